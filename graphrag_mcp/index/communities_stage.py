@@ -326,10 +326,19 @@ class Reporting:
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.central = {id: self._central(every[id]) for id in self.wanted}
-        units = {unit for some in self.central.values() for unit in some}
-        rows = self.snapshot.by_key("text_units", sorted(units), "id", ["id", "text"])
-        texts = dict(listed(rows))
-        self.heads = dict(zip(texts, self.spread(len(texts)).map(beginning, texts.values()), strict=True))
+        central = {unit for some in self.central.values() for unit in some}
+        texts: dict[str, str] = {}
+        self.headed: dict[str, list[str]] = {}
+        order = sorted(units)
+        for at in range(0, len(order), AT_ONCE):
+            some = order[at : at + AT_ONCE]
+            for id, text in listed(self.snapshot.by_key("text_units", some, "id", ["id", "text"])):
+                if found := [masked(words) for *_, words in headings(text)]:
+                    self.headed[id] = found
+                if id in central:
+                    texts[id] = text[: BEGINNING + 1]
+        heads = self.spread(len(texts)).map(beginning, texts.values())
+        self.leads = dict(zip(texts, heads, strict=True))
         self.documents, self.papers = papers_of(self.snapshot)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
@@ -377,10 +386,11 @@ class Reporting:
         if self.models.describe is not None:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
-        heads = [(unit, *self.heads[unit]) for unit in self.central[id]]
         if self.models.describe is None or not community.members:
-            inside.leads = [(unit, one) for unit, said, _ in heads for one in said]
-        inside.sections = [(unit, one) for unit, _, headed in heads for one in headed]
+            leads = ((unit, one) for unit in self.central[id] for one in self.leads[unit])
+            inside.leads = list(leads)
+        sections = ((unit, one) for unit in community.units for one in self.headed.get(unit, ()))
+        inside.sections = list(sections)
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}
@@ -439,13 +449,14 @@ def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
     """The document of each text unit, and what a report says of each document."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
     number = Counter(documents.values())
+    rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
+    several = len({uri.rpartition("/")[0] for _, _, uri, _ in rows}) > 1
     papers = {}
-    for id, title, uri, metadata in listed(
-        snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])
-    ):
-        known = {name.casefold(): value for name, value in json.loads(metadata or "{}").items()}
-        date = dates.of_metadata(known) or dates.in_name(uri.rpartition("/")[2])
-        papers[id] = Paper(title, number[id], date[:4])
+    for id, title, uri, metadata in rows:
+        folder, _, name = uri.rpartition("/")
+        known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
+        date = dates.of_metadata(known) or dates.in_name(name)
+        papers[id] = Paper(title, number[id], date[:4], folder.rpartition("/")[2] * several)
     return documents, papers
 
 
@@ -461,12 +472,12 @@ def told(
     return found
 
 
-def beginning(text: str) -> tuple[list[str], list[str]]:
-    """The first sentences of a text that say something, and its headings."""
-    head, headed = masked(text[:BEGINNING]), [masked(words) for *_, words in headings(text)]
+def beginning(text: str) -> list[str]:
+    """The first sentences of a text that say something."""
+    head = masked(text[:BEGINNING])
     spans = sentences(head)[: -1 if len(text) > BEGINNING else None]  # the last one may be cut
     said = (head[start:end] for start, end in spans)
-    return [one for one in said if says_something(one) and substance(one) > 0.1][:2], headed
+    return [one for one in said if says_something(one) and substance(one) > 0.1][:2]
 
 
 def composed(item: Item) -> report_extractive.Report:

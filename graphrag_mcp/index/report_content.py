@@ -98,11 +98,13 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 class Paper(NamedTuple):
-    """What a report says of a document: its title, how many text units it has in all, its year."""
+    """What a report says of a document: its title, how many text units it has in all, its year, and
+    its folder where documents have several."""
 
     title: str
     n_units: int
     year: str = ""
+    folder: str = ""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import Spread, heading, joined, parts, terms_of
+from graphrag_mcp.text.titles import Spread, heading, joined, listing, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
 
 VERSION = "13"  # part of every fingerprint: raise it when reports come out differently
@@ -37,7 +37,6 @@ CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
-HALF = 0.5
 _REPLY=re.compile(r'(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}')
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
@@ -168,59 +167,53 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
-    """What the index knows of the community: how many documents of which years it holds, on what,
-    whom they name, and which of their titles or headings tell most of it."""
-    held = Counter(inside.documents.values())
-    if not held or not subjects:
+    """What the index knows of the community: how many documents of which years and folder it holds,
+    on what, whom they name, and which of their titles or headings tell most of it."""
+    papers = [inside.papers[of] for of in sorted({*inside.documents.values()})]
+    if not papers or not subjects:
         return ""
-    papers = [inside.papers[of] for of in held]
     years = sorted(paper.year for paper in papers if paper.year)
     years = [] if 2 * len(years) < len(papers) else sorted({years[0], years[-1]})
-    whole = HALF * sum(paper.n_units for paper in papers) <= inside.n_units
+    folder, number = Counter(paper.folder for paper in papers).most_common(1)[0]
+    folder = folder if number > max(2, WHOLE * len(papers)) else ""
+    whole = 2 * inside.n_units > sum(paper.n_units for paper in papers)
     people = {row.title for row in inside.entities.values() if row.type == "person"}
-    named = [one for one in subjects if one in people]
     about = [one for one in subjects if one not in people]
-    titles, sections = _titles(inside)
+    named = [one for one in subjects if one in people]
+    titles, headings = _titles(inside)
     if cjk:
-        parts = [
-            "至".join(years) + "年" * bool(years) + f"{len(papers)}篇文档" + ("" if whole else "的部分内容"),
-            about and "主要涉及" + _list(about, cjk),
-            named and "提到" + _list(named, cjk),
-            titles and "其中有" + "".join(f"《{one}》" for one in titles),
-            sections and "小节有" + "".join(f"“{one}”" for one in sections),
-        ]
-        return "，".join(filter(None, parts)) + "。"
-    text = "" if whole else "Parts of "
-    text += _count(len(papers), "document") + (f" of {' to '.join(years)}" if years else "")
-    text += f", on {_list(about, cjk)}" if about else ""
-    text += f", {'with' if about else 'which name'} {_list(named, cjk)}" if named else ""
-    titles, sections = ([f"“{one}”" for one in some] for some in (titles, sections))
-    text += f"; among them {_list(titles, cjk)}" if titles else ""
-    text += f"; among their headings are {_list(sections, cjk)}" if sections else ""
-    return f"{text}."
+        said = f"{'至'.join(years)}年" if years else ""
+        said += f"文件夹“{folder}”中的" if folder else ""
+        said += f"{len(papers)}篇文档" + ("" if whole else "的部分内容")
+        said += f"，主要涉及{'、'.join(about)}" if about else ""
+        said += f"，提到{'、'.join(named)}" if named else ""
+        said += f"，其中有{''.join(f'《{one}》' for one in titles)}" if titles else ""
+        return said + (f"，小标题有{''.join(f'“{one}”' for one in headings)}" if headings else "") + "。"
+    said = ("" if whole else "Parts of ") + _count(len(papers), "document")
+    said += f" of {' to '.join(years)}" if years else ""
+    said += f" in the folder “{folder}”" if folder else ""
+    said += f", on {listing(about)}" if about else ""
+    said += f", naming {listing(named)}" if named else ""
+    said += f"; among them {listing([f'“{one}”' for one in titles])}" if titles else ""
+    said += f"; under headings like {listing([f'“{one}”' for one in headings])}" if headings else ""
+    return f"{said}."
 
 
 def _titles(inside: Inside) -> tuple[list[str], list[str]]:
     """The titles of documents that tell most of the community; where these are few, headings."""
     held = Counter(inside.documents.values())
-    titles: dict[str, float] = {}
+    titles: Counter[str] = Counter()
     for of, number in sorted(held.items()):
         paper = inside.papers[of]
         if not _FILE.fullmatch(paper.title):
-            title = _REPLY.sub("", one_line(paper.title, LONGEST))
-            title = heading(inside.terms, title) or title
-            titles[title] = titles.get(title, 0.0) + number / paper.n_units
+            title = _REPLY.sub("", readable(paper.title, LONGEST)[0])
+            titles[heading(inside.terms, title) or title] += number / paper.n_units
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
     if len(found) > 1:
         return found, []
-    every = Counter(one_line(words, LONGEST) for _, words in inside.sections)
-    every = {one: math.log1p(n) for one, n in every.items() if not any(alike(one, title) for title in titles)}
+    headed = Counter(readable(words, LONGEST)[0] for _, words in inside.sections)
+    every = {one: math.log1p(n) for one, n in sorted(headed.items()) if one not in titles}
     return found, telling_titles(every, inside.terms)
-
-
-def _list(some: Sequence[str], cjk: bool) -> str:
-    *head, last = some
-    return "、".join(some) if cjk else f"{', '.join(head)} and {last}" if head else last
 
 
 _FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file

@@ -214,10 +214,15 @@ def joined(parts: Sequence[str]) -> str:
     """The parts as one phrase: "Apple, music and users", "广州、铁路"."""
     if not parts:
         return ""
-    if any(is_cjk(part[0]) for part in parts):
-        return "、".join(parts)
     first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
-    *head, last = [first, *parts[1:]]
+    return listing([first, *parts[1:]])
+
+
+def listing(parts: Sequence[str]) -> str:
+    """The parts one after the other: "a, b and c", "甲、乙"."""
+    if any(is_cjk(part.strip("“《")[:1]) for part in parts):
+        return "、".join(parts)
+    *head, last = parts
     return f"{', '.join(head)} and {last}" if head else last
 
 
