@@ -21,7 +21,7 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
+from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, settled, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import Spread, heading, joined, listing, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
@@ -36,6 +36,7 @@ REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list
 CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
+FORM = 3  # documents that hold a heading
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
 _REPLY=re.compile(r'(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}')
 # A document is the topic where more of the topic's text units than the first are its, and more of
@@ -81,6 +82,7 @@ class Candidate:
     entities: dict[str, None] = field(default_factory=dict)
     edges: dict[str, None] = field(default_factory=dict)
     units: dict[str, None] = field(default_factory=dict)
+    clear: bool = False  # is it understood without what stands around it
     sound: bool = True  # may it be quoted where there are enough better ones
     gain: float = 0.0  # its worth times the share of what it speaks of
     cited: str = ""  # the text with its references, once it has been written
@@ -122,7 +124,11 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
-    chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
+    if subjects and inside.documents:
+        clear = [one for one in about if one.clear]
+        chosen = _summary(clear, inside, named)
+    else:
+        chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
     cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
     base = _base(community, inside, title, cjk)
     opening = _opening(inside, subjects, cjk)
@@ -211,8 +217,11 @@ def _titles(inside: Inside) -> tuple[list[str], list[str]]:
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
     if len(found) > 1:
         return found, []
-    headed = Counter(readable(words, LONGEST)[0] for _, words in inside.sections)
-    every = {one: math.log1p(n) for one, n in sorted(headed.items()) if one not in titles}
+    holders: dict[str, set[str]] = {}
+    for unit, words in inside.sections:
+        holders.setdefault(readable(words, LONGEST)[0], set()).add(inside.documents[unit])
+    most = max(FORM, len(held) // 10)  # what more hold is a form: Conclusion, Attendees
+    every = {one: math.log1p(len(n)) for one, n in sorted(holders.items()) if len(n) <= most and one not in titles}
     return found, telling_titles(every, inside.terms)
 
 
@@ -290,6 +299,7 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
+        one.clear = one.sound and not chat and not speaks and readable(one.text, LONGEST)[1] > 0.9 and settled(one.text)
         if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
             one.worth *= ANSWER
         if len(one.units) >= 3:

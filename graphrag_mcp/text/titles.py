@@ -30,7 +30,8 @@ _CODE = re.compile(
 )
 _PAST = re.compile(r"^[a-z]{2,}[^e]ed$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
-_TELLING = 0.4  # worth of a title beside the best one
+_TELLING = 0.2  # worth of a title beside the best one
+_LEADING = 0.5  # weight of a term that tells of the topic alone
 _SAID = 0.4  # of a document that holds a form in its text, beside one with it in its heading
 _AGAIN = 0.15  # of what a form covers that another one covers too
 _SEVERAL = 4  # documents, from which on a part is not what only one of them holds
@@ -202,11 +203,13 @@ def telling(titles: Mapping[str, float], weights: Mapping[str, float], most: int
         title = min(held, key=lambda title: (-gain(title), title))
         value = gain(title)
         best = best or value
-        if not value or value < _TELLING * best or len(_stems(title) & weights.keys()) < 2:
+        if not value or value < _TELLING * best:
             break
-        chosen.append(title)
-        for term in held.pop(title) & left.keys():
-            left[term] *= _AGAIN
+        own = held.pop(title) & weights.keys()
+        if len(_stems(title) & own) > 1 or max(map(weights.__getitem__, own)) > _LEADING:
+            chosen.append(title)
+            for term in own:
+                left[term] *= _AGAIN
     return chosen
 
 
