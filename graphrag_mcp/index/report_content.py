@@ -203,6 +203,7 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
     return replace(row, evidence=found)
 
 
+_ROLE = re.compile(r":[a-z:]{2,20}:`[~!]?([^`<\n]{1,200})(?:<[^`<>\n]{1,200}>)?`")  # :class:`~a.B`
 _MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
 _SLANTED = re.compile(r"(?<!\w)_(?=\w)([^_\n]{1,200})_(?!\w)")
 _EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
@@ -215,6 +216,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
     it."""
     flat = " ".join(as_shown(" ".join(text.split())).split())
+    flat = _ROLE.sub(r"\1", flat) if ":`" in flat else flat
     flat = _EMPHASIS.sub("", flat) if "*" in flat else flat
     flat = _SLANTED.sub(r"\1", flat) if "_" in flat else flat
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]

@@ -21,9 +21,10 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
+from graphrag_mcp.text.dates import in_name
 from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, settled, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import Spread, heading, joined, listing, parts, terms_of
+from graphrag_mcp.text.titles import Spread, apart, heading, joined, listing, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
 
 VERSION = "13"  # part of every fingerprint: raise it when reports come out differently
@@ -125,8 +126,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
     if subjects and inside.documents:
-        clear = [one for one in about if one.clear]
-        chosen = _summary(clear, inside, named)
+        chosen = _summary(_central(inside, about, subjects), inside, named)
     else:
         chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
     cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
@@ -208,12 +208,12 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
 def _titles(inside: Inside) -> tuple[list[str], list[str]]:
     """The titles of documents that tell most of the community; where these are few, headings."""
     held = Counter(inside.documents.values())
+    order = [of for of in sorted(held) if not _FILE.fullmatch(inside.papers[of].title)]
+    known = apart([_REPLY.sub("", readable(inside.papers[of].title, LONGEST)[0]) for of in order])
     titles: Counter[str] = Counter()
-    for of, number in sorted(held.items()):
-        paper = inside.papers[of]
-        if not _FILE.fullmatch(paper.title):
-            title = _REPLY.sub("", readable(paper.title, LONGEST)[0])
-            titles[heading(inside.terms, title) or title] += number / paper.n_units
+    for of, title in zip(order, known, strict=True):
+        if not in_name(title):  # of minutes the day says nothing
+            titles[title] += held[of] / inside.papers[of].n_units
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
     if len(found) > 1:
         return found, []
@@ -221,7 +221,8 @@ def _titles(inside: Inside) -> tuple[list[str], list[str]]:
     for unit, words in inside.sections:
         holders.setdefault(readable(words, LONGEST)[0], set()).add(inside.documents[unit])
     most = max(FORM, len(held) // 10)  # what more hold is a form: Conclusion, Attendees
-    every = {one: math.log1p(len(n)) for one, n in sorted(holders.items()) if len(n) <= most and one not in titles}
+    every = {one: math.log1p(len(some)) for one, some in sorted(holders.items()) if len(some) <= most}
+    every = {one: n for one, n in every.items() if not any(alike(one, title) for title in known)}
     return found, telling_titles(every, inside.terms)
 
 
@@ -299,7 +300,7 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
-        one.clear = one.sound and not chat and not speaks and readable(one.text, LONGEST)[1] > 0.9 and settled(one.text)
+        one.clear = one.sound and not chat and SPEAKER.match(one.text) is None and readable(one.text, LONGEST)[1] > 0.9 and settled(one.text)
         if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
             one.worth *= ANSWER
         if len(one.units) >= 3:
@@ -377,6 +378,27 @@ def _summary(
         for one in speaks:
             left[one] = 0.1 * weights[one]
     return chosen
+
+
+def _central(
+    inside: Inside, candidates: Sequence[Candidate], subjects: Sequence[str]
+) -> list[Candidate]:
+    """Those that are understood alone and say of a subject what it is or speak of two, best first, by
+    the terms that most documents share."""
+    n = len(inside.papers)
+    share = Counter(term for held in inside.told.values() for term in held)
+    weights = {term: one * math.sqrt(share[term] / n) for term, one in inside.terms.items()}
+    keys = [terms_of(one) for one in subjects]
+    found = []
+    for one in candidates:
+        said = terms_of(one.text)
+        spoken_of = sum(not said.isdisjoint(key) for key in keys)
+        defines = introduction(subjects, one.text)
+        if one.clear and (spoken_of > 1 or defines > 1.5):
+            worth = defines ** 2
+            gain = worth * telling(one.text, weights)
+            found.append(replace(one, worth=worth, gain=gain))
+    return sorted(found, key=lambda one: (-one.gain, one.text))
 
 
 def _findings(

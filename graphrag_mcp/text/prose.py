@@ -520,7 +520,7 @@ def settled(sentence: str) -> bool:
     """Is a sentence understood without the one before it and the day of its text: does it begin with no
     noun that is known already ("The firm said"), and count from no today?"""
     bare = spoken(sentence)
-    return not _FORMS.known_noun.match(bare) and not _FORMS.relative_day.search(bare)
+    return not (_FORMS.unsettled.match(bare) or _FORMS.relative_day.search(bare))
 
 
 def _unnamed(said: str) -> bool:

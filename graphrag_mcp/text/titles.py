@@ -18,6 +18,7 @@ _LEAST = 0.05  # worth of a part beside the best one
 RARE = 0.2  # of the weight of a name's best term, below which another one makes the name rare
 _HEADING = 90  # characters of the title of a document
 _PIECE = re.compile(r"(?:(?! [-–—|] |[|｜：]|: ).){1,400}")
+_MARKS = " -–—|:："
 _READ = 120  # sentences that are looked through for the forms of words
 _LONG = 40  # characters of a name
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
@@ -180,7 +181,7 @@ def heading(weights: Mapping[str, float], title: str) -> str:
     first, last = telling[0], telling[-1]
     while last > first and pieces[last].end() - pieces[first].start() > _HEADING:
         last -= 1
-    said = pieces[0].string[pieces[first].start() : pieces[last].end()].strip(" -–—|:：")
+    said = pieces[0].string[pieces[first].start() : pieces[last].end()].strip(_MARKS)
     if len(said) > _HEADING:
         cut = said.rfind(" ", 0, _HEADING)
         said = said[: cut if cut > 0 else _HEADING] + "…"
@@ -211,6 +212,22 @@ def telling(titles: Mapping[str, float], weights: Mapping[str, float], most: int
             for term in own:
                 left[term] *= _AGAIN
     return chosen
+
+
+def apart(titles: Sequence[str]) -> list[str]:
+    """The titles without pieces at their ends that several have: the name of a site or a series."""
+    every = [[piece[0].strip(_MARKS) for piece in _PIECE.finditer(title)] for title in titles]
+    shared = Counter(piece for pieces in every for piece in {*pieces})
+    found = []
+    for title, pieces in zip(titles, every, strict=True):
+        own = [at for at, piece in enumerate(pieces) if shared[piece] == 1]
+        if not own or len(own) == len(pieces):
+            found.append(title)
+            continue
+        start = title.find(pieces[own[0]])
+        end = title.rfind(pieces[own[-1]]) + len(pieces[own[-1]])
+        found.append(title[start:end])
+    return found
 
 
 def joined(parts: Sequence[str]) -> str:
