@@ -92,6 +92,10 @@ class Candidate:
 _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
 
 
+# How the first sentence of a report begins, which only speaks of its own community.
+_FACTS = re.compile(r"(?:Parts of )?\d+ documents?[ ,.;]|[\d至年]{0,10}(?:文件夹“[^”\n]{0,400}”中的)?\d+篇文档")
+
+
 def quotes_of(report: Report) -> Iterator[Candidate]:
     """The cited sentences of a report written by us or by a model; what is not cited is left out."""
     findings = (str(one.get("explanation", "")) for one in json.loads(report.findings or "[]"))
@@ -99,8 +103,8 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
     for text in chain((report.summary,), findings):
         parts = _REFERENCE.split(text)
         for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
-            text = sentence.strip().rpartition("\n")[2]
-            if text not in seen:
+            text = sentence.strip()
+            if text not in seen and not (report.method == "extractive" and _FACTS.match(text)):
                 seen.add(text)
                 ids = referenced_ids(cited)
                 yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
@@ -132,9 +136,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
     base = _base(community, inside, title, cjk)
     opening = _opening(inside, subjects, cjk)
-    summary = _running(_cited(inside, one) for one in chosen)
-    # What is not cited ends with its line, and no parent quotes it.
-    summary = "\n".join(filter(None, (opening, summary))) or _names(inside)
+    summary = _running(_cited(inside, one) for one in [*opening, *chosen]) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
         explanation = _running(_cited(inside, one) for one in group)
@@ -172,12 +174,12 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
     return title, found
 
 
-def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
+def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
     """What the index knows of the community: how many documents of which years and folder it holds,
     on what, whom they name, and which of their titles or headings tell most of it."""
     papers = [inside.papers[of] for of in sorted({*inside.documents.values()})]
     if not papers or not subjects:
-        return ""
+        return []
     years = sorted(paper.year for paper in papers if paper.year)
     years = [] if 2 * len(years) < len(papers) else sorted({years[0], years[-1]})
     folder, number = Counter(paper.folder for paper in papers).most_common(1)[0]
@@ -187,6 +189,8 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
     about = [one for one in subjects if one not in people]
     named = [one for one in subjects if one in people]
     titles, headings = _titles(inside)
+    units = dict.fromkeys([*titles.values(), *headings.values()] or [unit for unit, _ in inside.leads])
+    units = dict.fromkeys(islice(units or inside.text_unit_ids, PER_GROUP))
     if cjk:
         said = f"{'至'.join(years)}年" if years else ""
         said += f"文件夹“{folder}”中的" if folder else ""
@@ -194,7 +198,8 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
         said += f"，主要涉及{'、'.join(about)}" if about else ""
         said += f"，提到{'、'.join(named)}" if named else ""
         said += f"，其中有{''.join(f'《{one}》' for one in titles)}" if titles else ""
-        return said + (f"，小标题有{''.join(f'“{one}”' for one in headings)}" if headings else "") + "。"
+        said += f"，小标题有{''.join(f'“{one}”' for one in headings)}" if headings else ""
+        return [Candidate(f"{said}。", units=units)]
     said = ("" if whole else "Parts of ") + _count(len(papers), "document")
     said += f" of {' to '.join(years)}" if years else ""
     said += f" in the folder “{folder}”" if folder else ""
@@ -202,30 +207,40 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
     said += f", naming {listing(named)}" if named else ""
     said += f"; among them {listing([f'“{one}”' for one in titles])}" if titles else ""
     said += f"; under headings like {listing([f'“{one}”' for one in headings])}" if headings else ""
-    return f"{said}."
+    return [Candidate(f"{said}.", units=units)]
 
 
-def _titles(inside: Inside) -> tuple[list[str], list[str]]:
-    """The titles of documents that tell most of the community; where these are few, headings."""
+def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
+    """The titles of documents that tell most of the community, each with a text unit; where these are
+    few, headings too."""
     held = Counter(inside.documents.values())
+    first = {of: unit for unit, of in sorted(inside.documents.items(), reverse=True)}
     order = [of for of in sorted(held) if not _FILE.fullmatch(inside.papers[of].title)]
     known = apart([_REPLY.sub("", readable(inside.papers[of].title, LONGEST)[0]) for of in order])
     titles: Counter[str] = Counter()
+    units: dict[str, str] = {}
     for of, title in zip(order, known, strict=True):
         if not in_name(title):  # of minutes the day says nothing
             titles[title] += held[of] / inside.papers[of].n_units
+            units.setdefault(title, first[of])
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
+    named = {title: units[title] for title in found}
     if len(found) > 1:
-        return found, []
+        return named, {}
     holders: dict[str, set[str]] = {}
     for unit, words in inside.sections:
-        holders.setdefault(readable(words, LONGEST)[0], set()).add(inside.documents[unit])
+        words = readable(words, LONGEST)[0]
+        if not _RUNNING.search(words):
+            holders.setdefault(words, set()).add(inside.documents[unit])
+            units.setdefault(words, unit)
     most = max(FORM, len(held) // 10)  # what more hold is a form: Conclusion, Attendees
     every = {one: math.log1p(len(some)) for one, some in sorted(holders.items()) if len(some) <= most}
     every = {one: n for one, n in every.items() if not any(alike(one, title) for title in known)}
-    return found, telling_titles(every, inside.terms)
+    return named, {one: units[one] for one in telling_titles(every, inside.terms)}
 
 
+# The end of a line that is no heading but a comment or a part of a sentence.
+_RUNNING = re.compile(r"[,:;.。，：；]$|://| (?:the|an?|of|and|or|to|in|for|on|with|by|is|from)$")
 _FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
 
 

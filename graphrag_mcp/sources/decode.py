@@ -110,6 +110,9 @@ TITLE_AREA = 2_000  # characters in which a heading is looked for: one far down 
 MATTER = 20_000  # ... and in which front matter must end
 
 
+_MAIL = re.compile(r"(?:(?!Subject:)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n")
+
+
 def find_title(text: str) -> str:
     """The first heading, else a first line of at most 120 characters before a blank line, if no one
     speaks it; else ""."""
@@ -128,6 +131,8 @@ def top_title(text: str) -> str:
 
 
 def _first_line(area: str) -> str:
+    if mail := _MAIL.match(area):
+        return " ".join(mail[1].split())
     first, _, rest = _NO_WORDS.sub("", area).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     # of an interview, a chat

@@ -14,7 +14,7 @@ from graphrag_mcp.index import communities_stage, report_content
 from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
 from graphrag_mcp.index.communities_stage import (
     beginning,
-    headings_of,
+    papers_of,
     links_of,
     stored_tree,
     tree_of,
@@ -90,7 +90,7 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     entities, edges = everything(snapshot)
     texts = listed(snapshot.rows("text_units", columns=["id", "text"]))
     heads = {id: [(id, said) for said in beginning(text)] for id, text in texts}
-    documents, headings = headings_of(snapshot)
+    documents, known = papers_of(snapshot)
     spoken: dict[str, set[str]] = {unit: set() for unit in documents}
     for unit, said in listed(snapshot.rows("passages", columns=["text_unit_id", "terms"])):
         spoken[unit].update(said.split())
@@ -99,12 +99,14 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
         children = [made[child] for child in one.children]
-        leads = [lead for unit in one.units[:40] for lead in heads[unit]]
+        weight = {unit: sum(tree.terms[one.id][term] for term in tree.terms[one.id].keys() & spoken[unit]) for unit in one.units}
+        central = sorted(one.units, key=lambda unit: (-round(weight[unit], 9), unit))[:40]
+        leads = [lead for unit in central for lead in heads[unit]]
         of = {unit: documents[unit] for unit in one.units}
         told: dict[str, set[str]] = {document: set() for document in of.values()}
         for unit in one.units:
             told[of[unit]] |= tree.terms[one.id].keys() & spoken[unit]
-        papers = {"documents": of, "headings": {id: headings[id] for id in sorted(told)}, "told": told}
+        papers = {"documents": of, "papers": {id: known[id] for id in sorted(told)}, "told": told}
         made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id], leads, papers)
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
