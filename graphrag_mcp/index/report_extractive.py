@@ -161,17 +161,28 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
         named = {
             row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
             for row in inside.entities.values()
+            if not _speaks(row)
         }
         order = {name: at for at, name in enumerate(names)}
         names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
         told = [inside.told.get(document, ()) for document in place]
-        spread = Spread([paper.title for paper in inside.papers.values()], told, named)
+        headings = [[paper.title] for paper in inside.papers.values()]
+        for line, units in _sections(inside).items():
+            for document in dict.fromkeys(map(inside.documents.__getitem__, units)):
+                headings[place[document]].append(line)
+        spread = Spread(list(map("\n".join, headings)), told, named)
     found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread)
     title = joined(sorted(found[:TITLE], key=str.islower)) or _titled(inside)
     whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
     if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
         title = heading(inside.terms, inside.papers[whole[0]].title) or title
     return title, found
+
+
+def _speaks(row: EntityRow) -> bool:
+    """Is the name that of a speaker, who says what a text tells of other things?"""
+    marks = [SPEAKER.match(text) for _, text in row.evidence]
+    return 2 * sum(mark is not None and row.title in mark[0] for mark in marks) > len(marks)
 
 
 def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
@@ -227,16 +238,29 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     named = {title: units[title] for title in found}
     if len(found) > 1:
         return named, {}
-    holders: dict[str, set[str]] = {}
+    sections = {
+        line: some
+        for line, some in _sections(inside).items()
+        if not any(alike(line, title) for title in known)
+    }
+    worth = {line: math.log1p(len(some)) for line, some in sections.items()}
+    return named, {line: sections[line][0] for line in telling_titles(worth, inside.terms)}
+
+
+def _sections(inside: Inside) -> dict[str, list[str]]:
+    """The headings in the community's texts, each with its text units; without those that many of its
+    documents have, which are of a form: Conclusion, Attendees."""
+    found: dict[str, list[str]] = {}
     for unit, words in inside.sections:
-        words = readable(words, LONGEST)[0]
-        if not _RUNNING.search(words):
-            holders.setdefault(words, set()).add(inside.documents[unit])
-            units.setdefault(words, unit)
-    most = max(FORM, len(held) // 10)  # what more hold is a form: Conclusion, Attendees
-    every = {one: math.log1p(len(some)) for one, some in sorted(holders.items()) if len(some) <= most}
-    every = {one: n for one, n in every.items() if not any(alike(one, title) for title in known)}
-    return named, {one: units[one] for one in telling_titles(every, inside.terms)}
+        line = readable(words, LONGEST)[0]
+        if not _RUNNING.search(line):
+            found.setdefault(line, []).append(unit)
+    most = max(FORM, len(inside.papers) // 10)
+    return {
+        line: units
+        for line, units in sorted(found.items())
+        if len({inside.documents[unit] for unit in units}) <= most
+    }
 
 
 # The end of a line that is no heading but a comment or a part of a sentence.
