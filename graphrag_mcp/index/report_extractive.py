@@ -37,6 +37,7 @@ REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list
 CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
+LISTS, _NOTICE = 0.3, 0.1  # substance of what stands in lists, of notices
 FORM = 3  # documents that hold a heading
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
 _REPLY=re.compile(r'(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}')
@@ -152,7 +153,8 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
     """A phrase of the names, words and headings that most of the community's documents share; and
     with those of it more of them, the first one first."""
     words = nouns(filter(mostly_cjk, said[:NOUNS]))
-    names = [inside.entities[one].title for one in inside.order]
+    rows = map(inside.entities.__getitem__, inside.order)
+    names = [row.title for row in rows if not inside.documents or _is_subject(row)]
     held = Counter(inside.documents.values())
     spread = None
     if len(held) > 1:
@@ -161,7 +163,7 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
         named = {
             row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
             for row in inside.entities.values()
-            if not _speaks(row)
+            if _is_subject(row)
         }
         order = {name: at for at, name in enumerate(names)}
         names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
@@ -179,10 +181,15 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
     return title, found
 
 
-def _speaks(row: EntityRow) -> bool:
-    """Is the name that of a speaker, who says what a text tells of other things?"""
-    marks = [SPEAKER.match(text) for _, text in row.evidence]
-    return 2 * sum(mark is not None and row.title in mark[0] for mark in marks) > len(marks)
+def _is_subject(row: EntityRow) -> bool:
+    """Do sentences tell of the name: is it no speaker, who tells of other things, and none that stands
+    in menus and lists alone?"""
+    said = [text for _, text in row.evidence]
+    marks = [SPEAKER.match(text) for text in said]
+    if 2 * sum(mark is not None and row.title in mark[0] for mark in marks) > len(marks):
+        return False
+    worth = sorted(map(substance, said))
+    return not worth or (worth[-1] > LISTS and worth[len(worth) // 2] > _NOTICE)
 
 
 def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
