@@ -38,7 +38,14 @@ from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Inside, Paper, content_of, described, inside_of, listed
+from graphrag_mcp.index.report_content import (
+    Inside,
+    Paper,
+    content_of,
+    described,
+    inside_of,
+    listed,
+)
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.sources.decode import headings

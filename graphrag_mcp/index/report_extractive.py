@@ -27,7 +27,7 @@ from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import Spread, apart, heading, joined, listing, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
 
-VERSION = "13"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "14"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
@@ -38,9 +38,13 @@ CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 LISTS, _NOTICE = 0.3, 0.1  # substance of what stands in lists, of notices
+SPOKEN_OF = 3  # subjects of a sentence that says what the community is about
+DEFINES = 1.5  # what an introduction is worth that says what a name is
 FORM = 3  # documents that hold a heading
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
-_REPLY=re.compile(r'(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}')
+_REPLY = re.compile(
+    r"(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}"
+)
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
 ALONE, WHOLE = 0.66, 0.8
@@ -94,7 +98,9 @@ _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
 
 
 # How the first sentence of a report begins, which only speaks of its own community.
-_FACTS = re.compile(r"(?:Parts of )?\d+ documents?[ ,.;]|[\d至年]{0,10}(?:文件夹“[^”\n]{0,400}”中的)?\d+篇文档")
+_FACTS = re.compile(
+    r"(?:Parts of )?\d+ documents?[ ,.;]|[\d至年]{0,10}(?:文件夹“[^”\n]{0,400}”中的)?\d+篇文档"
+)
 
 
 def quotes_of(report: Report) -> Iterator[Candidate]:
@@ -131,10 +137,11 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
     if subjects and inside.documents:
-        chosen = _summary(_central(inside, about, subjects), inside, named)
+        chosen = _summary(_central(inside, about, subjects), inside, named, SUMMARY - 1)
     else:
         chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
-    cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
+    said = "".join(one.text[:20] for one in chosen) or "".join(subjects or names[:3])
+    cjk = mostly_cjk(said)
     base = _base(community, inside, title, cjk)
     opening = _opening(inside, subjects, cjk)
     summary = _running(_cited(inside, one) for one in [*opening, *chosen]) or _names(inside)
@@ -163,10 +170,10 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
         named = {
             row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
             for row in inside.entities.values()
-            if _is_subject(row)
         }
         order = {name: at for at, name in enumerate(names)}
-        names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
+        told = {row.title for row in inside.entities.values() if _is_subject(row)}
+        names = nsmallest(NAMED, told, lambda one: (-len(named[one]), order.get(one, LISTED), one))
         told = [inside.told.get(document, ()) for document in place]
         headings = [[paper.title] for paper in inside.papers.values()]
         for line, units in _sections(inside).items():
@@ -207,7 +214,9 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candida
     about = [one for one in subjects if one not in people]
     named = [one for one in subjects if one in people]
     titles, headings = _titles(inside)
-    units = dict.fromkeys([*titles.values(), *headings.values()] or [unit for unit, _ in inside.leads])
+    units = dict.fromkeys(
+        [*titles.values(), *headings.values()] or [unit for unit, _ in inside.leads]
+    )
     units = dict.fromkeys(islice(units or inside.text_unit_ids, PER_GROUP))
     if cjk:
         said = f"{'至'.join(years)}年" if years else ""
@@ -238,7 +247,7 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     titles: Counter[str] = Counter()
     units: dict[str, str] = {}
     for of, title in zip(order, known, strict=True):
-        if not in_name(title):  # of minutes the day says nothing
+        if title[:1] not in ".:" and not in_name(title):  # of minutes the day says nothing
             titles[title] += held[of] / inside.papers[of].n_units
             units.setdefault(title, first[of])
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
@@ -262,7 +271,7 @@ def _sections(inside: Inside) -> dict[str, list[str]]:
         line = readable(words, LONGEST)[0]
         if not _RUNNING.search(line):
             found.setdefault(line, []).append(unit)
-    most = max(FORM, len(inside.papers) // 10)
+    most = max(FORM, len(inside.papers) // 20)
     return {
         line: units
         for line, units in sorted(found.items())
@@ -346,7 +355,13 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
-        one.clear = one.sound and not chat and SPEAKER.match(one.text) is None and readable(one.text, LONGEST)[1] > 0.9 and settled(one.text)
+        one.clear = (
+            one.sound
+            and not chat
+            and SPEAKER.match(one.text) is None
+            and readable(one.text, LONGEST)[1] > 0.9
+            and settled(one.text)
+        )
         if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
             one.worth *= ANSWER
         if len(one.units) >= 3:
@@ -390,7 +405,7 @@ def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _summary(
-    candidates: Sequence[Candidate], inside: Inside, named: frozenset[str]
+    candidates: Sequence[Candidate], inside: Inside, named: frozenset[str], most: int = SUMMARY
 ) -> list[Candidate]:
     """Sentences that together say most of the community's terms, those `named` in the title first, or,
     where these are not known, of its members' weight; what was said once counts a tenth after that."""
@@ -399,7 +414,7 @@ def _summary(
     left = dict(weights)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
-    while heap and len(chosen) < SUMMARY:
+    while heap and len(chosen) < most:
         known, place = heap[0]
         candidate = candidates[place]
         if inside.terms:
@@ -435,13 +450,15 @@ def _central(
     share = Counter(term for held in inside.told.values() for term in held)
     weights = {term: one * math.sqrt(share[term] / n) for term, one in inside.terms.items()}
     keys = [terms_of(one) for one in subjects]
+    people = {row.title for row in inside.entities.values() if row.type == "person"}
+    narrated = 2 * len(people.intersection(subjects)) >= len(subjects)  # what happens to people
     found = []
     for one in candidates:
         said = terms_of(one.text)
         spoken_of = sum(not said.isdisjoint(key) for key in keys)
         defines = introduction(subjects, one.text)
-        if one.clear and (spoken_of > 1 or defines > 1.5):
-            worth = defines ** 2
+        if one.clear and (defines > DEFINES or (spoken_of >= SPOKEN_OF and not narrated)):
+            worth = defines**2
             gain = worth * telling(one.text, weights)
             found.append(replace(one, worth=worth, gain=gain))
     return sorted(found, key=lambda one: (-one.gain, one.text))

@@ -110,7 +110,9 @@ TITLE_AREA = 2_000  # characters in which a heading is looked for: one far down 
 MATTER = 20_000  # ... and in which front matter must end
 
 
-_MAIL = re.compile(r"(?:(?!Subject:)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n")
+_MAIL = re.compile(
+    r"(?:(?!Subject:)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n"
+)
 
 
 def find_title(text: str) -> str:
