@@ -160,8 +160,8 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
     """A phrase of the names, words and headings that most of the community's documents share; and
     with those of it more of them, the first one first."""
     words = nouns(filter(mostly_cjk, said[:NOUNS]))
-    rows = map(inside.entities.__getitem__, inside.order)
-    names = [row.title for row in rows if not inside.documents or _is_subject(row)]
+    heaviest = map(inside.entities.__getitem__, inside.order)
+    names = [row.title for row in heaviest if not inside.documents or _is_subject(row)]
     held = Counter(inside.documents.values())
     spread = None
     if len(held) > 1:
@@ -172,8 +172,11 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
             for row in inside.entities.values()
         }
         order = {name: at for at, name in enumerate(names)}
-        told = {row.title for row in inside.entities.values() if _is_subject(row)}
-        names = nsmallest(NAMED, told, lambda one: (-len(named[one]), order.get(one, LISTED), one))
+        rows = {row.title: row for row in inside.entities.values()}
+        first = nsmallest(
+            4 * NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one)
+        )
+        names = list(islice((one for one in first if _is_subject(rows[one])), NAMED))
         told = [inside.told.get(document, ()) for document in place]
         headings = [[paper.title] for paper in inside.papers.values()]
         for line, units in _sections(inside).items():
@@ -257,7 +260,7 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     sections = {
         line: some
         for line, some in _sections(inside).items()
-        if not any(alike(line, title) for title in known)
+        if line not in titles and not any(alike(line, title) for title in found)
     }
     worth = {line: math.log1p(len(some)) for line, some in sections.items()}
     return named, {line: sections[line][0] for line in telling_titles(worth, inside.terms)}
