@@ -457,13 +457,14 @@ def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
     number = Counter(documents.values())
     rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
-    several = len({uri.rpartition("/")[0] for _, _, uri, _ in rows}) > 1
+    folders = Counter(uri.rpartition("/")[0] for _, _, uri, _ in rows)
     papers = {}
     for id, title, uri, metadata in rows:
         folder, _, name = uri.rpartition("/")
+        told = folder.rpartition("/")[2] if 2 * folders[folder] < len(rows) else ""
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        papers[id] = Paper(title, number[id], date[:4], folder.rpartition("/")[2] * several)
+        papers[id] = Paper(title, number[id], date[:4], told)
     return documents, papers
 
 

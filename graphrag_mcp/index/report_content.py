@@ -99,7 +99,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 class Paper(NamedTuple):
     """What a report says of a document: its title, how many text units it has in all, its year, and
-    its folder where documents have several."""
+    its folder where most documents lie in others."""
 
     title: str
     n_units: int

@@ -140,8 +140,9 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
         chosen = _summary(_central(inside, about, subjects), inside, named, SUMMARY - 1)
     else:
         chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
-    said = "".join(one.text[:20] for one in chosen) or "".join(subjects or names[:3])
-    cjk = mostly_cjk(said)
+    # Chinese on programs has more Latin letters than others
+    texts = [one.text for one in found[:NOUNS]] or names[:TITLE]
+    cjk = 2 * sum(any(map(is_cjk, text)) for text in texts) > len(texts)
     base = _base(community, inside, title, cjk)
     opening = _opening(inside, subjects, cjk)
     summary = _running(_cited(inside, one) for one in [*opening, *chosen]) or _names(inside)
@@ -184,6 +185,7 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
                 headings[place[document]].append(line)
         spread = Spread(list(map("\n".join, headings)), told, named)
     found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread)
+    found = found or [inside.entities[one].title for one in inside.order[:TITLE] if inside.terms]
     title = joined(sorted(found[:TITLE], key=str.islower)) or _titled(inside)
     whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
     if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
@@ -250,7 +252,8 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     titles: Counter[str] = Counter()
     units: dict[str, str] = {}
     for of, title in zip(order, known, strict=True):
-        if title[:1] not in ".:" and not in_name(title):  # of minutes the day says nothing
+        # of minutes the day says nothing
+        if not (_NO_TITLE.search(title) or title.count('"') % 2 or in_name(title)):
             titles[title] += held[of] / inside.papers[of].n_units
             units.setdefault(title, first[of])
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
@@ -284,6 +287,7 @@ def _sections(inside: Inside) -> dict[str, list[str]]:
 
 # The end of a line that is no heading but a comment or a part of a sentence.
 _RUNNING = re.compile(r"[,:;.。，：；]$|://| (?:the|an?|of|and|or|to|in|for|on|with|by|is|from)$")
+_NO_TITLE = re.compile(r"^[.:/]|/\S{1,200}\.\w{2,5}$|^\w+: ?(?:true|false)?$")
 _FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
 
 
