@@ -177,7 +177,10 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
         first = nsmallest(
             4 * NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one)
         )
-        names = list(islice((one for one in first if _is_subject(rows[one])), NAMED))
+        every = [paper.title for paper in inside.papers.values()]
+        titled = {one for one in first if len(every) < 20 * sum(one in title for title in every)}
+        told_of = (one for one in first if one in titled or _is_subject(rows[one]))
+        names = list(islice(told_of, NAMED))
         told = [inside.told.get(document, ()) for document in place]
         headings = [[paper.title] for paper in inside.papers.values()]
         for line, units in _sections(inside).items():
