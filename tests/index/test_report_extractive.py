@@ -429,7 +429,7 @@ def test_a_report_begins_with_what_the_index_knows_of_its_documents() -> None:
     titles = ["The night ferry | Ember Daily", "Rope for the harbour | Ember Daily", "Weather | Ember Daily"]
     said, report = opening_of(titles, year="1904", folder="letters")
     assert said.startswith("3 documents of 1904 in the folder “letters”, on ")
-    assert "; among them “Rope for the harbour” and “The night ferry”. [Data: Sources (u" in said
+    assert "; among them “The night ferry” and “Rope for the harbour”. [Data: Sources (u" in said
     assert opening_of(titles, units=9)[0].startswith("Parts of 3 documents, on ")
     parent = extractive_report(community_of(rows_of(ENGLISH)[0], 0, [report.id]), *rows_of(ENGLISH), [report])
     assert "documents" not in parent.summary  # it speaks of the child's documents

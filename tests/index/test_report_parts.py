@@ -14,8 +14,8 @@ from graphrag_mcp.index import communities_stage, report_content
 from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
 from graphrag_mcp.index.communities_stage import (
     beginning,
-    papers_of,
     links_of,
+    papers_of,
     stored_tree,
     tree_of,
 )
