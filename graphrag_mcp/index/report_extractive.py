@@ -23,9 +23,12 @@ from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.dates import in_name
 from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, settled, spoken, substance
-from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import Spread, apart, heading, joined, listing, parts, terms_of
+from graphrag_mcp.text.terms import compiled, is_cjk, table
+from graphrag_mcp.text.titles import Spread, apart, heading, joined, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
+
+_TABLES = table(__file__)
+_FORMS = compiled(_TABLES["forms"])
 
 VERSION = "14"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
@@ -39,12 +42,10 @@ SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a fin
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 LISTS, _NOTICE = 0.3, 0.1  # substance of what stands in lists, of notices
 SPOKEN_OF = 3  # subjects of a sentence that says what the community is about
+CLEAR = 0.9  # worth of a sentence that stands alone
 DEFINES = 1.5  # what an introduction is worth that says what a name is
 FORM = 3  # documents that hold a heading
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
-_REPLY = re.compile(
-    r"(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}"
-)
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
 ALONE, WHOLE = 0.66, 0.8
@@ -88,19 +89,12 @@ class Candidate:
     entities: dict[str, None] = field(default_factory=dict)
     edges: dict[str, None] = field(default_factory=dict)
     units: dict[str, None] = field(default_factory=dict)
-    clear: bool = False  # is it understood without what stands around it
     sound: bool = True  # may it be quoted where there are enough better ones
     gain: float = 0.0  # its worth times the share of what it speaks of
     cited: str = ""  # the text with its references, once it has been written
 
 
 _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
-
-
-# How the first sentence of a report begins, which only speaks of its own community.
-_FACTS = re.compile(
-    r"(?:Parts of )?\d+ documents?[ ,.;]|[\d至年]{0,10}(?:文件夹“[^”\n]{0,400}”中的)?\d+篇文档"
-)
 
 
 def quotes_of(report: Report) -> Iterator[Candidate]:
@@ -111,7 +105,9 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
         parts = _REFERENCE.split(text)
         for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
             text = sentence.strip()
-            if text not in seen and not (report.method == "extractive" and _FACTS.match(text)):
+            if text not in seen and not (
+                report.method == "extractive" and _FORMS.facts.match(text)
+            ):
                 seen.add(text)
                 ids = referenced_ids(cited)
                 yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
@@ -217,32 +213,29 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candida
     years = [] if 2 * len(years) < len(papers) else sorted({years[0], years[-1]})
     folder, number = Counter(paper.folder for paper in papers).most_common(1)[0]
     folder = folder if number > max(2, WHOLE * len(papers)) else ""
-    whole = 2 * inside.n_units > sum(paper.n_units for paper in papers)
+    part = "part" if 2 * inside.n_units <= sum(paper.n_units for paper in papers) else ""
     people = {row.title for row in inside.entities.values() if row.type == "person"}
-    about = [one for one in subjects if one not in people]
-    named = [one for one in subjects if one in people]
     titles, headings = _titles(inside)
-    units = dict.fromkeys(
-        [*titles.values(), *headings.values()] or [unit for unit, _ in inside.leads]
+    units = list(titles.values()) + list(headings.values()) or [unit for unit, _ in inside.leads]
+    wording = _TABLES["chinese" if cjk else "english"]
+    said = wording["documents"].format(len(papers)) if len(papers) > 1 else wording["one"]
+    facts = (
+        ("years", [wording["to"].join(years)]),
+        ("folder", [folder]),
+        ("part", [part]),
+        ("about", [one for one in subjects if one not in people]),
+        ("named", [one for one in subjects if one in people]),
+        ("titles", [wording["title"].format(one) for one in titles]),
+        ("headings", [wording["heading"].format(one) for one in headings]),
     )
-    units = dict.fromkeys(islice(units or inside.text_unit_ids, PER_GROUP))
-    if cjk:
-        said = f"{'至'.join(years)}年" if years else ""
-        said += f"文件夹“{folder}”中的" if folder else ""
-        said += f"{len(papers)}篇文档" + ("" if whole else "的部分内容")
-        said += f"，主要涉及{'、'.join(about)}" if about else ""
-        said += f"，提到{'、'.join(named)}" if named else ""
-        said += f"，其中有{''.join(f'《{one}》' for one in titles)}" if titles else ""
-        said += f"，小标题有{''.join(f'“{one}”' for one in headings)}" if headings else ""
-        return [Candidate(f"{said}。", units=units)]
-    said = ("" if whole else "Parts of ") + _count(len(papers), "document")
-    said += f" of {' to '.join(years)}" if years else ""
-    said += f" in the folder “{folder}”" if folder else ""
-    said += f", on {listing(about)}" if about else ""
-    said += f", naming {listing(named)}" if named else ""
-    said += f"; among them {listing([f'“{one}”' for one in titles])}" if titles else ""
-    said += f"; under headings like {listing([f'“{one}”' for one in headings])}" if headings else ""
-    return [Candidate(f"{said}.", units=units)]
+    for name, some in facts:
+        if any(some):
+            listed = wording["last"].join(
+                filter(None, (wording["comma"].join(some[:-1]), some[-1]))
+            )
+            said = wording[name].format(said, listed)
+    cited = dict.fromkeys(islice(units or inside.text_unit_ids, PER_GROUP))
+    return [Candidate(wording["end"].format(said), units=cited)]
 
 
 def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
@@ -250,13 +243,15 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     few, headings too."""
     held = Counter(inside.documents.values())
     first = {of: unit for unit, of in sorted(inside.documents.items(), reverse=True)}
-    order = [of for of in sorted(held) if not _FILE.fullmatch(inside.papers[of].title)]
-    known = apart([_REPLY.sub("", readable(inside.papers[of].title, LONGEST)[0]) for of in order])
+    order = [of for of in sorted(held) if not _FORMS.file.fullmatch(inside.papers[of].title)]
+    known = apart(
+        [_FORMS.reply.sub("", readable(inside.papers[of].title, LONGEST)[0]) for of in order]
+    )
     titles: Counter[str] = Counter()
     units: dict[str, str] = {}
     for of, title in zip(order, known, strict=True):
         # of minutes the day says nothing
-        if not (_NO_TITLE.search(title) or title.count('"') % 2 or in_name(title)):
+        if not (_FORMS.no_title.search(title) or title.count('"') % 2 or in_name(title)):
             titles[title] += held[of] / inside.papers[of].n_units
             units.setdefault(title, first[of])
     found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
@@ -278,7 +273,7 @@ def _sections(inside: Inside) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for unit, words in inside.sections:
         line = readable(words, LONGEST)[0]
-        if not _RUNNING.search(line):
+        if not _FORMS.running.search(line):
             found.setdefault(line, []).append(unit)
     most = max(FORM, len(inside.papers) // 20)
     return {
@@ -288,16 +283,10 @@ def _sections(inside: Inside) -> dict[str, list[str]]:
     }
 
 
-# The end of a line that is no heading but a comment or a part of a sentence.
-_RUNNING = re.compile(r"[,:;.。，：；]$|://| (?:the|an?|of|and|or|to|in|for|on|with|by|is|from)$")
-_NO_TITLE = re.compile(r"^[.:/]|/\S{1,200}\.\w{2,5}$|^\w+: ?(?:true|false)?$")
-_FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
-
-
 def _titled(inside: Inside) -> str:
     """Where no name and no term is known: how its first documents are called."""
     titled = (paper.title for paper in inside.papers.values())
-    known = (title for title in titled if not _FILE.fullmatch(title))
+    known = (title for title in titled if not _FORMS.file.fullmatch(title))
     titles = dict.fromkeys(one_line(title, 40) for title in known if title)
     return "" if inside.order else " · ".join(islice(titles, 2))
 
@@ -365,13 +354,6 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
-        one.clear = (
-            one.sound
-            and not chat
-            and SPEAKER.match(one.text) is None
-            and readable(one.text, LONGEST)[1] > 0.9
-            and settled(one.text)
-        )
         if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
             one.worth *= ANSWER
         if len(one.units) >= 3:
@@ -454,23 +436,23 @@ def _summary(
 def _central(
     inside: Inside, candidates: Sequence[Candidate], subjects: Sequence[str]
 ) -> list[Candidate]:
-    """Those that are understood alone and say of a subject what it is or speak of two, best first, by
+    """Those that are understood alone and say what a subject is or speak of several, best first, by
     the terms that most documents share."""
-    n = len(inside.papers)
     share = Counter(term for held in inside.told.values() for term in held)
-    weights = {term: one * math.sqrt(share[term] / n) for term, one in inside.terms.items()}
+    weights = {term: one * math.sqrt(share[term]) for term, one in inside.terms.items()}
     keys = [terms_of(one) for one in subjects]
     people = {row.title for row in inside.entities.values() if row.type == "person"}
     narrated = 2 * len(people.intersection(subjects)) >= len(subjects)  # what happens to people
     found = []
     for one in candidates:
-        said = terms_of(one.text)
-        spoken_of = sum(not said.isdisjoint(key) for key in keys)
+        spoken_of = sum(not terms_of(one.text).isdisjoint(key) for key in keys)
         defines = introduction(subjects, one.text)
-        if one.clear and (defines > DEFINES or (spoken_of >= SPOKEN_OF and not narrated)):
-            worth = defines**2
-            gain = worth * telling(one.text, weights)
-            found.append(replace(one, worth=worth, gain=gain))
+        clear = settled(one.text) and readable(one.text, LONGEST)[1] > CLEAR
+        if SPEAKER.match(one.text) is None and clear:
+            if defines > DEFINES or (spoken_of >= SPOKEN_OF and not narrated):
+                one.worth = defines**2
+                one.gain = one.worth * telling(one.text, weights)
+                found.append(one)
     return sorted(found, key=lambda one: (-one.gain, one.text))
 
 

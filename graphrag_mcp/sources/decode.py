@@ -110,11 +110,6 @@ TITLE_AREA = 2_000  # characters in which a heading is looked for: one far down 
 MATTER = 20_000  # ... and in which front matter must end
 
 
-_MAIL = re.compile(
-    r"(?:(?!Subject:)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n"
-)
-
-
 def find_title(text: str) -> str:
     """The first heading, else a first line of at most 120 characters before a blank line, if no one
     speaks it; else ""."""
@@ -130,6 +125,9 @@ def top_title(text: str) -> str:
     if offset == 0:
         return words if level == 1 else ""
     return _first_line(area)
+
+
+_MAIL = re.compile(r"(?:(?!S)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n")
 
 
 def _first_line(area: str) -> str:

@@ -220,13 +220,8 @@ def apart(titles: Sequence[str]) -> list[str]:
     shared = Counter(piece for pieces in every for piece in {*pieces})
     found = []
     for title, pieces in zip(titles, every, strict=True):
-        own = [at for at, piece in enumerate(pieces) if shared[piece] == 1]
-        if not own or len(own) == len(pieces):
-            found.append(title)
-            continue
-        start = title.find(pieces[own[0]])
-        end = title.rfind(pieces[own[-1]]) + len(pieces[own[-1]])
-        found.append(title[start:end])
+        own = [piece for piece in pieces if shared[piece] == 1] or [title]
+        found.append(title[title.find(own[0]) : title.rfind(own[-1]) + len(own[-1])])
     return found
 
 
@@ -234,15 +229,10 @@ def joined(parts: Sequence[str]) -> str:
     """The parts as one phrase: "Apple, music and users", "广州、铁路"."""
     if not parts:
         return ""
-    first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
-    return listing([first, *parts[1:]])
-
-
-def listing(parts: Sequence[str]) -> str:
-    """The parts one after the other: "a, b and c", "甲、乙"."""
-    if any(is_cjk(part.strip("“《")[:1]) for part in parts):
+    if any(is_cjk(part[0]) for part in parts):
         return "、".join(parts)
-    *head, last = parts
+    first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
+    *head, last = [first, *parts[1:]]
     return f"{', '.join(head)} and {last}" if head else last
 
 
