@@ -442,14 +442,15 @@ def _central(
     weights = {term: one * math.sqrt(share[term]) for term, one in inside.terms.items()}
     keys = [terms_of(one) for one in subjects]
     people = {row.title for row in inside.entities.values() if row.type == "person"}
-    narrated = 2 * len(people.intersection(subjects)) >= len(subjects)  # what happens to people
+    if 2 * len(people.intersection(subjects)) >= len(subjects):
+        return []  # what happens to people is no summary
     found = []
     for one in candidates:
         spoken_of = sum(not terms_of(one.text).isdisjoint(key) for key in keys)
         defines = introduction(subjects, one.text)
         clear = settled(one.text) and readable(one.text, LONGEST)[1] > CLEAR
         if SPEAKER.match(one.text) is None and clear:
-            if defines > DEFINES or (spoken_of >= SPOKEN_OF and not narrated):
+            if defines > DEFINES or spoken_of >= SPOKEN_OF:
                 one.worth = defines**2
                 one.gain = one.worth * telling(one.text, weights)
                 found.append(one)
