@@ -338,8 +338,8 @@ class Reporting:
         self.headed: dict[str, list[str]] = {}
         order = sorted(units)
         for at in range(0, len(order), AT_ONCE):
-            some = order[at : at + AT_ONCE]
-            for id, text in listed(self.snapshot.by_key("text_units", some, "id", ["id", "text"])):
+            key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
+            for id, text in listed(self.snapshot.by_key(*key)):
                 if found := [masked(words) for *_, words in headings(text)]:
                     self.headed[id] = found
                 if id in central:
@@ -394,10 +394,8 @@ class Reporting:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
         if self.models.describe is None or not community.members:
-            leads = ((unit, one) for unit in self.central[id] for one in self.leads[unit])
-            inside.leads = list(leads)
-        sections = ((unit, one) for unit in community.units for one in self.headed.get(unit, ()))
-        inside.sections = list(sections)
+            inside.leads = [(unit, one) for unit in self.central[id] for one in self.leads[unit]]
+        inside.sections = [(of, one) for of in community.units for one in self.headed.get(of, ())]
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}

@@ -196,11 +196,10 @@ def _is_subject(row: EntityRow) -> bool:
     """Do sentences tell of the name: is it no speaker, who tells of other things, and none that stands
     in menus and lists alone?"""
     said = [text for _, text in row.evidence]
-    marks = [SPEAKER.match(text) for text in said]
-    if 2 * sum(mark is not None and row.title in mark[0] for mark in marks) > len(marks):
-        return False
-    worth = sorted(map(substance, said))
-    return not worth or (worth[-1] > LISTS and worth[len(worth) // 2] > _NOTICE)
+    marks = [mark[0] for text in said if (mark := SPEAKER.match(text))]
+    worth = sorted(map(substance, said)) or [1.0]
+    written = worth[-1] > LISTS and worth[len(worth) // 2] > _NOTICE
+    return written and 2 * sum(row.title in mark for mark in marks) <= len(said)
 
 
 def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
