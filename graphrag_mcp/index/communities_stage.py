@@ -7,12 +7,14 @@ asked again by the next run."""
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
-from itertools import chain, groupby
+from heapq import nsmallest
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -36,11 +38,20 @@ from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Inside, content_of, described, inside_of, listed
+from graphrag_mcp.index.report_content import (
+    Inside,
+    Paper,
+    content_of,
+    described,
+    inside_of,
+    listed,
+)
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
+from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import (
     Furniture,
     language_of,
@@ -227,7 +238,7 @@ def fingerprints(
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
-    documents, headings = headings_of(snapshot)
+    documents, papers = papers_of(snapshot)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -236,7 +247,7 @@ def fingerprints(
         report = found.report(one) if found else None
         parts = (
             [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
-            sorted({repr(headings[documents[unit]]) for unit in one.units}),
+            sorted({repr(papers[documents[unit]]) for unit in one.units}),
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
@@ -319,15 +330,23 @@ class Reporting:
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
-        units = sorted({unit for id in self.wanted for unit in every[id].units[:HEADS]})
-        texts = list(listed(self.snapshot.by_key("text_units", units, "id", ["id", "text"])))
-        heads = self.spread(len(texts)).map(beginning, (text[: BEGINNING + 1] for _, text in texts))
-        self.leads = {
-            id: [(id, one) for one in said] for (id, _), said in zip(texts, heads, strict=True)
-        }
-        self.documents, self.headings = headings_of(self.snapshot)
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
+        self.central = {id: self._central(every[id]) for id in self.wanted}
+        central = {unit for some in self.central.values() for unit in some}
+        texts: dict[str, str] = {}
+        self.headed: dict[str, list[str]] = {}
+        order = sorted(units)
+        for at in range(0, len(order), AT_ONCE):
+            key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
+            for id, text in listed(self.snapshot.by_key(*key)):
+                if found := [masked(words) for *_, words in headings(text)]:
+                    self.headed[id] = found
+                if id in central:
+                    texts[id] = text[: BEGINNING + 1]
+        heads = self.spread(len(texts)).map(beginning, texts.values())
+        self.leads = dict(zip(texts, heads, strict=True))
+        self.documents, self.papers = papers_of(self.snapshot)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
@@ -375,17 +394,27 @@ class Reporting:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
         if self.models.describe is None or not community.members:
-            heads = (self.leads.get(id, ()) for id in community.units[:HEADS])
-            inside.leads = list(chain.from_iterable(heads))
+            inside.leads = [(unit, one) for unit in self.central[id] for one in self.leads[unit]]
+        inside.sections = [(of, one) for of in community.units for one in self.headed.get(of, ())]
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}
-        inside.headings = {id: self.headings[id] for id in sorted({*inside.documents.values()})}
+        inside.papers = {id: self.papers[id] for id in sorted({*inside.documents.values()})}
         held: dict[str, set[str]] = defaultdict(set)
         for unit in community.units:
             held[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
         inside.told = held
         return inside
+
+    def _central(self, community: Community) -> list[str]:
+        """The texts of a topic that hold most of its terms: what they begin with tells of it."""
+        terms = self.tree.terms.get(community.id, {})
+
+        def place(unit: str) -> tuple[float, str]:
+            held = self.told.get(unit, set()) & terms.keys()
+            return -round(math.fsum(terms[term] for term in held), 9), unit
+
+        return nsmallest(HEADS, community.units, place)
 
     def _writing(self) -> Writing | None:
         """What a model needs to write the reports; None where none is to. One that is only switched
@@ -421,12 +450,20 @@ class Reporting:
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
 
 
-def headings_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
-    """The document of each text unit, and of each document its title and number of text units."""
+def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
+    """The document of each text unit, and what a report says of each document."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
     number = Counter(documents.values())
-    titles = listed(snapshot.rows("documents", columns=["id", "title"]))
-    return documents, {id: (title, number[id]) for id, title in titles}
+    rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
+    folders = Counter(uri.rpartition("/")[0] for _, _, uri, _ in rows)
+    papers = {}
+    for id, title, uri, metadata in rows:
+        folder, _, name = uri.rpartition("/")
+        told = folder.rpartition("/")[2] if 2 * folders[folder] < len(rows) else ""
+        known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
+        date = dates.of_metadata(known) or dates.in_name(name)
+        papers[id] = Paper(title, number[id], date[:4], told)
+    return documents, papers
 
 
 def told(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -97,6 +97,16 @@ def _values(column: pa.Array) -> list[Any]:
     return [list(islice(flat, length)) for length in column.value_lengths().to_pylist()]
 
 
+class Paper(NamedTuple):
+    """What a report says of a document: its title, how many text units it has in all, its year, and
+    its folder where most documents lie in others."""
+
+    title: str
+    n_units: int
+    year: str = ""
+    folder: str = ""
+
+
 @dataclass(slots=True)
 class Inside:
     """One community. `weight` of an entity is that of its relationships inside."""
@@ -118,8 +128,8 @@ class Inside:
     leads: Sequence[Evidence] = ()  # how its texts begin
     title: str = ""  # of source code: its folder or file
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
-    # Of its documents the title, and how many text units each has in all.
-    headings: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
+    sections: Sequence[Evidence] = ()  # headings in its texts
     told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:
@@ -193,6 +203,7 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
     return replace(row, evidence=found)
 
 
+_ROLE = re.compile(r":[a-z:]{2,20}:`[~!]?([^`<\n]{1,200})(?:<[^`<>\n]{1,200}>)?`")  # :class:`~a.B`
 _MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
 _SLANTED = re.compile(r"(?<!\w)_(?=\w)([^_\n]{1,200})_(?!\w)")
 _EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
@@ -205,6 +216,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
     it."""
     flat = " ".join(as_shown(" ".join(text.split())).split())
+    flat = _ROLE.sub(r"\1", flat) if ":`" in flat else flat
     flat = _EMPHASIS.sub("", flat) if "*" in flat else flat
     flat = _SLANTED.sub(r"\1", flat) if "_" in flat else flat
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]

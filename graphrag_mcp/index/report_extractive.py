@@ -21,11 +21,16 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
-from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
+from graphrag_mcp.text.dates import in_name
+from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, settled, spoken, substance
+from graphrag_mcp.text.terms import compiled, is_cjk, table
+from graphrag_mcp.text.titles import Spread, apart, heading, joined, parts, terms_of
+from graphrag_mcp.text.titles import telling as telling_titles
 
-VERSION = "13"  # part of every fingerprint: raise it when reports come out differently
+_TABLES = table(__file__)
+_FORMS = compiled(_TABLES["forms"])
+
+VERSION = "14"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
@@ -35,7 +40,12 @@ REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list
 CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
-TITLE = 3  # names in a title
+LISTS, _NOTICE = 0.3, 0.1  # substance of what stands in lists, of notices
+SPOKEN_OF = 3  # subjects of a sentence that says what the community is about
+CLEAR = 0.9  # worth of a sentence that stands alone
+DEFINES = 1.5  # what an introduction is worth that says what a name is
+FORM = 3  # documents that hold a heading
+TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
 ALONE, WHOLE = 0.66, 0.8
@@ -95,7 +105,9 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
         parts = _REFERENCE.split(text)
         for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
             text = sentence.strip()
-            if text not in seen:
+            if text not in seen and not (
+                report.method == "extractive" and _FORMS.facts.match(text)
+            ):
                 seen.add(text)
                 ids = referenced_ids(cited)
                 yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
@@ -113,17 +125,23 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     found = _candidates(inside, quotes)
     names = [inside.entities[one].title for one in inside.order]
     said = [one.text for one in found if substance(one.text) > 0.1]
-    title = _heading(inside, said)
+    title, subjects = _heading(inside, said)
     named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound
     if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
-    chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
-    cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
+    if subjects and inside.documents:
+        chosen = _summary(_central(inside, about, subjects), inside, named, SUMMARY - 1)
+    else:
+        chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
+    # Chinese on programs has more Latin letters than others
+    texts = [one.text for one in found[:NOUNS]] or names[:TITLE]
+    cjk = 2 * sum(any(map(is_cjk, text)) for text in texts) > len(texts)
     base = _base(community, inside, title, cjk)
-    summary = _running(_cited(inside, one) for one in chosen) or _names(inside)
+    opening = _opening(inside, subjects, cjk)
+    summary = _running(_cited(inside, one) for one in [*opening, *chosen]) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
         explanation = _running(_cited(inside, one) for one in group)
@@ -135,37 +153,139 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     return replace(base, summary=summary, full_content=content, findings=_json(findings))
 
 
-def _heading(inside: Inside, said: Sequence[str]) -> str:
-    """A phrase of the names, words and headings that most of the community's documents share."""
+def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
+    """A phrase of the names, words and headings that most of the community's documents share; and
+    with those of it more of them, the first one first."""
     words = nouns(filter(mostly_cjk, said[:NOUNS]))
-    names = [inside.entities[one].title for one in inside.order]
+    heaviest = map(inside.entities.__getitem__, inside.order)
+    names = [row.title for row in heaviest if not inside.documents or _is_subject(row)]
     held = Counter(inside.documents.values())
-    whole = [of for of, number in held.items() if number > WHOLE * inside.headings[of][1]]
+    spread = None
+    if len(held) > 1:
+        place = {document: at for at, document in enumerate(inside.papers)}
+        of = {unit: place[document] for unit, document in inside.documents.items()}
+        named = {
+            row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
+            for row in inside.entities.values()
+        }
+        order = {name: at for at, name in enumerate(names)}
+        rows = {row.title: row for row in inside.entities.values()}
+        first = nsmallest(
+            4 * NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one)
+        )
+        every = [paper.title for paper in inside.papers.values()]
+        titled = {one for one in first if len(every) < 20 * sum(one in title for title in every)}
+        told_of = (one for one in first if one in titled or _is_subject(rows[one]))
+        names = list(islice(told_of, NAMED))
+        told = [inside.told.get(document, ()) for document in place]
+        headings = [[paper.title] for paper in inside.papers.values()]
+        for line, units in _sections(inside).items():
+            for document in dict.fromkeys(map(inside.documents.__getitem__, units)):
+                headings[place[document]].append(line)
+        spread = Spread(list(map("\n".join, headings)), told, named)
+    found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread)
+    found = found or [inside.entities[one].title for one in inside.order[:TITLE] if inside.terms]
+    title = joined(sorted(found[:TITLE], key=str.islower)) or _titled(inside)
+    whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
     if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
-        if title := heading(inside.terms, inside.headings[whole[0]][0]):
-            return title
-    if len(held) < 2:
-        return phrase(inside.terms, names, said, nouns=words) or _titled(inside)
-    place = {document: at for at, document in enumerate(inside.headings)}
-    headings = [title for title, _ in inside.headings.values()]
-    of = {unit: place[document] for unit, document in inside.documents.items()}
-    named = {
-        row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
-        for row in inside.entities.values()
+        title = heading(inside.terms, inside.papers[whole[0]].title) or title
+    return title, found
+
+
+def _is_subject(row: EntityRow) -> bool:
+    """Do sentences tell of the name: is it no speaker, who tells of other things, and none that stands
+    in menus and lists alone?"""
+    said = [text for _, text in row.evidence]
+    marks = [mark[0] for text in said if (mark := SPEAKER.match(text))]
+    worth = sorted(map(substance, said)) or [1.0]
+    written = worth[-1] > LISTS and worth[len(worth) // 2] > _NOTICE
+    return written and 2 * sum(row.title in mark for mark in marks) <= len(said)
+
+
+def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
+    """What the index knows of the community: how many documents of which years and folder it holds,
+    on what, whom they name, and which of their titles or headings tell most of it."""
+    papers = [inside.papers[of] for of in sorted({*inside.documents.values()})]
+    if not papers or not subjects:
+        return []
+    years = sorted(paper.year for paper in papers if paper.year)
+    years = [] if 2 * len(years) < len(papers) else sorted({years[0], years[-1]})
+    folder, number = Counter(paper.folder for paper in papers).most_common(1)[0]
+    folder = folder if number > max(2, WHOLE * len(papers)) else ""
+    part = "part" if 2 * inside.n_units <= sum(paper.n_units for paper in papers) else ""
+    people = {row.title for row in inside.entities.values() if row.type == "person"}
+    titles, headings = _titles(inside)
+    units = list(titles.values()) + list(headings.values()) or [unit for unit, _ in inside.leads]
+    wording = _TABLES["chinese" if cjk else "english"]
+    said = wording["documents"].format(len(papers)) if len(papers) > 1 else wording["one"]
+    facts = (
+        ("years", [wording["to"].join(years)]),
+        ("folder", [folder]),
+        ("part", [part]),
+        ("about", [one for one in subjects if one not in people]),
+        ("named", [one for one in subjects if one in people]),
+        ("titles", [wording["title"].format(one) for one in titles]),
+        ("headings", [wording["heading"].format(one) for one in headings]),
+    )
+    for name, some in facts:
+        if any(some):
+            listed = wording["last"].join(
+                filter(None, (wording["comma"].join(some[:-1]), some[-1]))
+            )
+            said = wording[name].format(said, listed)
+    cited = dict.fromkeys(islice(units or inside.text_unit_ids, PER_GROUP))
+    return [Candidate(wording["end"].format(said), units=cited)]
+
+
+def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
+    """The titles of documents that tell most of the community, each with a text unit; where these are
+    few, headings too."""
+    held = Counter(inside.documents.values())
+    first = {of: unit for unit, of in sorted(inside.documents.items(), reverse=True)}
+    order = [of for of in sorted(held) if not _FORMS.file.fullmatch(inside.papers[of].title)]
+    known = apart(
+        [_FORMS.reply.sub("", readable(inside.papers[of].title, LONGEST)[0]) for of in order]
+    )
+    titles: Counter[str] = Counter()
+    units: dict[str, str] = {}
+    for of, title in zip(order, known, strict=True):
+        # of minutes the day says nothing
+        if not (_FORMS.no_title.search(title) or title.count('"') % 2 or in_name(title)):
+            titles[title] += held[of] / inside.papers[of].n_units
+            units.setdefault(title, first[of])
+    found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
+    named = {title: units[title] for title in found}
+    if len(found) > 1:
+        return named, {}
+    sections = {
+        line: some
+        for line, some in _sections(inside).items()
+        if line not in titles and not any(alike(line, title) for title in found)
     }
-    order = {name: at for at, name in enumerate(names)}
-    names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
-    told = [inside.told.get(document, ()) for document in place]
-    spread = Spread(headings, told, named)
-    return phrase(inside.terms, names, said, nouns=words, spread=spread) or _titled(inside)
+    worth = {line: math.log1p(len(some)) for line, some in sections.items()}
+    return named, {line: sections[line][0] for line in telling_titles(worth, inside.terms)}
 
 
-_FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
+def _sections(inside: Inside) -> dict[str, list[str]]:
+    """The headings in the community's texts, each with its text units; without those that many of its
+    documents have, which are of a form: Conclusion, Attendees."""
+    found: dict[str, list[str]] = {}
+    for unit, words in inside.sections:
+        line = readable(words, LONGEST)[0]
+        if not _FORMS.running.search(line):
+            found.setdefault(line, []).append(unit)
+    most = max(FORM, len(inside.papers) // 20)
+    return {
+        line: units
+        for line, units in sorted(found.items())
+        if len({inside.documents[unit] for unit in units}) <= most
+    }
 
 
 def _titled(inside: Inside) -> str:
     """Where no name and no term is known: how its first documents are called."""
-    known = (title for title, _ in inside.headings.values() if not _FILE.fullmatch(title))
+    titled = (paper.title for paper in inside.papers.values())
+    known = (title for title in titled if not _FORMS.file.fullmatch(title))
     titles = dict.fromkeys(one_line(title, 40) for title in known if title)
     return "" if inside.order else " · ".join(islice(titles, 2))
 
@@ -276,7 +396,7 @@ def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _summary(
-    candidates: Sequence[Candidate], inside: Inside, named: frozenset[str]
+    candidates: Sequence[Candidate], inside: Inside, named: frozenset[str], most: int = SUMMARY
 ) -> list[Candidate]:
     """Sentences that together say most of the community's terms, those `named` in the title first, or,
     where these are not known, of its members' weight; what was said once counts a tenth after that."""
@@ -285,7 +405,7 @@ def _summary(
     left = dict(weights)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
-    while heap and len(chosen) < SUMMARY:
+    while heap and len(chosen) < most:
         known, place = heap[0]
         candidate = candidates[place]
         if inside.terms:
@@ -310,6 +430,30 @@ def _summary(
         for one in speaks:
             left[one] = 0.1 * weights[one]
     return chosen
+
+
+def _central(
+    inside: Inside, candidates: Sequence[Candidate], subjects: Sequence[str]
+) -> list[Candidate]:
+    """Those that are understood alone and say what a subject is or speak of several, best first, by
+    the terms that most documents share."""
+    share = Counter(term for held in inside.told.values() for term in held)
+    weights = {term: one * math.sqrt(share[term]) for term, one in inside.terms.items()}
+    keys = [terms_of(one) for one in subjects]
+    people = {row.title for row in inside.entities.values() if row.type == "person"}
+    if 2 * len(people.intersection(subjects)) >= len(subjects):
+        return []  # what happens to people is no summary
+    found = []
+    for one in candidates:
+        spoken_of = sum(not terms_of(one.text).isdisjoint(key) for key in keys)
+        defines = introduction(subjects, one.text)
+        clear = settled(one.text) and readable(one.text, LONGEST)[1] > CLEAR
+        if SPEAKER.match(one.text) is None and clear:
+            if defines > DEFINES or spoken_of >= SPOKEN_OF:
+                one.worth = defines**2
+                one.gain = one.worth * telling(one.text, weights)
+                found.append(one)
+    return sorted(found, key=lambda one: (-one.gain, one.text))
 
 
 def _findings(

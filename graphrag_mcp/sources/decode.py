@@ -127,7 +127,12 @@ def top_title(text: str) -> str:
     return _first_line(area)
 
 
+_MAIL = re.compile(r"(?:(?!S)[A-Z][\w-]{1,30}: [^\n]{0,400}\n){0,9}Subject: ([^\n]{1,300})\n")
+
+
 def _first_line(area: str) -> str:
+    if mail := _MAIL.match(area):
+        return " ".join(mail[1].split())
     first, _, rest = _NO_WORDS.sub("", area).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     # of an interview, a chat

@@ -574,6 +574,13 @@ def standing(sentence: str) -> float:
     return 0.4 if _FORMS.noun_before.match(bare) else 1.0
 
 
+def settled(sentence: str) -> bool:
+    """Is a sentence understood without the one before it and the day of its text: does it begin with no
+    noun that is known already ("The firm said"), and count from no today?"""
+    bare = spoken(sentence)
+    return not (_FORMS.unsettled.match(bare) or _FORMS.relative_day.search(bare))
+
+
 def _unnamed(said: str) -> bool:
     """Does a "he" or "his" stand before anybody whom it could mean?"""
     found = _FORMS.person.search(said)

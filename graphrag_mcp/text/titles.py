@@ -18,6 +18,7 @@ _LEAST = 0.05  # worth of a part beside the best one
 RARE = 0.2  # of the weight of a name's best term, below which another one makes the name rare
 _HEADING = 90  # characters of the title of a document
 _PIECE = re.compile(r"(?:(?! [-–—|] |[|｜：]|: ).){1,400}")
+_MARKS = " -–—|:："
 _READ = 120  # sentences that are looked through for the forms of words
 _LONG = 40  # characters of a name
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
@@ -30,6 +31,8 @@ _CODE = re.compile(
 )
 _PAST = re.compile(r"^[a-z]{2,}[^e]ed$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
+_TELLING = 0.2  # worth of a title beside the best one
+_LEADING = 0.5  # weight of a term that tells of the topic alone
 _SAID = 0.4  # of a document that holds a form in its text, beside one with it in its heading
 _AGAIN = 0.15  # of what a form covers that another one covers too
 _SEVERAL = 4  # documents, from which on a part is not what only one of them holds
@@ -178,11 +181,48 @@ def heading(weights: Mapping[str, float], title: str) -> str:
     first, last = telling[0], telling[-1]
     while last > first and pieces[last].end() - pieces[first].start() > _HEADING:
         last -= 1
-    said = pieces[0].string[pieces[first].start() : pieces[last].end()].strip(" -–—|:：")
+    said = pieces[0].string[pieces[first].start() : pieces[last].end()].strip(_MARKS)
     if len(said) > _HEADING:
         cut = said.rfind(" ", 0, _HEADING)
         said = said[: cut if cut > 0 else _HEADING] + "…"
     return said
+
+
+def telling(titles: Mapping[str, float], weights: Mapping[str, float], most: int = 3) -> list[str]:
+    """Of titles (with their worth) those that together say most of the characteristic terms, best
+    first; none that says only one of them."""
+    left = dict(weights)
+    held = {title: terms_of(title) for title in titles if 4 < len(title) <= _HEADING}
+    chosen: list[str] = []
+    best = 0.0
+
+    def gain(title: str) -> float:
+        found = math.fsum(left[term] for term in held[title] & left.keys())
+        return round(titles[title] * found / math.sqrt(4 + len(held[title])), 9)
+
+    while held and len(chosen) < most:
+        title = min(held, key=lambda title: (-gain(title), title))
+        value = gain(title)
+        best = best or value
+        if not value or value < _TELLING * best:
+            break
+        own = held.pop(title) & weights.keys()
+        if len(_stems(title) & own) > 1 or max(map(weights.__getitem__, own)) > _LEADING:
+            chosen.append(title)
+            for term in own:
+                left[term] *= _AGAIN
+    return chosen
+
+
+def apart(titles: Sequence[str]) -> list[str]:
+    """The titles without pieces at their ends that several have: the name of a site or a series."""
+    every = [[piece[0].strip(_MARKS) for piece in _PIECE.finditer(title)] for title in titles]
+    shared = Counter(piece for pieces in every for piece in {*pieces})
+    found = []
+    for title, pieces in zip(titles, every, strict=True):
+        own = [piece for piece in pieces if shared[piece] == 1] or [title]
+        found.append(title[title.find(own[0]) : title.rfind(own[-1]) + len(own[-1])])
+    return found
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -7,12 +7,12 @@ import random
 from dataclasses import asdict, replace
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
-from graphrag_mcp.index.report_extractive import Report, telling
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper, readable
+from graphrag_mcp.index.report_extractive import Report, _is_subject, telling
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.text.prose import stands_alone, substance
+from graphrag_mcp.text.prose import settled, stands_alone, substance
 from graphrag_mcp.text.terms import content_id, without_grammar
 from graphrag_mcp.text.titles import phrase
 from tests.support.reports import extractive_report
@@ -406,3 +406,60 @@ def test_what_one_says_of_oneself_in_an_interview_does_not_open_a_report() -> No
     answer = "Wick: We drew the ferry of Quill and the rope of the harbour at night for a film."
     said = summary_of([("u1", answer, ["Quill"]), ("u2", told, ["Quill"])])[0]
     assert said.startswith(told)
+
+
+# ---- the first sentence -----------------------------------------------------------------------------
+
+
+def opening_of(titles, headings=(), sentences=None, weights=TERMS, **more):
+    """The first sentence of the report on documents of these titles, a text unit each."""
+    sentences = sentences or [(f"u{n}", "The ferry of the harbour carries rope at night.", ["Quill"]) for n in range(len(titles))]
+    entities, edges = rows_of(sentences)
+    units = {content_id("unit", f"u{n}"): f"d{n}" for n in range(len(titles))}
+    papers = {f"d{n}": Paper(title, more.get("units", 1), more.get("year", ""), more.get("folder", "")) for n, title in enumerate(titles)}
+    given = {
+        "documents": units, "papers": papers, "told": {id: set(weights) for id in papers},
+        "sections": [(unit, line) for unit, lines in zip(units, headings, strict=False) for line in lines],
+    }  # fmt: skip
+    report = extractive_report(community_of(entities), entities, edges, weights=weights, papers=given)
+    return readable_report(report.summary, entities, edges, [f"u{n}" for n in range(len(titles))]), report
+
+
+def test_a_report_begins_with_what_the_index_knows_of_its_documents() -> None:
+    titles = ["The night ferry | Ember Daily", "Rope for the harbour | Ember Daily", "Weather | Ember Daily"]
+    said, report = opening_of(titles, year="1904", folder="letters")
+    assert said.startswith("3 documents of 1904 in the folder “letters”, on ")
+    assert "; among them “The night ferry” and “Rope for the harbour”. [Data: Sources (u" in said
+    assert opening_of(titles, units=9)[0].startswith("Parts of 3 documents, on ")
+    parent = extractive_report(community_of(rows_of(ENGLISH)[0], 0, [report.id]), *rows_of(ENGLISH), [report])
+    assert "documents" not in parent.summary  # it speaks of the child's documents
+
+
+def test_where_titles_say_nothing_headings_are_named_but_none_of_a_form() -> None:
+    titles = [f"Meeting of {day} May 1904" for day in range(1, 7)]
+    headings = [["Conclusion of the harbour", "Night ferry for the harbour"], *[["Conclusion of the harbour"]] * 5]
+    said, _ = opening_of(titles, headings)
+    assert "under headings like “Night ferry for the harbour”." in said and "Conclusion" not in said
+
+
+def test_chinese_texts_have_a_chinese_first_sentence() -> None:
+    sentences = [(f"u{n}", f"第{n}座灯塔的渡轮在港口停靠，Lantern 公司负责维护。", ["灯塔"]) for n in range(3)]
+    weights = {"灯塔": 1.0, "渡轮": 0.9, "港口": 0.8}
+    said, _ = opening_of(["灯塔与渡轮", "港口的灯塔", "天气"], sentences=sentences, weights=weights, year="1904")
+    assert said.startswith("1904年3篇文档，主要涉及") and "其中有《" in said
+
+
+def test_a_name_of_speakers_or_of_menus_is_no_subject() -> None:
+    def row(*texts):
+        return EntityRow("e", "Mara Quill", evidence=[("u", text) for text in texts])
+
+    assert _is_subject(row("Mara Quill led the guild until the fire."))
+    assert not _is_subject(row("Mara Quill: The ferry was late on Monday."))
+    assert not _is_subject(row("* [Mara Quill](https://ember.example)", "Contributed by Mara Quill"))
+
+
+def test_a_sentence_is_settled_without_a_noun_that_is_known_and_without_a_today() -> None:
+    for text in ("The sides met in May.", "Added a ferry to the list.", "Weber, M. The harbour.", "Quill sails next week.", "如果渡轮停运，港口关闭。"):
+        assert not settled(text), text
+    for text in ("The harbour of Port Ember lost forty ships.", "The Lantern Guild is a union.", "渡轮在港口停靠。"):
+        assert settled(text), text

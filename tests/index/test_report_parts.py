@@ -14,8 +14,8 @@ from graphrag_mcp.index import communities_stage, report_content
 from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
 from graphrag_mcp.index.communities_stage import (
     beginning,
-    headings_of,
     links_of,
+    papers_of,
     stored_tree,
     tree_of,
 )
@@ -38,13 +38,21 @@ def letters(folder: Path) -> None:
     draw = random.Random(5)
     for number in range(0, 232, 2):
         mayor = "Orsalin Quelbrand" if number % 4 else "Tervis Amblecote"
-        pairs = [(mayor, people[number]), (mayor, people[number + 1])] * 2 + [(people[number], people[number + 1])]
-        lines = [f"{one} {draw.choice(DID)} {other} in the year {draw.randrange(1700, 1900)}." for one, other in pairs]
+        pairs = [(mayor, people[number]), (mayor, people[number + 1])] * 2 + [
+            (people[number], people[number + 1])
+        ]
+        lines = [
+            f"{one} {draw.choice(DID)} {other} in the year {draw.randrange(1700, 1900)}."
+            for one, other in pairs
+        ]
         (folder / f"{number:03d}.md").write_text("\n\n".join(lines) + "\n", "utf-8")
 
 
 def put(corpus: Path, folder: Path) -> Snapshot:
-    assert index_documents(corpus, IndexRequest((str(folder),)), Settings(max_cluster_size=6)).status == "done"
+    assert (
+        index_documents(corpus, IndexRequest((str(folder),)), Settings(max_cluster_size=6)).status
+        == "done"
+    )
     return open_snapshot(corpus)
 
 
@@ -74,9 +82,13 @@ def test_clustering_reads_terms_in_parts_and_holds_no_link_of_entities_that_have
     snapshot, links, sizes = open_snapshot(town[1], keep=False), [], []
     monkeypatch.setattr(communities_stage, "AT_ONCE", 50)
     monkeypatch.setattr(
-        communities_stage, "texts_of", lambda parts, of: texts_of((sizes.append(len(one)) or one for one in parts), of)
+        communities_stage,
+        "texts_of",
+        lambda parts, of: texts_of((sizes.append(len(one)) or one for one in parts), of),
     )
-    monkeypatch.setattr(communities_stage, "cluster", lambda *given: links.append(len(given[2])) or cluster(*given))
+    monkeypatch.setattr(
+        communities_stage, "cluster", lambda *given: links.append(len(given[2])) or cluster(*given)
+    )
     tree = tree_of(snapshot, ClusterParams(6), links_of(snapshot), recluster=True)
     assert tree.communities == stored_tree(snapshot).communities
     assert links == [0] and max(sizes) <= 50 < sum(sizes)
@@ -90,7 +102,7 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     entities, edges = everything(snapshot)
     texts = listed(snapshot.rows("text_units", columns=["id", "text"]))
     heads = {id: [(id, said) for said in beginning(text)] for id, text in texts}
-    documents, headings = headings_of(snapshot)
+    documents, known = papers_of(snapshot)
     spoken: dict[str, set[str]] = {unit: set() for unit in documents}
     for unit, said in listed(snapshot.rows("passages", columns=["text_unit_id", "terms"])):
         spoken[unit].update(said.split())
@@ -99,13 +111,20 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
         children = [made[child] for child in one.children]
-        leads = [lead for unit in one.units[:40] for lead in heads[unit]]
+        weight = {
+            unit: sum(tree.terms[one.id][term] for term in tree.terms[one.id].keys() & spoken[unit])
+            for unit in one.units
+        }
+        central = sorted(one.units, key=lambda unit: (-round(weight[unit], 9), unit))[:40]
+        leads = [lead for unit in central for lead in heads[unit]]
         of = {unit: documents[unit] for unit in one.units}
         told: dict[str, set[str]] = {document: set() for document in of.values()}
         for unit in one.units:
             told[of[unit]] |= tree.terms[one.id].keys() & spoken[unit]
-        papers = {"documents": of, "headings": {id: headings[id] for id in sorted(told)}, "told": told}
-        made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id], leads, papers)
+        papers = {"documents": of, "papers": {id: known[id] for id in sorted(told)}, "told": told}
+        made[one.id] = extractive_report(
+            one, entities, edges, children, tree, tree.terms[one.id], leads, papers
+        )
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip
@@ -118,7 +137,9 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
         }
 
 
-def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
+def test_numbers_are_of_the_whole_community_and_lists_are_short(
+    town: tuple[Path, Path, Snapshot],
+) -> None:
     _, _, snapshot = town
     tree = stored_tree(snapshot)
     content = content_of(snapshot, tree, set(tree.communities))
@@ -128,7 +149,9 @@ def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path
     _, edges = everything(snapshot)
     inside = [edge.id for edge in edges if {edge.source_id, edge.target_id} <= set(largest.members)]
     assert sorted(found.edges) == sorted(inside)
-    assert len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
+    assert (
+        len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
+    )
     assert found.n_units == len(largest.units)
     assert 0 < len(found.own_edges) <= report_content.OWN
 
@@ -139,6 +162,8 @@ def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(
     folder, corpus, _ = town
     for number in (4, 78, 140):
         path = folder / f"{number:03d}.md"
-        path.write_text(path.read_text("utf-8").replace(" in the year", " before the year"), "utf-8")
+        path.write_text(
+            path.read_text("utf-8").replace(" in the year", " before the year"), "utf-8"
+        )
     edited = put(corpus, folder)
     assert digest(edited) == digest(put(tmp_path / "fresh", folder))

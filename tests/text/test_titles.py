@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
+from graphrag_mcp.text.titles import Spread, apart, heading, phrase, telling, terms_of
 
 SENTENCES = ["The takeover of the bank began.", "A bid for the bank followed.", "The takeover and the bid of a bank ended."]
 
@@ -70,3 +70,14 @@ def test_the_title_of_a_document_stands_without_its_site_and_only_where_it_tells
     assert heading(weights, "科技周刊（第 220 期）：人工智能的机会在哪里") == "人工智能的机会在哪里"
     assert heading(weights, "CHAPTER II.") == "" and heading(weights, "The pier") == ""
     assert len(heading(weights, "The pier after the storm " * 9)) <= 90
+
+
+def test_pieces_that_several_titles_have_are_left_out_of_each() -> None:
+    assert apart(["The pier | Varde Daily", "Storm: a night | Varde Daily"]) == ["The pier", "Storm: a night"]
+    assert apart(["周刊（第 1 期）：港口", "周刊（第 2 期）：灯塔"]) == ["周刊（第 1 期）：港口", "周刊（第 2 期）：灯塔"]
+
+
+def test_titles_that_together_say_most_are_chosen() -> None:
+    weights = {"pier": 1.0, "storm": 0.9, "tide": 0.4, "tables": 0.3, "tabl": 0.3}
+    titles = {"The pier in the storm": 1.0, "Pier and storm": 1.0, "Tide tables for May": 1.0, "Other matters": 1.0}
+    assert telling(titles, weights) == ["Pier and storm", "Tide tables for May"]
