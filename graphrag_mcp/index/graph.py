@@ -818,11 +818,11 @@ def _write_pairs(
 def _stated(
     found: Sequence[Evidence], said: Iterable[tuple[Row, str]], sentences: Iterable[Quote]
 ) -> bool:
-    """Does a clause, a model or source code say how the two are related, or do two text units name
-    both, one of them in a sentence that can be read?"""
+    """Is there a sentence on the two that can be read, or a statement of a model or of source code?
+    What stands together in lists, headings and code alone has no relationship."""
     if any(shown for _, shown in said) or any(row.source_key for row in found):
         return True
-    return len({row.text_unit_id for row in found}) > 1 and any(shown for _, shown, _ in sentences)
+    return any(shown for _, shown, _ in sentences)
 
 
 def _by_hand(
