@@ -195,20 +195,8 @@ def passage_items(
     notes = []
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
-    found: dict[str, Row] = {}
-    turns: dict[str, int] = {}  # of a passage: its place among those of its id
     unknown = [one for one, aliases in meant.items() if not aliases]
-    left_out = 0
-    for alias in wanted[:IDS]:
-        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
-        if not rows:
-            unknown.append(alias)
-        if (alias[0] == "d" or alias[-1] == "+") and not raw:
-            told = [row for row in rows if not _only_links(row["text"])] or rows
-            left_out, rows = left_out + len(rows) - len(told), told
-        for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
-            found.setdefault(row["id"], row)
-            turns.setdefault(row["id"], turn)
+    found, turns, left_out = _found(snapshot, wanted[:IDS], unknown, around, raw)
     if not found:
         named_ids = ", ".join(one[:40] for one in unknown[:5])
         gone = any(was_given(snapshot, one) for one in unknown)
@@ -217,7 +205,8 @@ def passage_items(
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     if left_out:
-        notes.append(f"{left_out} passages that only hold links are left out: raw=true shows them.")
+        of_links = counted(left_out, "passages")
+        notes.append(f"Left out: {of_links} of links (raw=true shows them).")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
     said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
@@ -238,6 +227,27 @@ def passage_items(
             item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)
     return items, notes
+
+
+def _found(
+    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, raw: bool
+) -> tuple[dict[str, Row], dict[str, int], int]:
+    """The passages behind ids, the place of each among those of its id, and how many of whole
+    documents are left out, since they only hold links. Adds ids of nothing to `unknown`."""
+    found: dict[str, Row] = {}
+    turns: dict[str, int] = {}
+    left_out = 0
+    for alias in aliases:
+        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
+        if not rows:
+            unknown.append(alias)
+        if (alias[0] == "d" or alias[-1] == "+") and not raw:
+            told = [row for row in rows if not _only_links(row["text"])] or rows
+            left_out, rows = left_out + len(rows) - len(told), told
+        for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
+            found.setdefault(row["id"], row)
+            turns.setdefault(row["id"], turn)
+    return found, turns, left_out
 
 
 def _bearing(

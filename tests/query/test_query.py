@@ -392,7 +392,7 @@ def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path
     found = open_snapshot(tmp_path / "c")
     read = get_source(found, ["d1"])
     assert "closed in 1950" in read.text and "Part 3" not in read.text and "links, images" not in read.text
-    assert "passages that only hold links are left out: raw=true" in read.hint
+    assert "passages of links (raw=true shows them)" in read.hint
     assert "Part 3.3" in get_source(found, ["d1"], raw=True, max_tokens=20_000).text
     last = get_source(found, ["d1"], raw=True, max_tokens=20_000).sources[-1]["id"]
     assert last in get_source(found, [last]).text  # asked for by itself, it is shown
