@@ -390,10 +390,11 @@ class Reporting:
         id, content = community.id, self.content
         rows = [content.entities[one] for one in community.members]
         inside = inside_of(community, rows, content.edges[id], self.tree)
-        if self.models.describe is not None:
+        inside.described = self.models.describe is not None
+        if inside.described:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
-        if self.models.describe is None or not community.members:
+        if not inside.described or not community.members:
             inside.leads = [(unit, one) for unit in self.central[id] for one in self.leads[unit]]
         inside.sections = [(of, one) for of in community.units for one in self.headed.get(of, ())]
         inside.terms = self.tree.terms.get(id, {})

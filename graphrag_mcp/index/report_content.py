@@ -130,6 +130,7 @@ class Inside:
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
     papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
     sections: Sequence[Evidence] = ()  # headings in its texts
+    described: bool = False  # evidence is what a model said of its rows
     told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:

@@ -132,7 +132,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
-    if subjects and inside.documents:
+    if subjects and inside.documents and not inside.described:
         chosen = _summary(_central(inside, about, subjects), inside, named, SUMMARY - 1)
     else:
         chosen = _summary(about if len(about) > 1 else sound or found, inside, named)

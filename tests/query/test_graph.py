@@ -255,7 +255,7 @@ def test_the_tool_answers_as_agents_ask(call: Caller) -> None:
     assert call.good("explore_graph", corpus="sample")["communities"]
     found = call.good("explore_graph", source="Tobias Fenn", target="Ines Calloway", corpus="sample")
     assert found["paths"][0]["kind"].startswith("shortest") and found["citations"] and found["corpus"] == "sample"
-    around = call.good("explore_graph", entity="e3", hops="9", limit=5, corpus="sample")
-    assert len(around["nodes"]) == 5 and "hops 9 was changed to 4" in around["hint"]
+    around = call.good("explore_graph", entity="e3", hops="9", limit=4, corpus="sample")
+    assert len(around["nodes"]) == 4 and "hops 9 was changed to 4" in around["hint"]
     assert "one entity" in call.bad("explore_graph", start="e3", goal="e3", corpus="sample")
     assert "no corpus" in call.bad("explore_graph", start="e3", corpus="none")

@@ -725,3 +725,14 @@ def test_tense_weeks_names_and_heads_say_which_day_is_meant(row: str) -> None:
     text = text.replace("\\n", "\n")
     found = expressions(text, anchors(text, "2024-05-15"))  # a Wednesday
     assert [one.start if one.start == one.end else one.start[:7] for one in found] == wanted.split()
+
+
+@pytest.mark.parametrize(("entry", "days"), [
+    ("**June 8, 2023 -**Bo Lind is fined. In a second letter, sent on July 27, Bo Lind is fined again.", []),
+    ("**8 June 2023** – Bo Lind was fined. The first letter had come on 27 May.", ["2023-05-27"]),
+    ("**2023年6月8日：** 老张被罚款。7月27日又被罚款。", ["2023-07-27"]),
+])  # fmt: skip
+def test_an_entry_that_begins_with_a_bold_date_is_not_of_the_day_of_its_document(entry: str, days: list[str]) -> None:
+    text = f"# Facts\n\nNovember 26, 2025\n\nSome words on it.\n\n{entry}\n\nMore.\n"
+    found = expressions(text, anchors(text, "2025-11-26"))
+    assert [one.start for one in found if one.anchor] == days
