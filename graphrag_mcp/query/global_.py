@@ -65,10 +65,12 @@ def search(
     looked_for = " ".join([query, *names])
     form = request.level, request.response_format, request.explain
     asked = f"global|{looked_for}|{form}|{[*request.filters, request.min_rating]}"
+    parts = local.narrowed(corpora, request.filters, request.min_rating)
+    if _of_all(parts, looked_for):  # the pages of one map are of one form
+        asked += f"|{topics.divides(budget, parts)}"
     offsets, page = local.paging(corpora, asked, request.cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)
-    parts = local.narrowed(corpora, request.filters, request.min_rating)
     result.hint = joined(note, *(_notes(part, request.level) for part in parts))
     first = not request.cursor.strip()
 
@@ -84,6 +86,11 @@ def search(
         question = answers.Question(snapshot, query, asker, options, budget, page((0,)))
         return with_answer(result, request.level, question, plain)
     return plain(result)
+
+
+def _of_all(parts: Sequence[Part], query: str) -> bool:
+    """Does the question ask what the corpora are about, and not after a subject?"""
+    return all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts)
 
 
 def _notes(part: Part, level: int) -> str:
@@ -111,7 +118,7 @@ def show(
     """The result without a model: a map of the topics, or what the documents say on the question.
     What stands in the result's text already comes first."""
     level, detailed = request.level, request.response_format == "detailed"
-    if all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts):
+    if _of_all(parts, query):
         result = topics.overview(
             result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
         )

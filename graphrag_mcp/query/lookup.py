@@ -92,6 +92,11 @@ _SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
 _GROUP = re.compile(  # the words of a citation of ours
     r"\[Data:|\b(?:Sources|Entities|Relationships|Reports|Claims)(?=\s{0,4}\()", re.IGNORECASE
 )
+# A link or image, also one that is cut at an end of the text.
+_LINKED = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,2000}\)|\A[^\[\]\n]{0,200}\]\([^()\n]{0,2000}\)|"
+    r"!?\[[^\[\]\n]{0,300}(?:\]\([^()\n]{0,2000})?\Z"
+)
 _BETWEEN = re.compile(r"[\s,;|/()\[\]`'\"]+")
 
 
@@ -196,7 +201,8 @@ def passage_items(
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
     unknown = [one for one, aliases in meant.items() if not aliases]
-    found, turns, left_out = _found(snapshot, wanted[:IDS], unknown, around, raw)
+    whole = raw or bool(query.strip())
+    found, turns, left_out = _found(snapshot, wanted[:IDS], unknown, around, whole)
     if not found:
         named_ids = ", ".join(one[:40] for one in unknown[:5])
         gone = any(was_given(snapshot, one) for one in unknown)
@@ -230,24 +236,26 @@ def passage_items(
 
 
 def _found(
-    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, raw: bool
+    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, whole: bool
 ) -> tuple[dict[str, Row], dict[str, int], int]:
-    """The passages behind ids, the place of each among those of its id, and how many of whole
-    documents are left out, since they only hold links. Adds ids of nothing to `unknown`."""
+    """The passages behind ids, the place of each among those of its id, and how many of documents
+    are left out, since they only hold links, where these are not asked for as a `whole`. Adds ids
+    of nothing to `unknown`."""
     found: dict[str, Row] = {}
     turns: dict[str, int] = {}
-    left_out = 0
+    left_out: set[str] = set()
     for alias in aliases:
         rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
-        if (alias[0] == "d" or alias[-1] == "+") and not raw:
+        if (alias[0] == "d" or alias[-1] == "+") and not whole:
             told = [row for row in rows if not _only_links(row["text"])] or rows
-            left_out, rows = left_out + len(rows) - len(told), told
+            left_out |= {row["id"] for row in rows} - {row["id"] for row in told}
+            rows = told
         for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
             found.setdefault(row["id"], row)
             turns.setdefault(row["id"], turn)
-    return found, turns, left_out
+    return found, turns, len(left_out - found.keys())
 
 
 def _bearing(
@@ -468,9 +476,9 @@ def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None)
 
 
 def _only_links(text: str) -> bool:
-    told = readable(text)
-    says = any(says_something(told[start:end]) for start, end in sentences(told))
-    return not told or ("](http" in text and not says)
+    """Does it hold no words but those of links, as a sitemap?"""
+    words = sum(map(str.isalnum, _LINKED.sub("", text)))
+    return not readable(text) or ("](http" in text and 4 * words < len(_LINKED.findall(text)))
 
 
 def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:

@@ -540,6 +540,11 @@ def show(
     if form.every:
         strong = [one for one in strong if not language_of(one.uri) or defines(one.raw, literals)]
         weak, reserved = len(hits), page.room // 2
+        if kept and kept[0] not in strong:  # or the next page begins with it again
+            said = _line(kept[0], worth, literals)
+            shorter = (said, said.partition("\n")[0], f"- [{kept[0].id}]")
+            if any(page.add(one, kept[0].cited()) for one in shorter):
+                page.full.add(kept[0].id)
     else:
         strong = strong[:most]
         reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))

@@ -99,7 +99,8 @@ def _begins_word(literal: str, text: str) -> bool:
 READ = 40  # passages of each of several literals that are put in turns
 FADING = 0.6  # worth of a passage for each one of its document before it
 EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
-LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
+# Literals that are looked up, and words that are named, when they stand nowhere.
+LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
@@ -222,7 +223,8 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = retrieval.term_worth(snapshot, terms_of(used))
-    sought = [] if found and not _EITHER.search(used) else quoted(used)[:LITERALS]
+    either = _EITHER.search(used)
+    sought = [] if found and not either else quoted(used)[: ALTERNATIVES if either else LITERALS]
     rows = _holding(snapshot, sought, True) if len(sought) > 1 else []
     held = [plain(row["text"]) for row in rows]
     lost = [
@@ -230,7 +232,7 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
         for one in sought
         if not any(plain(one) in text for text in held) and not _holding(snapshot, [one], False)
     ]
-    words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
+    words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if retrieval.absent(word, known, set(unknown))]
     linked = retrieval.in_addresses(snapshot, words)
     return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))

@@ -226,8 +226,9 @@ def overview(
     cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
     detailed: bool = False,
 ) -> SearchResult:
-    """The result with the map of each corpus, each with its share of the budget."""
-    page = passages.page_of(result, budget)
+    """The result with the map of each corpus, each with its share of the budget. The map of one
+    corpus has pages."""
+    page, divided = passages.page_of(result, budget), level < 0 and divides(budget, corpora)
     room, left, documents = page.room - MORE, 0, 0
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
@@ -236,9 +237,9 @@ def overview(
         if len(held) > 1:
             shown, rest = _add_series(own, part, held, offset)
         else:
-            shown, rest = _add_map(own, part, level, offset, detailed)
+            shown, rest = _add_map(own, part, level, offset, detailed, divided)
         room -= share - own.room
-        left += rest
+        left += rest if len(corpora) == 1 else 0
         page.blocks += own.blocks
         page.citations |= own.citations
         result.communities += shown
@@ -251,6 +252,11 @@ def overview(
             f'More: get_community_report with id="{id}" on one topic, level={finer} for finer ones.'
         )
     return passages.finished(result, page, left, offset + len(result.communities), cursor)
+
+
+def divides(budget: int, corpora: Sequence[Part]) -> bool:
+    """Has a map of this budget room for the topics inside large ones?"""
+    return budget // max(len(corpora), 1) > ROOMY
 
 
 def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
@@ -298,16 +304,16 @@ def _about(snapshot: Snapshot, ids: Sequence[str], title: str) -> str:
 
 
 def _add_map(
-    page: Page, part: Part, level: int, first: int, detailed: bool
+    page: Page, part: Part, level: int, first: int, detailed: bool, divided: bool
 ) -> tuple[list[str], int]:
     """Add the topics of a level to the page, those of most text first, from the place `first` on:
     ids of those that are shown, and how many have had no room. `detailed`: more sentences, and the
-    topics inside each."""
+    topics inside each. `divided`: these stand in place of a large one."""
     corpus, snapshot, kept = part
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
     total, roomy = len(set().union(*(topic.documents for topic in found))), page.room > ROOMY
-    entries = _entries(snapshot, found, level, kept, total if roomy and level < 0 else 0)
+    entries = _entries(snapshot, found, level, kept, total if divided else 0)
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
@@ -315,7 +321,7 @@ def _add_map(
     seen: set[str] = set().union(*(entry.topic.main for entry in entries[:first]))
     for number, entry in enumerate(entries[first:], first):
         topic = entry.topic
-        if number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
+        if shown and number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
             break
         describe(snapshot, topic, kept, corpus)
         share = page.room // min(max(len(entries) - number, 1), 3 * LEAST)
@@ -329,9 +335,9 @@ def _add_map(
         else:
             wide = is_wide(topic, total) or (roomy and len(topic.main) > LARGE * total)
             deeper = detailed or share > 2 * ROOM or wide
-            below = inside(snapshot, topic, entry.level, kept) if deeper else ""
+            below = inside(snapshot, topic, entry.level, kept, prefix) if deeper else ""
             more = [f"{entry.indent}  Inside: {below}"] if below else []
-            rest = _listed(snapshot, entry.rest, kept)
+            rest = _listed(snapshot, entry.rest, kept, prefix)
             fits = _add(
                 page, [*head, *more], topic, 1 if entry.indent else said, entry.indent, rest
             )
@@ -383,12 +389,14 @@ def _entries(
     return entries
 
 
-def _listed(snapshot: Snapshot, some: Sequence[Topic], kept: Filters | None) -> str:
+def _listed(
+    snapshot: Snapshot, some: Sequence[Topic], kept: Filters | None, prefix: str = ""
+) -> str:
     """`Latin America [c64], 3 documents; ...`"""
     for one in some:
         describe(snapshot, one, kept)
     return "; ".join(
-        f"{one.title} [c{one.n}], {counted(len(one.main), 'documents')}" for one in some
+        f"{one.title} [{prefix}c{one.n}], {counted(len(one.main), 'documents')}" for one in some
     )
 
 
@@ -413,7 +421,11 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
 
 
 def inside(
-    snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
+    snapshot: Snapshot,
+    topic: Topic,
+    level: int | None = None,
+    kept: Filters | None = None,
+    prefix: str = "",
 ) -> str:
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
@@ -424,7 +436,7 @@ def inside(
     total = len(set(count(snapshot).documents.values()))
     most = BELOW * (3 if is_wide(topic, total) else 1)
     rest = f"; {len(below) - most} more" if len(below) > most else ""
-    return _listed(snapshot, below[:most], kept) + rest
+    return _listed(snapshot, below[:most], kept, prefix) + rest
 
 
 def parts_of(

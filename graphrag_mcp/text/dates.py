@@ -166,8 +166,7 @@ def in_head(text: str) -> str:
         dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
         captured = is_page and _SAID.captured.fullmatch(line.strip())
         if dated and not captured and dates_text(line, *dated[:2]):
-            own = _of_page(text[:PAGE], first) if is_page else ""
-            return own if own[:4] < dated[2][:4] and own else dated[2]  # the day of saving it
+            return dated[2]
     for line in short:
         dated = next((one for one in found(line, _SPANS) if one[2]), None)
         several = line in listed and len(listed) > 1

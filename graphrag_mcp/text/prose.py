@@ -151,7 +151,9 @@ _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 # What a link leads to, and an address behind its scheme.
 # A link that begins before the text, and one that goes on behind it.
 _BEGUN = re.compile(r'\A([^\[\]\n]{0,200})\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300}")?\)')
-_OPEN = re.compile(r'\[([^\[\]\n]{0,200})\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300})?\Z')
+_OPEN = re.compile(
+    r'(?:!\[[^\[\]\n]{0,200}|\[([^\[\]\n]{0,200}))\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300})?\Z'
+)
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
 # An address in running text; the rest of one that was cut; what no word is so long as.
@@ -361,7 +363,7 @@ def own_lines(told: str, shared: Set[str]) -> str:
 
 def readable(text: str) -> str:
     """The text as it is shown; the same text where there is nothing to leave out."""
-    if not any(mark in text for mark in ("[", "<", "&", "|", "  ", "\t", "===", "---")):
+    if not any(mark in text for mark in ("[", "](", "<", "&", "|", "  ", "\t", "===", "---")):
         return text.strip()
     text = _OPEN.sub(r"\1", _BEGUN.sub(r"\1", text, count=1)) if "](" in text else text
     lines: list[str] = []

@@ -439,6 +439,30 @@ def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) 
     assert "Inside: " in shown[2_200] and "Inside: " not in shown[600]
 
 
+def test_topics_inside_a_large_one_stand_in_its_place_and_all_pages_show_each_once(tmp_path: Path) -> None:
+    texts = five_fields()
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    levels = {f"c{row['n']}": row["level"] for row in snapshot.rows("communities", "", ["n", "level"]).to_pylist()}
+    whole = global_search(snapshot, "", max_tokens=6_000)
+    heads = re.findall(r"^( *)\[(c\d+)\] .*?: (\d+) % of the documents(.*)$", whole.text, re.MULTILINE)
+    parts = {id for indent, id, *_ in heads if indent}
+    assert parts and all(levels[id] == 1 for id in parts) and any(", in " in rest for *_, rest in heads)
+    own = sum(int(share) for _, _, share, rest in heads if ", in " not in rest)
+    assert 85 <= own <= 100, "each document counts once"
+    for budget in (200, 300, 1_700):
+        pages, cursor = [], ""
+        while True:
+            page = global_search(snapshot, "", max_tokens=budget, cursor=cursor)
+            pages += page.communities
+            if not (cursor := page.next_cursor):
+                break
+            assert page.communities, "a page without a topic has no next one"
+        assert len(set(pages)) == len(pages) and (budget < 1_700 or set(pages) == set(whole.communities))
+    first = global_search(snapshot, "", max_tokens=1_700)
+    assert not first.next_cursor or global_search(snapshot, "", max_tokens=500, cursor=first.next_cursor).state == "stale"
+
+
 def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_path: Path) -> None:
     dated = ("ops-2025-03-04.log", "20230102_minutes.txt", "notes_2024.01.31.md")
     names = (*dated, "order-20241399.txt", "v1.2025-03.txt")

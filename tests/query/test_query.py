@@ -398,6 +398,42 @@ def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path
     assert last in get_source(found, [last]).text  # asked for by itself, it is shown
 
 
+def test_rows_of_figures_with_a_link_are_kept_and_found(tmp_path: Path) -> None:
+    rows = "\n".join(f"- Pump P{n}: {n * 3} kW, {n * 17} EUR ([shop](https://s.example/p{n}))" for n in range(60))
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(f"The council met in Orl and sold its old pumps.\n\n{rows}"),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert "Pump P47: 141 kW, 799 EUR" in get_source(found, ["d1"], max_tokens=20_000).text
+    assert "Pump P30: 90 kW" in get_source(found, ["d1"], query="price of pump P30").text
+
+
+def test_alternatives_are_answered_in_turn_and_a_list_of_all_of_them_comes_last(tmp_path: Path) -> None:
+    places = "Oslo Bergen Varde Orl Venn Tarn".split()
+    every = "\n".join(f"{place} {n}" for n, place in enumerate([*places, *places]))
+    told = tuple(f"In {place} the mill burned down in 19{n:02} and was never built again by its owner." for n, place in enumerate(places))
+    texts = (every, f"Places\n\n{every}", *told, *(f"In Oslo a boat of {n} tons was sold on the old market by its owner." for n in range(9)))
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    query = " OR ".join(f'"{place}"' for place in [*places, "Nowhere"])
+    found = search_text(open_snapshot(tmp_path / "c"), query, max_tokens=3_000)
+    assert [one.title for one in found.citations[:6]] and "Nowhere in this corpus: 'Nowhere'." in found.hint
+    first = found.text[: max(found.text.index(f"In {place} the mill") for place in places)]
+    assert first.count("the mill burned") == 5 and first.count("a boat of") <= 1 and "Oslo 0" not in first
+
+
+def test_pages_of_alternatives_in_code_and_text_come_to_an_end(tmp_path: Path) -> None:
+    calls = "".join(f"    total_{n} = pump(value, 'north station of the harbour', {n}, retries={n + 3})\n" for n in range(8))
+    tale = ", ".join(f"which Bob Weaver had repaired for {n * 7} euros in the year {1900 + n}" for n in range(14))
+    for n in range(3):
+        (tmp_path / f"station{n}.py").write_text(f"from lib import pump\n\n\ndef run(value):\n{calls}", "utf-8")
+        (tmp_path / f"n{n}.md").write_text(f"# Valve note {n}\n\nIn {1950 + n} the valve of Eastham, {tale}, was sold.\n", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path)]), Settings(home=tmp_path / "h", roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    for query in ('"valve" OR "pump"', '"pump(value" OR "Bob Weaver"'):
+        seen, cursor = [""], ""
+        while cursor := search_text(snapshot, query, max_tokens=200, cursor=cursor).next_cursor:
+            assert cursor not in seen
+            seen.append(cursor)
+
+
 def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
     texts = ["The court fined the mill of Orl for its smoke.", *(f"Hall {n} of Venn opened its doors to {n} guests." for n in range(7))]
     more = [text + " A choir sang for an hour." for text in texts]
