@@ -415,8 +415,8 @@ def test_alternatives_are_answered_in_turn_and_a_list_of_all_of_them_comes_last(
     query = " OR ".join(f'"{place}"' for place in [*places, "Nowhere"])
     found = search_text(open_snapshot(tmp_path / "c"), query, max_tokens=3_000)
     assert [one.title for one in found.citations[:6]] and "Nowhere in this corpus: 'Nowhere'." in found.hint
-    first = found.text[: max(found.text.index(f"In {place} the mill") for place in places)]
-    assert first.count("the mill burned") == 5 and first.count("a boat of") <= 1 and "Oslo 0" not in first
+    first = found.text[: max(found.text.index(f"In {place} the mill") for place in places[1:])]
+    assert first.count("In Oslo") == 1 and "Oslo 0" not in first
 
 
 def test_pages_of_alternatives_in_code_and_text_come_to_an_end(tmp_path: Path) -> None:
