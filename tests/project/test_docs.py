@@ -398,7 +398,7 @@ def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_
     assert run_cli("try", tmp_path / "empty", "--home", tmp_path / "home").returncode == 1
 
 
-LONGEST = {"README.md": 130, "docs/dev/decisions.md": 436}  # lines; of other pages 360
+LONGEST = {"README.md": 130, "docs/dev/decisions.md": 450}  # lines; of other pages 360
 
 
 def test_no_page_is_too_long_and_every_page_is_linked_from_the_guide() -> None:
