@@ -138,7 +138,9 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     telling_most = about if len(about) > 1 else sound or found
     if subjects and inside.documents and not inside.described:
         central = _central(inside, about, subjects)
-        if not central and (len(inside.papers) <= FEW or _is_foreign(texts, chinese)):
+        if not central and (
+            len(inside.papers) <= FEW or 2 * sum(map(_is_foreign, texts)) > len(texts)
+        ):
             central = [one for one in telling_most if SPEAKER.match(one.text) is None]
         chosen = _summary(central, inside, named, SUMMARY - 1)
     else:
@@ -163,12 +165,11 @@ def _is_chinese(text: str) -> bool:
     return bool(signs) and all(map(is_han, signs))
 
 
-def _is_foreign(texts: Sequence[str], chinese: bool) -> bool:
-    """Are the texts in neither English nor Chinese: in another script, or in another language?"""
-    said = " ".join(texts)
-    letters = [*filter(str.isalpha, said)]
+def _is_foreign(text: str) -> bool:
+    """Is it in neither English nor Chinese: in another script, or in another language?"""
+    letters = [*filter(str.isalpha, text)]
     other = 2 * sum(letter > "\u024f" for letter in letters) > len(letters)
-    return not chinese and (other or latin_language(said) != "")
+    return other and not _is_chinese(text) or latin_language(text) != ""
 
 
 def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
