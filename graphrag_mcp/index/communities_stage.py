@@ -62,7 +62,7 @@ from graphrag_mcp.text.prose import (
     without_addresses,
 )
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
-from graphrag_mcp.trust.fencing import masked
+from graphrag_mcp.trust.fencing import masked, uncovered
 
 Row = dict[str, Any]
 # What a report follows from: a community, its rows, the reports of its children.
@@ -72,6 +72,12 @@ AT_ONCE = 4096  # passages of which the terms are in memory
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
 BEGINNING, HEADS = 500, 40  # characters of a text, texts of a topic whose beginnings are read
 _REPORT = tuple(field.name for field in fields(report_extractive.Report))
+# Files in which # begins a comment, beside those of programming languages.
+_SETTINGS = re.compile(
+    r"(?:\A|[/.])(?:toml|ya?ml|ini|cfg|conf|properties|env|gitignore|dockerignore|(?:ba|z|k|fi|c)?sh"
+    r"|ps1|r|jl|tf|hcl|mk|cmake|makefile|dockerfile|nix)\Z",
+    re.IGNORECASE,
+)
 
 
 # ---- the hierarchy ------------------------------------------------------------------------------
@@ -336,17 +342,18 @@ class Reporting:
         central = {unit for some in self.central.values() for unit in some}
         texts: dict[str, str] = {}
         self.headed: dict[str, list[str]] = {}
+        self.documents, self.papers = papers_of(self.snapshot)
         order = sorted(units)
         for at in range(0, len(order), AT_ONCE):
             key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
             for id, text in listed(self.snapshot.by_key(*key)):
-                if found := [masked(words) for *_, words in headings(text)]:
-                    self.headed[id] = found
+                if self.papers[self.documents[id]].headed:
+                    if found := [_line(words) for *_, words in headings(text)]:
+                        self.headed[id] = found
                 if id in central:
                     texts[id] = text[: BEGINNING + 1]
         heads = self.spread(len(texts)).map(beginning, texts.values())
         self.leads = dict(zip(texts, heads, strict=True))
-        self.documents, self.papers = papers_of(self.snapshot)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
@@ -463,8 +470,15 @@ def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
         told = folder.rpartition("/")[2] if 2 * folders[folder] < len(rows) else ""
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        papers[id] = Paper(title, number[id], date[:4], told)
+        headed = not (language_of(uri) or _SETTINGS.search(uri))
+        papers[id] = Paper(_line(title), number[id], date[:4], _line(told), headed)
     return documents, papers
+
+
+def _line(text: str) -> str:
+    """A title, a heading or the name of a folder as a sentence may hold it: on one line, without a
+    credential and without what is invisible."""
+    return uncovered(" ".join(masked(text).split()))[0].replace("[Data:", "(Data:")
 
 
 def told(

@@ -99,12 +99,13 @@ def _values(column: pa.Array) -> list[Any]:
 
 class Paper(NamedTuple):
     """What a report says of a document: its title, how many text units it has in all, its year, and
-    its folder where most documents lie in others."""
+    its folder where most documents lie in others; and whether lines with # are headings of it."""
 
     title: str
     n_units: int
     year: str = ""
     folder: str = ""
+    headed: bool = True
 
 
 @dataclass(slots=True)

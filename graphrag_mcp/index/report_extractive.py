@@ -19,18 +19,18 @@ from itertools import chain, islice, zip_longest
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
-from graphrag_mcp.names.cjk import nouns
+from graphrag_mcp.names.cjk import is_han, nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.dates import in_name
 from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, settled, spoken, substance
-from graphrag_mcp.text.terms import compiled, is_cjk, table
+from graphrag_mcp.text.terms import compiled, is_cjk, latin_language, table
 from graphrag_mcp.text.titles import Spread, apart, heading, joined, parts, terms_of
 from graphrag_mcp.text.titles import telling as telling_titles
 
 _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
 
-VERSION = "14"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "15"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
@@ -45,6 +45,7 @@ SPOKEN_OF = 3  # subjects of a sentence that says what the community is about
 CLEAR = 0.9  # worth of a sentence that stands alone
 DEFINES = 1.5  # what an introduction is worth that says what a name is
 FORM = 3  # documents that hold a heading
+FEW = 2  # documents of a topic of which sentences are quoted, whatever they are worth
 TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
@@ -104,13 +105,12 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
     for text in chain((report.summary,), findings):
         parts = _REFERENCE.split(text)
         for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
-            text = sentence.strip()
-            if text not in seen and not (
-                report.method == "extractive" and _FORMS.facts.match(text)
-            ):
-                seen.add(text)
-                ids = referenced_ids(cited)
+            text, ids = sentence.strip(), referenced_ids(cited)
+            # a parent says itself what the index knows of its documents
+            opens = not seen and report.method == "extractive" and [*ids] == ["Sources"]
+            if text not in seen and not (opens and _FORMS.facts.search(text)):
                 yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
+            seen.add(text)
 
 
 def quoted(children: Iterable[Report]) -> list[Candidate]:
@@ -132,15 +132,21 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
     about = [one for one in sound if named & terms_of(spoken(one.text))]
-    if subjects and inside.documents and not inside.described:
-        chosen = _summary(_central(inside, about, subjects), inside, named, SUMMARY - 1)
-    else:
-        chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
     # Chinese on programs has more Latin letters than others
     texts = [one.text for one in found[:NOUNS]] or names[:TITLE]
-    cjk = 2 * sum(any(map(is_cjk, text)) for text in texts) > len(texts)
-    base = _base(community, inside, title, cjk)
-    opening = _opening(inside, subjects, cjk)
+    chinese = 2 * sum(map(_is_chinese, texts)) > len(texts)
+    telling_most = about if len(about) > 1 else sound or found
+    if subjects and inside.documents and not inside.described:
+        central = _central(inside, about, subjects)
+        if not central and (
+            len(inside.papers) <= FEW or 2 * sum(map(_is_foreign, texts)) > len(texts)
+        ):
+            central = [one for one in telling_most if SPEAKER.match(one.text) is None]
+        chosen = _summary(central, inside, named, SUMMARY - 1)
+    else:
+        chosen = _summary(telling_most, inside, named)
+    base = _base(community, inside, title, chinese)
+    opening = _opening(inside, subjects, chinese)
     summary = _running(_cited(inside, one) for one in [*opening, *chosen]) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
@@ -151,6 +157,19 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
             new.append(f"- {_running(fresh)}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
     return replace(base, summary=summary, full_content=content, findings=_json(findings))
+
+
+def _is_chinese(text: str) -> bool:
+    """Does it hold Han and no kana or Hangul?"""
+    signs = [*filter(is_cjk, text)]
+    return bool(signs) and all(map(is_han, signs))
+
+
+def _is_foreign(text: str) -> bool:
+    """Is it in neither English nor Chinese: in another script, or in another language?"""
+    letters = [*filter(str.isalpha, text)]
+    other = 2 * sum(letter > "\u024f" for letter in letters) > len(letters)
+    return other and not _is_chinese(text) or latin_language(text) != ""
 
 
 def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
@@ -183,12 +202,13 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
             for document in dict.fromkeys(map(inside.documents.__getitem__, units)):
                 headings[place[document]].append(line)
         spread = Spread(list(map("\n".join, headings)), told, named)
-    found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread)
+    whole = [row.title for row in inside.entities.values()]
+    found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread, whole=whole)
     found = found or [inside.entities[one].title for one in inside.order[:TITLE] if inside.terms]
     title = joined(sorted(found[:TITLE], key=str.islower)) or _titled(inside)
-    whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
-    if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
-        title = heading(inside.terms, inside.papers[whole[0]].title) or title
+    told_whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
+    if len(told_whole) == 1 and held[told_whole[0]] > ALONE * inside.n_units:
+        title = heading(inside.terms, inside.papers[told_whole[0]].title) or title
     return title, found
 
 
@@ -202,7 +222,7 @@ def _is_subject(row: EntityRow) -> bool:
     return written and 2 * sum(row.title in mark for mark in marks) <= len(said)
 
 
-def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candidate]:
+def _opening(inside: Inside, subjects: Sequence[str], chinese: bool) -> list[Candidate]:
     """What the index knows of the community: how many documents of which years and folder it holds,
     on what, whom they name, and which of their titles or headings tell most of it."""
     papers = [inside.papers[of] for of in sorted({*inside.documents.values()})]
@@ -216,7 +236,7 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candida
     people = {row.title for row in inside.entities.values() if row.type == "person"}
     titles, headings = _titles(inside)
     units = list(titles.values()) + list(headings.values()) or [unit for unit, _ in inside.leads]
-    wording = _TABLES["chinese" if cjk else "english"]
+    wording = _TABLES["chinese" if chinese else "english"]
     said = wording["documents"].format(len(papers)) if len(papers) > 1 else wording["one"]
     facts = (
         ("years", [wording["to"].join(years)]),
@@ -224,7 +244,10 @@ def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[Candida
         ("part", [part]),
         ("about", [one for one in subjects if one not in people]),
         ("named", [one for one in subjects if one in people]),
-        ("titles", [wording["title"].format(one) for one in titles]),
+        (
+            "titles" if len(papers) > 1 else "called",
+            [wording["title"].format(one) for one in titles],
+        ),
         ("headings", [wording["heading"].format(one) for one in headings]),
     )
     for name, some in facts:
@@ -260,7 +283,7 @@ def _titles(inside: Inside) -> tuple[dict[str, str], dict[str, str]]:
     sections = {
         line: some
         for line, some in _sections(inside).items()
-        if line not in titles and not any(alike(line, title) for title in found)
+        if not (line in titles or in_name(line) or any(alike(line, title) for title in found))
     }
     worth = {line: math.log1p(len(some)) for line, some in sections.items()}
     return named, {line: sections[line][0] for line in telling_titles(worth, inside.terms)}

@@ -106,11 +106,14 @@ def parts(
     known: str = "",
     nouns: Mapping[str, int] | None = None,
     spread: Spread | None = None,
+    whole: Collection[str] = (),
 ) -> list[str]:
     """The most characteristic names and nouns as they are written, best first; none whose words
     stand in what is `known`. `nouns`: those of a script without blanks, with how often they stand.
-    `spread`: each part is to add documents to those that hold one before."""
-    worth = _words(weights, names, sentences[:_READ], spread)
+    `spread`: each part is to add documents to those that hold one before. `whole`: names that may be
+    no parts themselves, and of which no word is one."""
+    every = {*names, *whole, *(spread.names if spread else ())}
+    worth = _words(weights, names, sentences[:_READ], spread, every)
     for noun, count in (nouns or {}).items():
         found = [weights.get(term, 0.0) for term in terms_of(noun) if len(term) > 1]
         if count > 1 and found and noun not in _WORDS["general"]:
@@ -217,7 +220,7 @@ def telling(titles: Mapping[str, float], weights: Mapping[str, float], most: int
 def apart(titles: Sequence[str]) -> list[str]:
     """The titles without pieces at their ends that several have: the name of a site or a series."""
     every = [[piece[0].strip(_MARKS) for piece in _PIECE.finditer(title)] for title in titles]
-    shared = Counter(piece for pieces in every for piece in {*pieces})
+    shared = Counter(piece for pieces in {*map(tuple, every)} for piece in {*pieces})
     found = []
     for title, pieces in zip(titles, every, strict=True):
         own = [piece for piece in pieces if shared[piece] == 1] or [title]
@@ -264,10 +267,10 @@ def _words(
     names: Sequence[str],
     sentences: Sequence[str],
     spread: Spread | None,
+    every: Collection[str],
 ) -> dict[str, float]:
-    """Words and pairs of words with their worth as parts of a title."""
+    """Words and pairs of words with their worth as parts of a title; `every`: all known names."""
     forms, pairs, nouns = _forms(weights, sentences)
-    every = spread.names if spread else names
     part = {word for name in every for word in name.split()[:20]} - set(names)
     worth: dict[str, float] = {}
     dull: set[str] = set()

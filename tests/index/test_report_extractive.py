@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from graphrag_mcp.index.communities import Community
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper, readable
-from graphrag_mcp.index.report_extractive import Report, _is_subject, telling
+from graphrag_mcp.index.report_extractive import Report, _is_subject, quotes_of, telling
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import referenced_ids, render_references
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.prose import settled, stands_alone, substance
 from graphrag_mcp.text.terms import content_id, without_grammar
 from graphrag_mcp.text.titles import phrase
+from graphrag_mcp.types import IndexRequest
 from tests.support.reports import extractive_report
 
 ENGLISH = [
@@ -447,6 +452,69 @@ def test_chinese_texts_have_a_chinese_first_sentence() -> None:
     weights = {"灯塔": 1.0, "渡轮": 0.9, "港口": 0.8}
     said, _ = opening_of(["灯塔与渡轮", "港口的灯塔", "天气"], sentences=sentences, weights=weights, year="1904")
     assert said.startswith("1904年3篇文档，主要涉及") and "其中有《" in said
+
+
+def test_only_texts_with_han_and_without_kana_or_hangul_have_a_chinese_first_sentence() -> None:
+    weights = {"灯台": 1.0, "港": 0.9, "등대": 1.0, "항구": 0.9}
+    for name, text in (("灯台", "灯台は港にある古い建物です。"), ("등대", "등대 는 항구 에 있는 오래된 건물이다."), ("등대", "燈臺 등대 는 항구 에 있다.")):
+        said, report = opening_of([name, name], sentences=[(f"u{n}", text, [name]) for n in range(2)], weights=weights)
+        assert said.startswith("2 documents, on ") and report.rating_explanation.startswith("Rated")
+
+
+def test_a_topic_of_one_or_two_documents_or_in_another_language_quotes_what_no_rule_calls_central() -> None:
+    met = "Ada Brandt met Jonas Ekholm."
+    weights = dict.fromkeys(("ada", "brandt", "jonas", "ekholm"), 1.0)
+    many_met = [(f"u{n}", met.replace("met", verb), ["Ada Brandt", "Jonas Ekholm"]) for n, verb in enumerate(("met", "saw", "left", "heard"))]
+    assert f"] {met} [" in opening_of(["Letter"], sentences=many_met[:1], weights=weights)[0]
+    assert met not in opening_of(["Letter"] * 4, sentences=many_met, weights=weights)[0]
+    german = [(unit, f"In der Stadt hat {names[0]} auf dem Weg zu {names[1]} {n + 2} Schiffe gesehen.", names) for n, (unit, _, names) in enumerate(many_met)]
+    assert "] In der Stadt" in opening_of(["Brief"] * 4, sentences=german, weights=weights)[0]
+    turns = [("u0", f"{name}: {said}", [name]) for name in ("Ada", "Jonas") for said in ("I left the ferry.", "We met at the harbour.")]
+    assert "I left" not in opening_of(["Talk"], sentences=turns, weights=weights)[0]
+
+
+def test_a_parent_knows_the_first_sentence_of_a_child_by_its_place() -> None:
+    survived = "14 documents survived the fire of Vienna."
+    sentences = [("u0", survived, ["Vienna", "Quill"])]
+    weights = {"vienna": 1.0, "fire": 0.9, "documents": 0.8, "document": 0.8, "quill": 0.5}
+    said, report = opening_of(["Ash"], sentences=sentences, weights=weights)
+    assert [one.text for one in quotes_of(report)] == [survived] and said.startswith("1 document, ")
+    sentences = [(f"u{n}", f"第{n}座灯塔的渡轮在港口停靠。", ["灯塔"]) for n in range(3)]
+    weights = {"灯塔": 1.0, "渡轮": 0.9, "港口": 0.8}
+    said, report = opening_of(["灯塔与渡轮", "港口的灯塔", "天气"], sentences=sentences, weights=weights, year="1904", folder="“信”", units=9)
+    assert said.startswith("文件夹““信””中的1904年3篇文档的部分内容")
+    assert not any("篇文档" in one.text for one in quotes_of(report))
+
+
+def test_the_title_of_one_document_is_what_it_is_called_and_a_day_is_no_heading() -> None:
+    said, _ = opening_of(["The night ferry"])
+    assert said.startswith("1 document, on ") and ", called “The night ferry”. [" in said
+    day = "Night ferry of the harbour 2021-03-04"
+    said, _ = opening_of(["x.md"], [[day, "Night ferry for the harbour"]])
+    assert "“Night ferry for the harbour”" in said and day not in said
+
+
+def test_words_of_names_that_are_no_subject_do_not_come_back_in_a_title() -> None:
+    people = ["Ada Brandt", "Jonas Ekholm", "Mary Lund"]
+    weights = dict.fromkeys(("ada", "brandt", "jona", "jonas", "ekholm", "mary", "lund"), 1.0)
+    listed = [("u0", f"- {name}", [name]) for name in people]
+    listed.append(("u0", "Guests: Ada Brandt, Jonas Ekholm, Mary Lund.", people))
+    assert opening_of(["Guests"], sentences=listed, weights=weights)[1].title == "Ada Brandt, Jonas Ekholm and Mary Lund"
+
+
+def test_titles_are_masked_and_visible_and_comments_of_settings_are_no_headings(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "A1b2C3d4" * 10
+    text = "The Harbour Trust of Vienna pays Ada Brandt for dredging the harbour. Ada Brandt left the Harbour Trust.\n"
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text(f"# Harbour Trust {key} \u202edredging\u202c the har\u200bbour\n\n{text}", "utf-8")
+    remarks = ("What the Harbour Trust pays for dredging", "Dredging costs of the Harbour Trust")
+    (folder / "b.toml").write_text(f"# {remarks[0]}\n[pay]\nada = 3\n# {remarks[1]}\n", "utf-8")
+    (folder / "c.txt").write_text(text, "utf-8")
+    assert index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings()).status == "done"
+    said = " ".join(one["title"] + one["full_content"] for one in open_snapshot(tmp_path / "c").rows("reports").to_pylist())
+    assert "dredging the harbour”" in said and "under headings like" not in said
+    assert key not in said and not {"\u202e", "\u200b"}.intersection(said)
 
 
 def test_a_name_of_speakers_or_of_menus_is_no_subject() -> None:

@@ -74,6 +74,9 @@ def test_the_title_of_a_document_stands_without_its_site_and_only_where_it_tells
 
 def test_pieces_that_several_titles_have_are_left_out_of_each() -> None:
     assert apart(["The pier | Varde Daily", "Storm: a night | Varde Daily"]) == ["The pier", "Storm: a night"]
+    costs = "Costs of dredging | Site"  # of two documents
+    assert apart([costs, costs, "Boats | Site", "Site"]) == ["Costs of dredging", "Costs of dredging", "Boats", "Site"]
+    assert apart([costs, costs]) == [costs, costs]
     assert apart(["周刊（第 1 期）：港口", "周刊（第 2 期）：灯塔"]) == ["周刊（第 1 期）：港口", "周刊（第 2 期）：灯塔"]
 
 
