@@ -334,11 +334,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             often = sum(row.alias_of in same for row in by_key[key]) >= OFTEN
             seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
-            if best in parts:
-                borne = borne and seldom * told >= named
-            elif all(row.type != "person" for row in (*by_key[key], *by_key[best])):
-                borne = True  # an acronym; the initials AR may be of two people
-            if borne:
+            # HM may be the initials of two people, or elsewhere the name of a thing
+            people = any(row.type == "person" for row in (*by_key[key], *by_key[best]))
+            if (borne and seldom * told >= named) or not (people or best in parts):
                 canonical[key] = best
     return canonical
 
