@@ -203,6 +203,7 @@ _LITERAL = re.compile(
     r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
     re.MULTILINE,
 )
+_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 _SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
 CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
 
@@ -233,11 +234,11 @@ def _indented(text: str) -> list[int]:
         if places and match.start() < places[-1]:
             continue
         end = match.end()
-        for line in text[end:].splitlines(keepends=True):
-            bare = line.lstrip(" \t")
+        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
+            line, bare = found[0], found[0].lstrip(" \t")
             if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
                 break
-            end += len(line)
+            end = found.end()
         places += [match.end(), end] if end > match.end() else []
     return places
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from graphrag_mcp.text.prose import (
     entries,
     eventful,
+    fences,
     furniture,
     is_bibliography,
     navigation,
@@ -20,6 +21,7 @@ from graphrag_mcp.text.prose import (
     statement,
     substance,
 )
+from tests.support.workload import linear
 from tests.text.test_terms import ALPHABET
 
 
@@ -300,3 +302,9 @@ def test_the_frame_of_a_page_and_a_noun_without_its_name_stand_for_no_topic(raw:
 ])  # fmt: skip
 def test_other_sentences_may_stand_for_a_topic(raw: str) -> None:
     assert standing(raw) == 1.0
+
+
+def test_blocks_of_code_are_found_in_linear_time() -> None:
+    assert fences("ab::\n\n  b\n\n  c\nd\n") == [6, 15]
+    for pump in ("ab::\n\nb\n", "ab::\n\n  b\n"):
+        assert linear(lambda size, pump=pump: fences(pump * size), 400, largest=100_000)
