@@ -35,6 +35,7 @@ from graphrag_mcp.text.prose import (
     fences,
     introduction,
     is_code,
+    makes_a_statement,
     navigation,
     quotation,
     relates,
@@ -816,11 +817,12 @@ def _write_pairs(
 def _stated(
     found: Sequence[Evidence], said: Iterable[tuple[Row, str]], sentences: Iterable[Quote]
 ) -> bool:
-    """Is there a sentence on the two that can be read, or a statement of a model or of source code?
-    What stands together in lists, headings and code alone has no relationship."""
+    """Is there a sentence on the two, or a statement of a model or of source code? What stands
+    together in lists, tables and code alone has no relationship. A sentence that is not worth quoting,
+    since it speaks of a newsletter, makes one without a description."""
     if any(shown for _, shown in said) or any(row.source_key for row in found):
         return True
-    return any(shown for _, shown, _ in sentences)
+    return any(shown or makes_a_statement(row["text"]) for row, shown, _ in sentences)
 
 
 def _by_hand(

@@ -465,6 +465,8 @@ _LEAST_GRAMMAR = 0.15
 _DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 _NOISE = 0.1  # worth of what is no sentence
 _CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
+_PRICE = re.compile(r"\$(?=\d)")
+_STOPS = tuple(".!?。！？…")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
 _EDGES = "\"'“”‘(),.;:!?"  # of a word
 _OPENING = "\"“«¿¡'‘`「『《"
@@ -529,6 +531,24 @@ def quotation(sentence: str) -> tuple[str, float]:
     """The sentence as it is shown (`statement`), and what that is worth (`stands_alone`)."""
     said = statement(sentence)
     return said, stands_alone(said)
+
+
+@lru_cache(maxsize=16_384)
+def makes_a_statement(sentence: str) -> bool:
+    """Does a sentence say something of what it names, whether or not it is worth quoting? Not code, a
+    row of a table, a menu, a list of names or the heading of a letter."""
+    told = _PRICE.sub("", _CODED.sub("x", " ".join(readable(sentence).split())))
+    if told[:1] == "|" or told.count("|") > 1 or is_code(told):
+        return False
+    words = [word for word in (word.strip(_EDGES) for word in re.split("[ 、]", told)) if word]
+    names = (word[0].isupper() or (is_cjk(word[0]) and len(word) < 5) for word in words)
+    small = [
+        word for word, name in zip(words, names, strict=True) if word[0].isalpha() and not name
+    ]
+    if not _CLAUSE.isdisjoint(small) or _FORMS.acts.search(" ".join(small)):
+        return True
+    whole = told.rstrip(_MARKS).endswith(_STOPS) or not _FORMS.noise.search(told)
+    return whole and not _GRAMMAR.issuperset(small)
 
 
 def telling(sentence: str) -> float:
