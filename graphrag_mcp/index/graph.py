@@ -35,6 +35,7 @@ from graphrag_mcp.text.prose import (
     fences,
     introduction,
     is_code,
+    makes_a_statement,
     navigation,
     quotation,
     relates,
@@ -334,11 +335,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             often = sum(row.alias_of in same for row in by_key[key]) >= OFTEN
             seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
-            if best in parts:
-                borne = borne and seldom * told >= named
-            elif all(row.type != "person" for row in (*by_key[key], *by_key[best])):
-                borne = True  # an acronym; the initials AR may be of two people
-            if borne:
+            # HM may be the initials of two people, or elsewhere the name of a thing
+            people = any(row.type == "person" for row in (*by_key[key], *by_key[best]))
+            if (borne and seldom * told >= named) or not (people or best in parts):
                 canonical[key] = best
     return canonical
 
@@ -818,11 +817,12 @@ def _write_pairs(
 def _stated(
     found: Sequence[Evidence], said: Iterable[tuple[Row, str]], sentences: Iterable[Quote]
 ) -> bool:
-    """Is there a sentence on the two that can be read, or a statement of a model or of source code?
-    What stands together in lists, headings and code alone has no relationship."""
+    """Is there a sentence on the two, or a statement of a model or of source code? What stands
+    together in lists, tables and code alone has no relationship. A sentence that is not worth quoting,
+    since it speaks of a newsletter, makes one without a description."""
     if any(shown for _, shown in said) or any(row.source_key for row in found):
         return True
-    return any(shown for _, shown, _ in sentences)
+    return any(shown or makes_a_statement(row["text"]) for row, shown, _ in sentences)
 
 
 def _by_hand(

@@ -119,7 +119,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-22"
+VERSION = "nlp-23"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -364,14 +364,6 @@ def _short_names(
             given.add(first)
         for one in short:
             full.setdefault(one, set()).add(key)
-    for key in {match[1].lower() for match in _INITIALS.finditer(text)}:  # AR: I agree
-        full[key] = {
-            one
-            for one in dict.fromkeys(row[0] for row in rows)
-            if type_of.get(one, "person") == "person" and 0 < one.count(" ") < 4
-            if "".join(word[0] for word in one.split(" ")) == key
-        }
-        given.add(key)
     for key in type_of:
         if key[1:] in lex.ZH_TITLES:  # 张经理
             full[key] = {one for one in type_of if one[0] == key[0] and type_of[one] == "person"}
@@ -398,8 +390,6 @@ def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
 
 _SENTENCE_END = re.compile(r"[.!?]\W{0,9} [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
-# who speaks, by initials
-_INITIALS = re.compile(r"^(?:[*-] {1,3})?\*{0,2}([A-Z]{2,3})\*{0,2}:", re.MULTILINE)
 _ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 

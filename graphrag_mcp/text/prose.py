@@ -205,6 +205,7 @@ _LITERAL = re.compile(
     r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
     re.MULTILINE,
 )
+_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 _SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
 CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
 
@@ -235,11 +236,11 @@ def _indented(text: str) -> list[int]:
         if places and match.start() < places[-1]:
             continue
         end = match.end()
-        for line in text[end:].splitlines(keepends=True):
-            bare = line.lstrip(" \t")
+        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
+            line, bare = found[0], found[0].lstrip(" \t")
             if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
                 break
-            end += len(line)
+            end = found.end()
         places += [match.end(), end] if end > match.end() else []
     return places
 
@@ -466,6 +467,8 @@ _LEAST_GRAMMAR = 0.15
 _DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 _NOISE = 0.1  # worth of what is no sentence
 _CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
+_PRICE = re.compile(r"\$(?=\d)")
+_STOPS = tuple(".!?。！？…")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
 _EDGES = "\"'“”‘(),.;:!?"  # of a word
 _OPENING = "\"“«¿¡'‘`「『《"
@@ -530,6 +533,24 @@ def quotation(sentence: str) -> tuple[str, float]:
     """The sentence as it is shown (`statement`), and what that is worth (`stands_alone`)."""
     said = statement(sentence)
     return said, stands_alone(said)
+
+
+@lru_cache(maxsize=16_384)
+def makes_a_statement(sentence: str) -> bool:
+    """Does a sentence say something of what it names, whether or not it is worth quoting? Not code, a
+    row of a table, a menu, a list of names or the heading of a letter."""
+    told = _PRICE.sub("", _CODED.sub("x", " ".join(readable(sentence).split())))
+    if told[:1] == "|" or told.count("|") > 1 or is_code(told):
+        return False
+    words = [word for word in (word.strip(_EDGES) for word in re.split("[ 、]", told)) if word]
+    names = (word[0].isupper() or (is_cjk(word[0]) and len(word) < 5) for word in words)
+    small = [
+        word for word, name in zip(words, names, strict=True) if word[0].isalpha() and not name
+    ]
+    if not _CLAUSE.isdisjoint(small) or _FORMS.acts.search(" ".join(small)):
+        return True
+    whole = told.rstrip(_MARKS).endswith(_STOPS) or not _FORMS.noise.search(told)
+    return whole and not _GRAMMAR.issuperset(small)
 
 
 def telling(sentence: str) -> float:

@@ -242,11 +242,17 @@ def test_indented_blocks_roles_and_variables_are_no_entities() -> None:
     assert set(sure(link)) == {"Skerrow"}
 
 
-def test_initials_of_a_speaker_are_the_one_listed_person_who_has_them(tmp_path: Path) -> None:
-    told = "- Hannah Merrick\n- Bert Olden\n\nHM: I wrote to Oslo in May.\n\nBO: So did I, and nobody in Oslo answered.\n"
-    assert "HM" in entities(tmp_path / "one", told)["Hannah Merrick"]
-    other = told.replace("Hannah Merrick", "Henri Morel").replace("HM: I", "HM: We")
-    assert "HM" not in {name for names in entities(tmp_path / "two", told, other).values() for name in names}
+def test_initials_of_a_speaker_join_nobody_and_glossed_ones_only_a_person_who_alone_has_them(tmp_path: Path) -> None:
+    chat = "AI: Hello. I am here to help Anna Ivanova.\nHuman: What does AI cost?\nAI: Anna Ivanova pays for AI.\n"
+    thing = "AI changes Vienna. The Harbour Trust of Port Gale uses AI for dredging."
+    found = entities(tmp_path / "chat", chat, *(f"{thing} Year {at}." for at in range(8)))
+    assert "AI" in found and found["Anna Ivanova"] == []
+    hannah = "Hannah Merrick (HM) wrote to Oslo. HM was paid."
+    assert entities(tmp_path / "one", hannah)["Hannah Merrick"] == ["HM"]
+    henri = hannah.replace("Hannah Merrick", "Henri Morel")
+    things = [f"HM changes Oslo. The Harbour Trust of Port Gale uses HM. Year {at}." for at in range(8)]
+    for name, others in (("two", [henri]), ("thing", things)):
+        assert entities(tmp_path / name, hannah, *others)["Hannah Merrick"] == []
 
 
 def test_chinese_words_behind_a_particle_or_a_number_are_no_places() -> None:

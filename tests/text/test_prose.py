@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from graphrag_mcp.text.prose import (
     entries,
     eventful,
+    fences,
     furniture,
     is_bibliography,
+    makes_a_statement,
     navigation,
     readable,
     relates,
@@ -20,6 +22,7 @@ from graphrag_mcp.text.prose import (
     statement,
     substance,
 )
+from tests.support.workload import linear
 from tests.text.test_terms import ALPHABET
 
 
@@ -300,3 +303,30 @@ def test_the_frame_of_a_page_and_a_noun_without_its_name_stand_for_no_topic(raw:
 ])  # fmt: skip
 def test_other_sentences_may_stand_for_a_topic(raw: str) -> None:
     assert standing(raw) == 1.0
+
+
+def test_blocks_of_code_are_found_in_linear_time() -> None:
+    assert fences("ab::\n\n  b\n\n  c\nd\n") == [6, 15]
+    for pump in ("ab::\n\nb\n", "ab::\n\n  b\n"):
+        assert linear(lambda size, pump=pump: fences(pump * size), 400, largest=100_000)
+
+
+def test_a_sentence_makes_a_statement_unless_it_is_code_a_row_a_menu_or_a_list_of_names() -> None:
+    for said in (
+        "张伟民订阅了李明的公众号。",
+        "### 安娜在维也纳会见了张伟民",
+        "Bo owes Ada $5 = 4 euro.",
+        "* Ada Brandt <ada@x.example> wrote to Jonas Ekholm",
+    ):
+        assert makes_a_statement(said), said
+    for said in (
+        "",
+        "x = load(Ada, Jonas);",
+        "Ada Brandt | Jonas Ekholm | was married",
+        "Skip to content Ada Brandt Jonas Ekholm Log in",
+        "Alfred Brandt, Mohammed Ekholm and Mary Lund.",
+        "## 张伟民、李明",
+        "From: Ada Brandt To: Jonas Ekholm",
+        "[Ada Brandt](https://a.example/b) [Jonas Ekholm](https://a.example/c) [Vienna](https://a.example/d)",
+    ):
+        assert not makes_a_statement(said), said
