@@ -540,7 +540,7 @@ def makes_a_statement(sentence: str) -> bool:
     """Does a sentence say something of what it names, whether or not it is worth quoting? Not code, a
     row of a table, a menu, a list of names or the heading of a letter."""
     told = _PRICE.sub("", _CODED.sub("x", " ".join(readable(sentence).split())))
-    if told[:1] == "|" or told.count("|") > 1 or is_code(told):
+    if "|" in (told[:1], told[-1:]) or told.count("|") > 1 or is_code(told):
         return False
     words = [word for word in (word.strip(_EDGES) for word in re.split("[ 、]", told)) if word]
     names = (word[0].isupper() or (is_cjk(word[0]) and len(word) < 5) for word in words)

@@ -33,33 +33,27 @@ def test_a_row_of_a_table_is_no_statement_and_a_sentence_is_one_without_its_mark
         assert "<a id" not in answer and answer.count(shown) == 2 * bool(told), "in its evidence and its relationship"
 
 
-@pytest.mark.parametrize(
-    ("text", "related"),
-    [
-        ("Ada Brandt subscribes to the newsletter of Jonas Ekholm.", True),
-        ("Ada Brandt and Jonas Ekholm signed the privacy policy of the harbour in Vienna.", True),
-        ("Ada Brandt succeeded Jonas Ekholm as chair; see www.harbour.org for more.", True),
-        ("Ada Brandt visited https://x.example/a with Jonas Ekholm.", True),
-        ("Ada Brandt <ada@x.example> wrote to Jonas Ekholm on Monday.", True),
-        ("Jonas Ekholm lent Ada Brandt $500 = 450 euro.", True),
-        ("Ada Brandt met Jonas Ekholm (R) in Vienna.", True),
-        ("Ada Brandt told Jonas Ekholm | the harbour was closed.", True),
-        ("### Ada Brandt married Jonas Ekholm", True),
-        ("| Ada Brandt | met Jonas Ekholm. |", False),
-        ("## Ada Brandt and Jonas Ekholm", False),
-        ("Home > Ada Brandt > Jonas Ekholm > Log in", False),
-    ],
-)
-def test_a_sentence_that_is_not_worth_quoting_makes_a_relationship_and_describes_none(
-    tmp_path: Path, text: str, related: bool
-) -> None:
+UNQUOTED = """Ada Brandt subscribes to the newsletter of Jonas Ekholm.
+Ada Brandt and Jonas Ekholm signed the privacy policy of the harbour in Vienna.
+Ada Brandt succeeded Jonas Ekholm as chair; see www.harbour.org for more.
+Ada Brandt visited https://x.example/a with Jonas Ekholm.
+Ada Brandt <ada@x.example> wrote to Jonas Ekholm on Monday.
+Jonas Ekholm lent Ada Brandt $500 = 450 euro.
+Ada Brandt met Jonas Ekholm (R) in Vienna.
+Ada Brandt told Jonas Ekholm | the harbour was closed.
+### Ada Brandt married Jonas Ekholm""".split("\n")
+UNSTATED = ["| Ada Brandt | met Jonas Ekholm. |", "## Ada Brandt and Jonas Ekholm", "Home > Ada Brandt > Jonas Ekholm > Log in"]
+
+
+@pytest.mark.parametrize("text", [*UNQUOTED, *UNSTATED])
+def test_a_sentence_that_is_not_worth_quoting_makes_a_relationship_without_a_description(tmp_path: Path, text: str) -> None:
     people = "Ada Brandt lives in Vienna.\n\nJonas Ekholm lives in Vienna.\n\n"
     index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(people + text + "\n", "a.md"),)), Settings())
     snapshot = open_snapshot(tmp_path / "kb")
     ids = snapshot.rows("entities", "type = 'person'", ["id"])["id"].to_pylist()
     pairs = snapshot.rows("relationships", "", ["source_id", "target_id", "description"]).to_pylist()
     said = [pair["description"] for pair in pairs if {pair["source_id"], pair["target_id"]} <= set(ids)]
-    assert len(ids) == 2 and said == [""] * related
+    assert len(ids) == 2 and said == [""] * (text in UNQUOTED)
     assert doctor(tmp_path / "kb") == []
 
 

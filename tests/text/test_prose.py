@@ -312,21 +312,8 @@ def test_blocks_of_code_are_found_in_linear_time() -> None:
 
 
 def test_a_sentence_makes_a_statement_unless_it_is_code_a_row_a_menu_or_a_list_of_names() -> None:
-    for said in (
-        "张伟民订阅了李明的公众号。",
-        "### 安娜在维也纳会见了张伟民",
-        "Bo owes Ada $5 = 4 euro.",
-        "* Ada Brandt <ada@x.example> wrote to Jonas Ekholm",
-    ):
-        assert makes_a_statement(said), said
-    for said in (
-        "",
-        "x = load(Ada, Jonas);",
-        "Ada Brandt | Jonas Ekholm | was married",
-        "Skip to content Ada Brandt Jonas Ekholm Log in",
-        "Alfred Brandt, Mohammed Ekholm and Mary Lund.",
-        "## 张伟民、李明",
-        "From: Ada Brandt To: Jonas Ekholm",
-        "[Ada Brandt](https://a.example/b) [Jonas Ekholm](https://a.example/c) [Vienna](https://a.example/d)",
-    ):
-        assert not makes_a_statement(said), said
+    made = ["张伟民订阅了李明的公众号。", "### 安娜在维也纳会见了张伟民", "Bo owes Ada $5 = 4 euro.", "* Ada Holm <a@x.example> wrote to Bo Li"]
+    rows = ["Ada Holm | Bo Li | was married", "For Ada Holm: this boat; for Bo Li that boat |", "x = load(Ada, Bo);"]
+    links = ["[Ada Holm](https://a.example/b) [Bo Li](https://a.example/c) [Vienna](https://a.example/d)", "Skip to content Ada Holm Log in"]
+    names = ["", "Alfred Holm, Mohammed Li and Mary Lund.", "## 张伟民、李明", "From: Ada Holm To: Bo Li"]
+    assert [said for said in made + rows + links + names if makes_a_statement(said)] == made
