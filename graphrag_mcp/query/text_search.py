@@ -38,6 +38,7 @@ _QUOTED = re.compile(
 
 _EITHER = re.compile(r"\s(?:OR|\|)\s")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
+SOFT = "\u00ad"  # a hyphen where a word may be divided
 
 
 def quoted(query: str) -> list[str]:
@@ -52,7 +53,7 @@ def quoted(query: str) -> list[str]:
 def plain(text: str) -> str:
     """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones,
     white space as one space, no line breaks in Chinese words."""
-    whole = unwrapped(unicodedata.normalize("NFKC", text))
+    whole = unwrapped(unicodedata.normalize("NFKC", text).replace(SOFT, ""))
     return " ".join(whole.casefold().translate(SIMPLIFY).split())
 
 
@@ -77,7 +78,7 @@ def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[
     begins with them. Every passage is read, for the best by words need not be all that hold them."""
     folded = [plain(one) for one in literals]
     texts = snapshot.rows("passages", "", ["id", "text"])
-    whole = pc.utf8_normalize(texts["text"], "NFKC")
+    whole = pc.replace_substring(pc.utf8_normalize(texts["text"], "NFKC"), SOFT, "")
     sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
     ids = texts["id"].filter(pc.match_substring_regex(whole, sought, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()

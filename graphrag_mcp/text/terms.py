@@ -370,7 +370,8 @@ def unwrapped(text: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return _TERM.findall(unwrapped(unicodedata.normalize("NFKC", text).replace("’", "'")))
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    return _TERM.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
 
 
 def terms(text: str) -> list[str]:

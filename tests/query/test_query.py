@@ -398,6 +398,14 @@ def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path
     assert last in get_source(found, [last]).text  # asked for by itself, it is shown
 
 
+def test_a_word_that_a_soft_hyphen_divides_is_found(tmp_path: Path) -> None:
+    text = "In that year Gad\u00addafi took the har\u00adbour of Orl without a shot."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert not search_text(found, '"Gaddafi" OR "harbour of Orl"').hint
+    assert "took the" in search_text(found, '"Gaddafi"').text and "took the" in local_search(found, "Gaddafi").text
+
+
 def test_rows_of_figures_with_a_link_are_kept_and_found(tmp_path: Path) -> None:
     rows = "\n".join(f"- Pump P{n}: {n * 3} kW, {n * 17} EUR ([shop](https://s.example/p{n}))" for n in range(60))
     index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(f"The council met in Orl and sold its old pumps.\n\n{rows}"),)), Settings(home=tmp_path))
