@@ -127,6 +127,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     found = [Anchor(0, base)] if base else []
     above: list[_Head] = []  # what holds, by level
     matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
+    page = text.count("](http", 0, dates.PAGE) >= dates.LINKED
     at, day, code, before, before_key = 0, base, False, "", False
     for line in text.splitlines(keepends=True):
         at += len(line)
@@ -141,6 +142,8 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
             said = _quotes(before, line, quotes, first) if quotes > _depth(line) else None
             if said is None and not again and (heading or _FORMS.digit.search(line)):
                 said = _said(line, first, above[-1].day if above else base)
+        if page and said and said.day and base and said.day.year > base.year:
+            said = said if heading or _FORMS.turn.match(line) else None  # the day of saving a page
         if said or heading:
             level = 0 if key else len(heading[1]) if heading else TURN + abs(said.depth)  # type: ignore[union-attr]
             above = [one for one in above if one.level < level]

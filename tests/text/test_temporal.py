@@ -736,3 +736,11 @@ def test_an_entry_that_begins_with_a_bold_date_is_not_of_the_day_of_its_document
     text = f"# Facts\n\nNovember 26, 2025\n\nSome words on it.\n\n{entry}\n\nMore.\n"
     found = expressions(text, anchors(text, "2025-11-26"))
     assert [one.start for one in found if one.anchor] == days
+
+
+def test_the_day_on_which_a_page_was_saved_is_no_day_of_its_text() -> None:
+    links = "\n".join(f"[{n}](https://a.example/{n})" for n in range(6))
+    text = f"# The mill\n\n{links}\n\nDecember 2, 2025\n\nBo Lind sold the mill of Orl yesterday.\n"
+    assert {one.day for one in anchors(text, "2014-04-11")} == {date(2014, 4, 11)}
+    plain = text.replace("](https", "] (https")
+    assert date(2025, 12, 2) in {one.day for one in anchors(plain, "2014-04-11")}, "a diary has no links"
