@@ -148,12 +148,12 @@ _ITEM = re.compile(
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
-# What a link leads to, and an address behind its scheme.
 # A link that begins before the text, and one that goes on behind it.
 _BEGUN = re.compile(r'\A([^\[\]\n]{0,200})\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300}")?\)')
 _OPEN = re.compile(
     r'(?:!\[[^\[\]\n]{0,200}|\[([^\[\]\n]{0,200}))\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300})?\Z'
 )
+# What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
 # An address in running text; the rest of one that was cut; what no word is so long as.
