@@ -289,7 +289,9 @@ def _by_turns(
     holding: list[list[str]] = [[] for _ in literals]
     for row in rows:
         text = plain(row["text"])
-        held = [at for at, one in enumerate(folded) if one in text]
+        # within words only where no word begins with it
+        held = [at for at, one in enumerate(folded) if _begins_word(one, text)]
+        held = held or [at for at, one in enumerate(folded) if one in text]
         *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
         value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)
         for at in held:

@@ -425,6 +425,10 @@ def test_alternatives_are_answered_in_turn_and_a_list_of_all_of_them_comes_last(
     assert [one.title for one in found.citations[:6]] and "Nowhere in this corpus: 'Nowhere'." in found.hint
     first = found.text[: max(found.text.index(f"In {place} the mill") for place in places[1:])]
     assert first.count("In Oslo") == 1 and "Oslo 0" not in first
+    given = tuple(map(InlineText, ("Skerrow, by comparison, lies far from the mainland and its harbour.", "Skerrow has a lamp, and on Skerrow sheep graze all year.")))
+    index_documents(tmp_path / "d", IndexRequest(texts=given), Settings(home=tmp_path))
+    within = search_text(open_snapshot(tmp_path / "d"), '"Paris" OR "Skerrow"')
+    assert within.text.index("sheep graze") < within.text.index("by comparison"), "Paris is no part of comparison"
 
 
 def test_pages_of_alternatives_in_code_and_text_come_to_an_end(tmp_path: Path) -> None:
