@@ -343,9 +343,9 @@ def _text(found: Mapping[str, Row], place: Place) -> str:
     return found[place.passage]["text"][place.start : place.end]
 
 
-def _central(passages_: Collection[Set[str]], known: topics.Counts) -> Callable[[Set[str]], float]:
+def _central(held_by: Collection[Set[str]], known: topics.Counts) -> Callable[[Set[str]], float]:
     """How much terms of a document say of it, up to 1: rare terms that its passages come back to."""
-    counts = Counter(term for held in passages_ for term in held)
+    counts = Counter(term for held in held_by for term in held)
     every = len(known.passages) + 1
     worth = {
         term: math.log1p(count) * math.log(every / (len(known.places.get(term, ())) + 1))

@@ -318,7 +318,7 @@ def _add_map(
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
-    seen: set[str] = set().union(*(entry.topic.main for entry in entries[:first]))
+    seen: set[str] = set().union(*(entry.main for entry in entries[:first]))
     for number, entry in enumerate(entries[first:], first):
         topic = entry.topic
         if shown and number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
@@ -345,7 +345,7 @@ def _add_map(
         if not fits:
             break
         shown.append(f"{prefix}c{topic.n}")
-        seen |= topic.main if not entry.parts else set()
+        seen |= entry.main
     left = len(entries) - first - len(shown)
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
@@ -366,6 +366,11 @@ class Entry:
     parts: int = 0
     rest: Sequence[Topic] = ()
     indent: str = ""
+
+    @property
+    def main(self) -> set[str]:
+        """The documents that it shows itself."""
+        return set().union(*(one.main for one in ([] if self.parts else [self.topic, *self.rest])))
 
 
 def _entries(

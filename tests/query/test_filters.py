@@ -15,7 +15,7 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.query import filters, local, sections
+from graphrag_mcp.query import filters, local, sections, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
@@ -461,6 +461,9 @@ def test_topics_inside_a_large_one_stand_in_its_place_and_all_pages_show_each_on
         assert len(set(pages)) == len(pages) and (budget < 1_700 or set(pages) == set(whole.communities))
     first = global_search(snapshot, "", max_tokens=1_700)
     assert not first.next_cursor or global_search(snapshot, "", max_tokens=500, cursor=first.next_cursor).state == "stale"
+    one, other = topics.Topic("a", 1, main={"d1", "d2"}), topics.Topic("b", 2, main={"d3"})
+    assert topics.Entry(one, 0, parts=2).main == set(), "its documents count with the topics in its place"
+    assert topics.Entry(one, 1, rest=[other]).main == {"d1", "d2", "d3"}
 
 
 def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_path: Path) -> None:
