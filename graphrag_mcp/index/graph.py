@@ -24,7 +24,7 @@ import pyarrow as pa
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import describe
 from graphrag_mcp.index.chunk import recent_sentences
-from graphrag_mcp.names.certain import enough
+from graphrag_mcp.names.certain import enough, full
 from graphrag_mcp.names.extract import Fields, mentions
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
@@ -347,10 +347,17 @@ def _ends(name: str) -> tuple[str, str]:
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """Is enough of the mentions of this name certain, or does source code define it?"""
+    """Is enough of the mentions of this name certain, and is it named more than once, of a known
+    type, or a full name? What source code defines or a model names is an entity always.
+
+    Of names without a type that stand once in a collection, two thirds are names; of the others
+    86 % (eight collections, marked by readers)."""
+    if any(row.by for row in rows):
+        return True
     sure = [row.count for row in rows if row.strong]
     every = sum(row.count for row in rows)
-    return enough(rows[0].key, sum(sure), every, len(sure)) or any(row.by == CODE for row in rows)
+    known = every > 1 or rows[0].type not in VAGUE or full(rows[0].form)
+    return known and enough(rows[0].key, sum(sure), every, len(sure))
 
 
 def group(

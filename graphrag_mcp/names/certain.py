@@ -187,6 +187,12 @@ def enough(name: str, sure: int, every: int, units: int) -> bool:
     return sure > 0 and sure >= share * every
 
 
+def full(form: str) -> bool:
+    """Is this the full name of somebody or something: Yuriy Syrovetskiy, not Legal Innovation?"""
+    words = form.split()
+    return len(words) > 1 and all(one.istitle() and not ordinary(one.lower()) for one in words)
+
+
 def certain(
     text: str, found: Iterable[Candidate], lower: set[str], language: str
 ) -> Iterator[Candidate]:

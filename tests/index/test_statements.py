@@ -87,3 +87,16 @@ def test_a_statement_follows_from_its_own_text_unit(tmp_path: Path) -> None:
         index_documents(tmp_path / "grown", IndexRequest((str(folder),)), Settings(home=tmp_path))
     index_documents(tmp_path / "fresh", IndexRequest((str(folder),)), Settings(home=tmp_path))
     assert digest(open_snapshot(tmp_path / "grown")) == digest(open_snapshot(tmp_path / "fresh"))
+
+
+def test_a_name_that_one_sentence_holds_is_an_entity_where_it_is_full_or_of_a_known_type(tmp_path: Path) -> None:
+    once = "The readers of Kombu wait for a broker. In June Yuriy Syrovetskiy moved the office to Oslo."
+    index_documents(tmp_path, IndexRequest(texts=(InlineText(once, "a"),)), Settings())
+    assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo"}
+    assert "t1" in local_search(open_snapshot(tmp_path), "Kombu").text, "its passage is found"
+    index_documents(tmp_path, IndexRequest(texts=(InlineText("They asked Kombu again.", "b"),)), Settings())
+    assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo", "Kombu"}
+
+
+def titles(home: Path) -> set[str]:
+    return set(open_snapshot(home).rows("entities", "", ["title"])["title"].to_pylist())
