@@ -188,7 +188,7 @@ def enough(name: str, sure: int, every: int, units: int) -> bool:
 
 
 def full(form: str) -> bool:
-    """Is this the full name of somebody or something: Yuriy Syrovetskiy, not Legal Innovation?"""
+    """Is this a full name: Yuriy Syrovetskiy, not Legal Innovation?"""
     words = form.split()
     return len(words) > 1 and all(one.istitle() and not ordinary(one.lower()) for one in words)
 

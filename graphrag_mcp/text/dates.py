@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -166,7 +167,10 @@ def in_head(text: str) -> str:
         dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
         captured = is_page and _SAID.captured.fullmatch(line.strip())
         if dated and not captured and dates_text(line, *dated[:2]):
-            return dated[2]
+            read_on = is_page and _SAID.today.search(line, 0, dated[0])
+            return (read_on and _of_page(text[:PAGE], first)) or dated[2]
+        if line is lines[0] and (in_title := _set_apart(line, first)):
+            return in_title
     for line in short:
         dated = next((one for one in found(line, _SPANS) if one[2]), None)
         several = line in listed and len(listed) > 1
@@ -177,13 +181,23 @@ def in_head(text: str) -> str:
     return said or (_of_page(text[:PAGE], first) if is_page else "")
 
 
+def _set_apart(title: str, first: bool | None) -> str:
+    """The date that stands alone in a title: Coastal news - 07/02/2020 - The Herald."""
+    for start, end, day in found(title, DAYS, first):
+        if day and _SAID.apart.search(title, 0, start) and _SAID.ends.match(title, end):
+            return day
+    return ""
+
+
 def _of_page(head: str, first: bool | None) -> str:
-    """The date of a web page: in its byline, else in its own address, which ends with words of its
-    title, else in a line without other words. Comments and other stories follow the first
-    PARAGRAPHS."""
+    """The date of a web page: in its own address, unless a line says when it was updated, else in
+    its byline, else in an address which ends with words of its title, else in a line without other
+    words. Comments and other stories follow the first PARAGRAPHS."""
+    head = _SAID.archive.sub("", head)
     lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
     alone, paragraphs, has_menu = "", 0, bool(navigation(head))
     bylines: list[str] = []
+    own = _own_address(head)
     for line in lines:
         paragraphs += len(line) > PARAGRAPH
         if paragraphs > PARAGRAPHS:
@@ -191,24 +205,47 @@ def _of_page(head: str, first: bool | None) -> str:
         if len(line) <= SHORT and not line.startswith(">"):
             words = _SAID.joined.sub(" ", line)  # HonorofSeptember 25
             days = [one for one in found(words, DAYS, first) if one[2] and one[2] not in EPOCH]
-            if days and _is_byline(words, days):
+            if days and _is_byline(words, days) and (not own[7:] or _SAID.updated.search(words)):
                 bylines.append(days[0][2])
-            if has_menu and len(days) == 1 and not _SAID.words.search(words, days[0][1]):
-                before = _SAID.words.findall(words[: days[0][0]])  # Thursday 20 March 2014
-                said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
-                alone = alone or (days[0][2] if said else "")
+            if has_menu and len(days) == 1 and _says_no_more(words, days[0]):
+                alone = alone or days[0][2]
     if bylines and (len(bylines) < STORIES or len(set(bylines)) > 1):
         return bylines[0]
-    top = "".join(lines[:1]).casefold()  # nothing, where a page is a menu
+    return own or _of_story(head, "".join(lines[:1]).casefold(), alone)
+
+
+def _says_no_more(line: str, day: tuple[int, int, str]) -> bool:
+    """Thursday 20 March 2014; not 1-5 December 2025"""
+    before = _SAID.words.findall(line[: day[0]])
+    spanned = line[: day[0]].rstrip()[-1:] in ("-", "–")
+    said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
+    return said and not spanned and not _SAID.words.search(line, day[1])
+
+
+def _own_address(head: str) -> str:
+    """The date in the address of the page itself, which links to its own parts have."""
+    links = Counter(match["url"] for match in _SAID.own.finditer(head)).most_common(1)
+    own = [match["url"] for match in _SAID.archived.finditer(head[:2_000])]
+    own += [url for url, times in links if times > 1]
+    dates = (_iso(_parts(found)) for url in own if (found := _SAID.dated.search(url)))
+    return next((date for date in dates if date and date not in EPOCH), "")
+
+
+def _of_story(head: str, top: str, alone: str) -> str:
+    """The date of the first address that ends with words of the title in the line at the top."""
     title = _SAID.words.findall(top)
     for match in _SAID.address.finditer(head):
         slug = _SAID.words.findall(match["slug"].casefold())
         same = {word for word in title if word[2:]}.intersection(slug)
         years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(top))
         if len(same) >= 3 and len(same) >= 0.6 * len(set(title)) and not years:
-            date = _iso({name: match[name] for name in "ymd" if match[name]})
+            date = _iso(_parts(match))
             return date if date and date not in EPOCH else alone
     return alone
+
+
+def _parts(match: re.Match[str]) -> dict[str, str | None]:
+    return {name: match[name] for name in "ymd" if match[name]}
 
 
 def _is_byline(line: str, days: list[tuple[int, int, str]]) -> bool:

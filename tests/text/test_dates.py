@@ -306,3 +306,27 @@ def test_what_is_no_byline_dates_no_page():
     assert dates.in_head(f"{head}{told}\n\n" * 5 + "## Comments\n\nPosted by Joe Doe on March 4, 2024") == ""
     assert dates.in_head(f"# Newsletter\nMay 2024\n\n{links}\n\nPosted by Ana on 3 March 2019") == "2024-05"
     assert dates.in_head("# Sprint 14\n\n2024-03-01 – 2024-03-14\n\nPlans.") == "2024-03-01"
+
+
+def test_the_address_of_a_page_dates_it_before_the_day_of_its_masthead():
+    links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(6))
+    told = "The mill of Orl is closed since the storm, and its owner does not want to open it again."
+    today = "Tuesday, December 2, 2025\n\n9:15 a.m. ET Dec. 2, 2025"
+    for own, date in (
+        ("[Skip to content](https://example.org/2020/02/15/world/mill.html#site-content)", "2020-02-15"),
+        ("[Menu](https://example.org/story/2020-02/66982#nav) [Top](https://example.org/story/2020-02/66982#top)", "2020-02"),
+        ("The Wayback Machine - http://example.org:80/articles/2012-12-14-the-mill", "2012-12-14"),
+        ("[Notes](https://example.org/2019/01/01/mill#notes)", "2025-12-02"),  # another page
+    ):
+        assert dates.in_head(f"# The mill\n\n{own}\n\n{today}\n\n{links}\n\n{told}") == date, own
+    updated = f"# Facts\n\n[Skip to content](https://example.org/2013/07/04/facts#main)\n\n{links}\n\nUpdated 3:03 PM EST, Wed November 26, 2025"
+    assert dates.in_head(updated) == "2025-11-26"
+
+
+def test_a_date_set_apart_in_a_title_dates_the_text_and_a_link_to_an_archive_or_a_span_does_not():
+    links = "\n".join(f"* [{n}](https://example.org/{n})" for n in range(12))
+    title = "Harbour asks for masks a hundred times more often than before - 07/02/2020 - Coast News"
+    assert dates.in_head(f"{title}\n\nThe harbour was seen by many people from the town on 25/01/2020 and on other days too.") == "2020-02-07"
+    assert dates.in_head("Harbour news of 07/02/2020 that nobody had expected in this quiet town of ours, as on 25/01/2020.") == ""
+    for line in ('[December 02, 2025](https://example.org/archive/2025/12/02/ "archive page")', "###### 1-5 December 2025"):
+        assert dates.in_head(f"# The mill\n\nThe mill of Orl.\n\n{links}\n\n{line}\n\nThe mill of Orl is closed.") == "", line
