@@ -203,10 +203,11 @@ def key_of(home: Path | None) -> bytes:
         return _PROCESS if home is None else _known[home]
     path = home / KEY_FILE
     with contextlib.suppress(OSError):
-        if len(found := _read(path)) != KEY_BYTES:
-            _create(path, replace=path.exists())
+        found = _read(path)
+        if found is None or len(found) != KEY_BYTES:
+            _create(path, replace=found is not None)
             found = _read(path)
-        if len(found) == KEY_BYTES:
+        if found is not None and len(found) == KEY_BYTES:
             return _known.setdefault(home, found)
     return _PROCESS
 
@@ -221,11 +222,11 @@ def mark(purpose: str, *said: str) -> str:
     return f"{int.from_bytes(digest.digest()) % 10**MARK_DIGITS:0{MARK_DIGITS}d}"
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> bytes | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
-        return b""
+        return None
     with open(descriptor, "rb") as file:
         if hasattr(os, "fchmod") and os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o600)

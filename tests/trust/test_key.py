@@ -36,6 +36,19 @@ def test_processes_that_begin_together_share_the_key_of_a_home(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
+def test_a_key_that_another_process_makes_after_the_first_look_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, other = fencing._read, fencing.secrets.token_bytes(32)
+
+    def late(path: Path) -> bytes | None:
+        found = read(path)
+        if not path.exists():
+            path.write_bytes(other)
+        return found
+
+    monkeypatch.setattr(fencing, "_read", late)
+    assert key_of(tmp_path) == other == (tmp_path / "key").read_bytes()
+
+
 @POSIX
 def test_only_its_owner_reads_the_key(tmp_path: Path) -> None:
     key_of(tmp_path)
