@@ -317,3 +317,10 @@ def test_a_sentence_makes_a_statement_unless_it_is_code_a_row_a_menu_or_a_list_o
     links = ["[Ada Holm](https://a.example/b) [Bo Li](https://a.example/c) [Vienna](https://a.example/d)", "Skip to content Ada Holm Log in"]
     names = ["", "Alfred Holm, Mohammed Li and Mary Lund.", "## 张伟民、李明", "From: Ada Holm To: Bo Li"]
     assert [said for said in made + rows + links + names if makes_a_statement(said)] == made
+
+
+def test_entries_without_authors_are_a_list_of_works() -> None:
+    listed = [f"* {n}.Coast News, “Ship {n} lies off the harbour” (2020); https://example.org/{n}." for n in range(3)]
+    assert is_bibliography("\n".join(listed)) and len(entries("\n".join(listed))) == 3
+    said = 'Ana Ruiz, "we will win", said in 2020.\nBo Lind, "No", answered in 2021.\nCleo May, "Yes", asked in 2022.'
+    assert not is_bibliography(said) and not entries(said)
