@@ -74,7 +74,7 @@ def test_a_folder_becomes_tables_that_fit_together(docs: Path, tmp_path: Path) -
 def test_an_acronym_joins_the_entity_that_the_text_defines_it_for(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.md").write_text("The Tidal Power Board (TPB) met Ada Lovelace in Geneva.", "utf-8")
-    (tmp_path / "a" / "2.md").write_text("In London, TPB and Charles Babbage signed the accord.", "utf-8")
+    (tmp_path / "a" / "2.md").write_text("In London, TPB and Charles Babbage signed the accord. Then TPB left.", "utf-8")
     index(tmp_path / "kb", tmp_path / "a")
     entities = {row["title"]: row for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
     assert "TPB" not in entities
@@ -285,7 +285,7 @@ def test_a_name_is_linked_to_the_next_three_of_its_sentence(tmp_path: Path) -> N
 
 
 def test_a_name_and_a_name_that_holds_it_are_not_related(tmp_path: Path) -> None:
-    text = "The Quillon Tide Authority has its hall in Quillon and was asked by Ada Lovelace to stay there."
+    text = "The Quillon Tide Authority has its hall in Quillon and was asked by Ada Lovelace to stay there. They like Quillon."
     index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
     snapshot = open_snapshot(tmp_path / "kb")
     title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}

@@ -89,6 +89,20 @@ def test_a_statement_follows_from_its_own_text_unit(tmp_path: Path) -> None:
     assert digest(open_snapshot(tmp_path / "grown")) == digest(open_snapshot(tmp_path / "fresh"))
 
 
+def test_a_sentence_of_many_names_relates_none_of_them_and_a_long_one_those_whom_it_states(tmp_path: Path) -> None:
+    guests = "Ada Brandt, Jonas Ekholm, Mara Quillon, Kai Oduya, Bert Zorvath, Ines Calloway, Otto Lind and Vera Holm"
+    met = "In June Ada Brandt met Jonas Ekholm at the harbour of the town."
+    wide = "Ada Brandt subscribes to the newsletter of the harbour, " + "and the wind blew from the sea, " * 9 + "and Jonas Ekholm slept."
+    for name, text, pairs in (
+        ("many", f"The harbour was seen by {guests} in the summer of that year.", 0),
+        ("both", f"The harbour was seen by {guests} in the summer of that year. {met}", 1),
+        ("wide", f"{wide} Ada Brandt slept. Jonas Ekholm slept.", 0),
+        ("less", f"{wide} Ada Brandt slept. Jonas Ekholm slept.".replace("and the wind blew from the sea, " * 8, ""), 1),
+    ):
+        index_documents(tmp_path / name, IndexRequest(texts=(InlineText(text, "a"),)), Settings())
+        assert open_snapshot(tmp_path / name).count("relationships") == pairs, name
+
+
 def test_a_name_that_one_sentence_holds_is_an_entity_where_it_is_full_or_of_a_known_type(tmp_path: Path) -> None:
     once = "The readers of Kombu wait for a broker. In June Yuriy Syrovetskiy moved the office to Oslo."
     index_documents(tmp_path, IndexRequest(texts=(InlineText(once, "a"),)), Settings())
