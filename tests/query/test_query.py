@@ -453,10 +453,15 @@ def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
     found = open_snapshot(tmp_path / "c")
     ids = [f"d{n}" for n in range(1, 9)]
     told = get_source(found, ids, query="the court's fine for smoke")
-    assert "Little on this question" in told.hint
-    assert all(text in told.text for text in texts) and told.text.count("choir") <= 1  # the others begin so
+    assert "Little or nothing on this in d2, d3, d4, d5, d6, d7, d8." in told.hint
+    assert texts[0] in told.text and not any(text in told.text for text in texts[1:])
     few = get_source(found, ids[:4], query="the court's fine for smoke")
-    assert "Little" not in few.hint and all(text in few.text for text in texts[:4])
+    assert not few.hint and all(text in few.text for text in texts[:4])
+    told = ("县法院因烟尘对奥尔磨坊处以罚款。", *(f"维恩的第{n}号大厅向{n}位客人开放。" for n in range(7)))
+    index_documents(tmp_path / "z", IndexRequest(texts=tuple(map(InlineText, told))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "z"), ids, query="法院的罚款")
+    assert "大厅" not in read.text and "处以罚款" in read.text
+    assert "Little or nothing on this in d2, d3, d4, d5, d6, d7, d8." in read.hint
 
 
 def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read_on_a_question(tmp_path: Path) -> None:
