@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -36,18 +36,41 @@ _QUOTED = re.compile(
 )
 
 
-_EITHER = re.compile(r"\s(?:OR|\|)\s")  # "car show" OR "car meet"
+_EITHER = re.compile(r"\s(?:OR|\|)(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
 SOFT = "\u00ad"  # a hyphen where a word may be divided
 
 
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
-    found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(query)]
-    parts = _QUOTED.sub("\0", query).split(" OR ")
-    if len(parts) > 1 and len(parts[0].split()) <= WORDS:
-        found += [part.strip() for part in parts if "\0" not in part]
-    return [one for one in found if plain(one)]
+    return [one for some in groups(query) for one in some]
+
+
+def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
+    """What is to occur, as it was written: of each group one. A group is a quotation, or what OR
+    stands between: quotations, words or phrases of words. Where no text holds such a phrase, as
+    `known` says, its word beside OR counts ("Hayek Hitler OR Weimar"): the others rank what is
+    found."""
+    query = query.replace("\0", " ")
+    marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
+    sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
+    last, found, around = len(sides) - 1, list[list[str]](), list[str]()
+    if last and len(sides[0]) > WORDS and not _QUOTED.search(query):
+        return []  # a sentence
+    for at, side in enumerate(sides):
+        parts = [(next(marks), True) if word == "\0" else (word, False) for word in side]
+        if last and 1 < len(side) <= WORDS and "\0" not in side:
+            phrase = " ".join(side)
+            parts = [(phrase, True)] if 0 < at < last or known(phrase) else parts
+        around += [text for text, _ in parts[: at > 0]]
+        if len(parts) > 1 or at == last:
+            middle = parts[at > 0 : len(parts) - (at < last)]
+            found += [around, *([text] for text, whole in middle if whole)]
+            around = []
+        if at < last and (not around or not at):
+            around = [text for text, _ in parts[-1:]]
+    kept = ([one for one in some if plain(one)] for some in found)
+    return [some for some in kept if some]
 
 
 def plain(text: str) -> str:
@@ -73,22 +96,32 @@ def pattern(literal: str) -> str:
     return found
 
 
-def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[dict[str, Any]]:
-    """Rows of the passages that hold all literals, or one of them: within words only where no word
-    begins with them. Every passage is read, for the best by words need not be all that hold them."""
-    folded = [plain(one) for one in literals]
+def _holding(
+    snapshot: Snapshot, sought: Sequence[Sequence[str]], most: bool = False
+) -> list[tuple[dict[str, Any], list[int]]]:
+    """Rows of the passages that hold one literal of each group, with the groups that they hold: within
+    words only where no word begins with them; of any group with `most`. Every passage is read, for
+    the best by words need not be all that hold them."""
+    folded = [[plain(one) for one in some] for some in sought]
+    rarest = max(folded, key=lambda some: min(map(len, some)))
+    read = [one for some in folded for one in some] if most else rarest
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.replace_substring(pc.utf8_normalize(texts["text"], "NFKC"), SOFT, "")
-    sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
-    ids = texts["id"].filter(pc.match_substring_regex(whole, sought, ignore_case=True)).to_pylist()
+    wanted = "|".join(map(pattern, read))
+    ids = texts["id"].filter(pc.match_substring_regex(whole, wanted, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
-    enough = any if either else all
-    held = [(row, plain(row["text"])) for row in rows]
-    words = [row for row, text in held if enough(_begins_word(one, text) for one in folded)]
-    return words or [row for row, text in held if enough(one in text for one in folded)]
+    told = [(row, plain(row["text"])) for row in rows]
+    for holds in (_begins_word, str.__contains__):
+        held = [
+            (row, [at for at, some in enumerate(folded) if any(holds(text, one) for one in some)])
+            for row, text in told
+        ]
+        if found := [one for one in held if len(one[1]) >= (1 if most else len(sought))]:
+            return found
+    return []
 
 
-def _begins_word(literal: str, text: str) -> bool:
+def _begins_word(text: str, literal: str) -> bool:
     """Does it stand in the text, not only within a word, as "suing" within "issuing"? Words of
     Chinese have no such beginning."""
     at = text.find(literal)
@@ -100,6 +133,9 @@ def _begins_word(literal: str, text: str) -> bool:
 READ = 40  # passages of each of several literals that are put in turns
 FADING = 0.6  # worth of a passage for each one of its document before it
 EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
+MOST = (
+    "No passage holds all of these: those with most of them come first, the rarest before others."
+)
 # Literals that are looked up, and words that are named, when they stand nowhere.
 LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
@@ -143,11 +179,11 @@ def search(
     literals: list[str] = []
     lost: list[list[str]] = []
     for name, snapshot, kept in local.narrowed(corpora, filters):
-        found, literals = matches(snapshot, query, kept)
+        found, literals, note = matches(snapshot, query, kept)
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
-        lost.append(absent(snapshot, query, bool(found.passages)))
-        said = kept.note if kept else ""
-        result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
+        lost.append(absent(snapshot, query, literals, bool(found.passages) and not note))
+        for said in (kept.note if kept else "", note):
+            result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
     missing = [word for word in lost[0] if all(word in some for some in lost)]
     nowhere = ""
     if missing:
@@ -165,7 +201,7 @@ def search(
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
         result.hint = local.joined(result.hint, none)
-    several = len(literals) > 1 and bool(_EITHER.search(query))
+    several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = passages.WINDOW if several else 0
     form = Form(literals=literals or [query], every=bool(literals), window=window)
     return passages.concise(result, useful, budget, offsets[0], page, form)
@@ -183,8 +219,6 @@ def _nothing(
     result.state = "not_found"
     result.text = f"Nothing in {counted(count, 'passages')} holds {said}"
     result.text += " and passes the filters." if filtered else "."
-    if literals and not absent and not filtered:
-        result.text += " Each of them is in the corpus, but no passage holds them all."
     if filtered and not absent:
         result.text += " Without the filters there is something."
     result.hint = local.joined(result.hint, "Try fewer words without quotes, or local_search.")
@@ -199,39 +233,56 @@ def _is_identifier(query: str) -> bool:
 
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
-) -> tuple[Retrieved, list[str]]:
-    """What matches and passes, best first, and the literals of the query, as written."""
+) -> tuple[Retrieved, list[str], str]:
+    """What matches and passes, best first, with the literals of the query, as written; where none holds
+    all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
-    literals = quoted(used)
+    sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]])))
+    literals = [one for some in sought for one in some]
+    notes = [
+        f"No passage holds {one!r}: its word beside OR is looked for."
+        for one in quoted(used)
+        if one not in literals
+    ]
+
+    def passing(wanted: Sequence[Sequence[str]], most: bool = False) -> Retrieved:
+        found = _matches(snapshot, used, wanted, most)
+        if kept is not None:
+            scores = {one.id: one.score for one in found.passages}
+            left = kept.passing(snapshot, found.passages)
+            found.passages = [one for one in left if kept.includes(one.entity_ids)]
+            for one in found.passages:
+                one.score = scores[one.id]
+        return found
+
     found = Retrieved(used)
-    if not literals and _is_identifier(used):
-        found = _matches(snapshot, used, [used])
+    if not sought and _is_identifier(used):
+        found = passing([[used]])
         literals = [used] if found.passages else []
     if not found.passages:
-        found = _matches(snapshot, used, literals)
-    if kept is not None:
-        scores = {one.id: one.score for one in found.passages}
-        passing = kept.passing(snapshot, found.passages)
-        found.passages = [one for one in passing if kept.includes(one.entity_ids)]
-        for one in found.passages:
-            one.score = scores[one.id]
-    return found, literals
+        found = passing(sought)
+    if not found.passages and len(sought) > 1:
+        found = passing(sought, most=True)
+        notes += [MOST] if found.passages else []
+    return found, literals, " ".join(notes)
 
 
-def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
-    """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were
+def absent(
+    snapshot: Snapshot, query: str, literals: Sequence[str], found: bool = False
+) -> list[str]:
+    """Words of the query, and of its literals, that stand nowhere in the corpus, as they were
     written, in this order. `found`: something holds all that is quoted, so that only the other
     words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = retrieval.term_worth(snapshot, terms_of(used))
     either = _EITHER.search(used)
-    sought = [] if found and not either else quoted(used)[: ALTERNATIVES if either else LITERALS]
-    rows = _holding(snapshot, sought, True) if len(sought) > 1 else []
-    held = [plain(row["text"]) for row in rows]
+    sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
+    rows = _holding(snapshot, [[one] for one in sought], True) if len(sought) > 1 else []
+    held = [plain(row["text"]) for row, _ in rows]
     lost = [
         one
         for one in sought
-        if not any(plain(one) in text for text in held) and not _holding(snapshot, [one], False)
+        if not any(plain(one) in text for text in held) and not _holding(snapshot, [[one]])
     ]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if retrieval.absent(word, known, set(unknown))]
@@ -239,32 +290,41 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
 
 
-def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:
+def _matches(
+    snapshot: Snapshot, query: str, sought: Sequence[Sequence[str]], most: bool = False
+) -> Retrieved:
     """Passages best first: the whole query found literally before its words found apart; of
-    literals definitions, then those in the case that they are written in; what stands in addresses
-    alone comes last, since their words are no terms."""
+    literals those with `most` of them, of these the rarest, then definitions, then those in the case
+    that they are written in; what stands in addresses alone comes last, since their words are no
+    terms."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
-    either = _EITHER.search(query) is not None
-    if literals:
-        rows = _holding(snapshot, literals, either)
-        if either and len(literals) > 1:
-            return Retrieved(query, _by_turns(snapshot, query, literals, rows, worth), terms=worth)
+    literals = [one for some in sought for one in some]
+    if sought:
+        held = _holding(snapshot, sought, most)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
+        held = [(row, []) for row in rows]
+    if not most and len(literals) > len(sought):
+        rows = [row for row, _ in held]
+        return Retrieved(query, _by_turns(snapshot, query, literals, rows, worth), terms=worth)
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
-    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in rows}
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
-    order: list[tuple[bool, bool, float, str, Passage]] = []
-    for row in rows:
+    number = Counter(at for _, some in held for at in some)
+    order = []
+    for row, some in held:
         id, text = row["id"], row["text"]
         exact = whole in plain(text)
         first = all(one in text for one in literals) if literals else exact
         value = 0.9 * raw[id] / top + 0.1 * exact
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
+        rare = -len(some), sum(number[at] for at in some)
         defined = passages.defines(text, literals)
-        order.append((not defined, not first, -round(value, 9), id, passage))
-    found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
+        order.append((*rare, not defined, not first, -round(value, 9), id, passage))
+    found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
+    for at, one in enumerate(found if most else ()):  # those of several corpora are merged by it
+        one.score = 1 - 0.3 * at / len(found)
     return Retrieved(query, found, terms=worth)
 
 
@@ -290,7 +350,7 @@ def _by_turns(
     for row in rows:
         text = plain(row["text"])
         # within words only where no word begins with it
-        held = [at for at, one in enumerate(folded) if _begins_word(one, text)]
+        held = [at for at, one in enumerate(folded) if _begins_word(text, one)]
         held = held or [at for at, one in enumerate(folded) if one in text]
         *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
         value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)

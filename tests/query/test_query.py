@@ -15,10 +15,11 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
 from graphrag_mcp.query.passages import Form
-from graphrag_mcp.query.text_search import quoted, search_text
+from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, furniture_of, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -526,10 +527,41 @@ def test_two_codes_are_no_name_of_two_words(tmp_path: Path) -> None:
 
 
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
-    assert quoted('robot OR "light drone" OR sea kelp now') == ["light drone", "robot", "sea kelp now"]
+    assert quoted('robot OR "light drone" OR sea kelp now') == ["robot", "light drone", "sea kelp now"]
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
     found = search_text(snapshot, 'eelgrass OR "sea of glass"')
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
+
+
+def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
+    apart = lambda query: groups(query, lambda phrase: phrase == "old mill")  # noqa: E731
+    assert apart("red old mill OR pump") == [["mill", "pump"]] and apart("old mill OR pump") == [["old mill", "pump"]]
+    assert apart('"ferry" "pump" OR weir OR "gate" "lock" x') == [["ferry"], ["pump", "weir", "gate"], ["lock"]]
+    texts = (
+        "In Orl the weir and the ferry were sold by the harbour board.",
+        "Keene wrote that the ferry was late again in May.",
+        "The board of Venn met, and the mill burned down in June.",
+        *(f"The ferry left Tarn at {n} with sheep on its deck." for n in range(6)),
+        "县法院因烟尘对奥尔磨坊处以罚款。",
+        "渡船在五月又迟到了。",
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    words = search_text(found, "Keene ferry mill OR weir")
+    assert "burned down" in words.text and "weir and the ferry" in words.text and "Tarn" not in words.text
+    assert "No passage holds 'Keene ferry mill'" in words.hint and "Nowhere" not in words.hint
+    for query, first, lost in (
+        ('"ferry" "weir" "toll bridge"', "weir and the ferry", "toll bridge"),
+        ('"ferry" "burned down"', "burned down", ""),
+        ('"罚款" "磨坊" "收费桥"', "处以罚款", "收费桥"),
+    ):
+        told = search_text(found, query)
+        assert told.citations and first in told.text[: told.text.index("\n\n")] and MOST in told.hint
+        assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
+        small = search_text(found, query, max_tokens=200)
+        assert small.citations and packing_budget.outgoing(small) <= 200 and MOST in small.hint
+    listed = list_documents(found, query='"ferry" "weir" "toll bridge"')
+    assert 'that hold most of "ferry"' in listed.text
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
