@@ -54,21 +54,19 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
     query = query.replace("\0", " ")
     marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
     sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
-    last, found, around = len(sides) - 1, list[list[str]](), list[str]()
+    last, found = len(sides) - 1, list[list[str]]()
     if last and len(sides[0]) > WORDS and not _QUOTED.search(query):
         return []  # a sentence
     for at, side in enumerate(sides):
         parts = [(next(marks), True) if word == "\0" else (word, False) for word in side]
-        if last and 1 < len(side) <= WORDS and "\0" not in side:
-            phrase = " ".join(side)
-            parts = [(phrase, True)] if 0 < at < last or known(phrase) else parts
-        around += [text for text, _ in parts[: at > 0]]
-        if len(parts) > 1 or at == last:
-            middle = parts[at > 0 : len(parts) - (at < last)]
-            found += [around, *([text] for text, whole in middle if whole)]
-            around = []
-        if at < last and (not around or not at):
-            around = [text for text, _ in parts[-1:]]
+        phrase = " ".join(side) if last and 1 < len(side) <= WORDS and "\0" not in side else ""
+        if phrase and (0 < at < last or known(phrase)):
+            parts = [(phrase, True)]
+        for n, (text, whole) in enumerate(parts):
+            if at and not n and found:
+                found[-1].append(text)
+            elif whole or (at < last and n == len(parts) - 1):
+                found.append([text])
     kept = ([one for one in some if plain(one)] for some in found)
     return [some for some in kept if some]
 
@@ -239,11 +237,8 @@ def matches(
     used = query[:QUERY_CHARACTERS]
     sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]])))
     literals = [one for some in sought for one in some]
-    notes = [
-        f"No passage holds {one!r}: its word beside OR is looked for."
-        for one in quoted(used)
-        if one not in literals
-    ]
+    apart = (one for one in quoted(used) if one not in literals)
+    notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]
 
     def passing(wanted: Sequence[Sequence[str]], most: bool = False) -> Retrieved:
         found = _matches(snapshot, used, wanted, most)

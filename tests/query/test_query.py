@@ -16,7 +16,7 @@ from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
-from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
 from graphrag_mcp.query.passages import Form
 from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
@@ -533,6 +533,23 @@ def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapsh
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
 
 
+def test_queries_without_room_are_named(tmp_path: Path) -> None:
+    towns = ("Orl", "Venn", "Tarn", "Varde", "Skerrow", "Eastham", "奥尔", "维恩")
+    texts = [f"The harbour of {town} was built by its own people in 18{n:02}. {town} has a lamp." for n, town in enumerate(towns[:6])]
+    texts += [f"{town}的港口是由当地人在十八世纪建造的，那里有一盏灯。" for town in towns[6:]]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
+    for budget in (200, 250, 300, 400, 600, 2_000):
+        told = several([("", found)], asked, max_tokens=budget, form=Form())
+        assert packing_budget.outgoing(told) <= budget and told.citations
+        shown = [one for one in asked if one in told.text]
+        named = re.search(r"No room for queries (\d+)(?: to (\d+))?", told.text)
+        assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
+        assert not named or (int(named[1]), int(named[2] or named[1])) == (len(shown) + 1, len(asked))
+        assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
+
+
 def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
     apart = lambda query: groups(query, lambda phrase: phrase == "old mill")  # noqa: E731
     assert apart("red old mill OR pump") == [["mill", "pump"]] and apart("old mill OR pump") == [["old mill", "pump"]]
@@ -556,7 +573,7 @@ def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_
         ('"罚款" "磨坊" "收费桥"', "处以罚款", "收费桥"),
     ):
         told = search_text(found, query)
-        assert told.citations and first in told.text[: told.text.index("\n\n")] and MOST in told.hint
+        assert told.citations and first in told.text.partition("\n\n")[0] and MOST in told.hint
         assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
         small = search_text(found, query, max_tokens=200)
         assert small.citations and packing_budget.outgoing(small) <= 200 and MOST in small.hint
