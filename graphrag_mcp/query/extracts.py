@@ -23,14 +23,7 @@ from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance
-from graphrag_mcp.text.terms import (
-    entity_id,
-    lists_of,
-    normalise_name,
-    query_terms,
-    stop_word,
-    terms,
-)
+from graphrag_mcp.text.terms import entity_id, lists_of, normalise_name, query_terms, terms
 
 FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
@@ -38,7 +31,7 @@ LEAST_SAID, FIRST = 0.12, 0.3  # share of the best sentence's worth; half of it 
 # share of the best document's worth that another must hold, half of it for so many documents
 DOCUMENT, FEW_DOCUMENTS = 0.25, 10
 # Passages from which a document comes later in a list, by this power: it holds every word somewhere.
-# Of 34 questions on 1,258 web pages the nDCG of the first 30 is 0.609, before 0.607.
+# Of 34 questions on 1,258 web pages the nDCG of the first 30 is 0.608, before 0.606.
 GIANT, IN_PASSING, OF_THING = 50, 0.3, 2  # and documents on each thing that a question lists
 # What the best sentences of a document and its best passages in the search add to its worth: each
 # next one FADING of the one before. Measured on 34 questions on 1,260 web pages (decisions.md).
@@ -116,16 +109,11 @@ def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def _sizes(known: Counts) -> Counter[str]:
-    """The number of passages of each document."""
-    return Counter(known.documents[row["text_unit_id"]] for row in known.passages)
-
-
 def _subject(known: Counts, worth: Mapping[str, float]) -> tuple[Set[str], Set[str]]:
     """The terms that say which documents a question is about, and these: `typhoon` of "typhoons: dead,
     homeless, cost" where some long documents have it in most passages and hardly any other has it.
     None where documents are short, or where the question has no other terms."""
-    size = _sizes(known)
+    size = Counter(known.documents[row["text_unit_id"]] for row in known.passages)
     long = {id for id, passages in size.items() if passages >= LONG}
     found: set[str] = set()
     about: set[str] = set()
@@ -207,7 +195,7 @@ def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     on the question, best first; a document that repeats another is named with it."""
     found, worth, asked = _sentences(source)
     lines = lists_of((line.hit.document, line) for _, line in sorted(found, key=_order))
-    wanted = _of_each_thing(asked, lines)
+    wanted = _of_each_thing(asked, lines, worth)
     best = max((held[0].value for held in lines.values()), default=0.0)
     kept: dict[str, list[Line]] = {}
     shown: list[tuple[frozenset[int], Hit]] = []
@@ -224,22 +212,26 @@ def by_document(source: Source, most: int) -> dict[str, list[Line]]:
         shown.append((runs, held[0].hit))
         rest = (one for one in held[1:] if one.value >= OF_DOCUMENT[-1][1] * best)
         kept[id] = [held[0], *rest]
-    size = _sizes(topics.count(source.snapshot))
+    known = topics.count(source.snapshot)
+    size = Counter(known.documents[row["text_unit_id"]] for row in known.passages)
     value = {id: worth[id] * (max(size[id], GIANT) / GIANT) ** -IN_PASSING for id in kept}
     return {id: kept[id] for id in sorted(kept, key=lambda id: (-round(value[id], 9), id))}
 
 
-def _of_each_thing(asked: Asked, lines: Mapping[str, list[Line]]) -> set[str]:
-    """The documents with the best sentences on each thing that a question lists."""
-    found: set[str] = set()
+def _of_each_thing(
+    asked: Asked, lines: Mapping[str, list[Line]], worth: Mapping[str, float]
+) -> set[str]:
+    """The documents with the best sentences on each thing of a list that no worthy one is on."""
     least = OF_DOCUMENT[-1][1] * max((held[0].value for held in lines.values()), default=0.0)
-    for thing in asked.things:
-        own = thing - frozenset.intersection(*map(frozenset, asked.things)) or thing
+    good = sorted((("", one) for some in lines.values() for one in some), key=_order)
+    held = [(one.hit.document, set(terms(one.text))) for _, one in good if one.value >= least]
+    common = frozenset.intersection(*map(frozenset, asked.things)) if asked.things else frozenset()
+    found: set[str] = set()
+    for own in (thing - common or thing for thing in asked.things):
         half = math.fsum(asked.terms[term] for term in own) / 2
-        good = [one for some in lines.values() for one in some if one.value >= least]
-        on_it = (one for one in good if asked.worth_of(set(terms(one.text)), own) >= half)
-        best = sorted((("", one) for one in on_it), key=_order)
-        found.update([*dict.fromkeys(one.hit.document for _, one in best)][:OF_THING])
+        on_it = dict.fromkeys(id for id, some in held if asked.worth_of(some, own) >= half)
+        if not any(worth[id] >= DOCUMENT for id in on_it):
+            found.update([*on_it][:OF_THING])
     return found
 
 
@@ -350,31 +342,22 @@ def _worth(source: Source) -> dict[str, float]:
 
 
 def _listed(snapshot: Snapshot, query: str, worth: Mapping[str, float]) -> Sequence[Set[str]]:
-    """The terms of the things that a question lists, of which each passage need not hold more than one;
-    of a row of words with names in it ("Cuba Chile Peru oil poverty") each name with the other words;
-    none for a sentence with a comma or two."""
+    """The terms of the things that a question lists, of which each passage need not hold more than one:
+    in a row of words ("Cuba Chile Peru oil") each name with the rest; none for a sentence with a comma
+    or two."""
     if query.endswith(("?", "？")) and len(_MARK.findall(query)) < MARKS:
         return []
     things = passages.things_of(query, worth)
+    if len(things) > 1 or {*map(str.lower, query.split())} - {*query_terms(query)}:
+        return [one.keys() for one in things] if len(things) > 1 else []  # no row of words
     words = query.split()
-    if len(things) > 1 or len(words) < NAMES or any(map(stop_word, map(str.lower, words))):
-        return [one.keys() for one in things] if len(things) > 1 else []
-    forms = [
-        " ".join(words[at : at + size])
-        for at, word in enumerate(words)
-        for size in (3, 2, 1)
-        if word[:1].isupper()
-    ]
-    known = snapshot.by_key("entities", [*map(_id_of, forms)], "id", ["id"])["id"].to_pylist()
-    named = [form for form in dict.fromkeys(forms) if _id_of(form) in known]
-    whole = [one for one in named if not any(one in other for other in named if one != other)]
-    names = [own for form in whole if (own := worth.keys() & set(query_terms(form)))]
+    runs = [words[at : at + n] for at, one in enumerate(words) if one.istitle() for n in (3, 2, 1)]
+    forms = {entity_id(normalise_name(form)): form for form in map(" ".join, runs)}
+    rows = snapshot.by_key("entities", [*forms], "id", ["id"])["id"].to_pylist()
+    held = [worth.keys() & query_terms(forms[id]) for id in rows]
+    names = [one for one in held if one and not any(one < other for other in held)]
     rest = worth.keys() - {term for own in names for term in own}
     return [own | rest for own in names] if len(names) >= NAMES else []
-
-
-def _id_of(form: str) -> str:
-    return entity_id(normalise_name(form))
 
 
 def question_of(

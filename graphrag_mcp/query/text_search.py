@@ -96,25 +96,24 @@ def pattern(literal: str) -> str:
 
 def _holding(
     snapshot: Snapshot, sought: Sequence[Sequence[str]], most: bool = False
-) -> list[tuple[dict[str, Any], list[int]]]:
-    """Rows of the passages that hold one literal of each group, with the groups that they hold: within
-    words only where no word begins with them; of any group with `most`. Every passage is read, for
-    the best by words need not be all that hold them."""
-    folded = [[plain(one) for one in some] for some in sought]
-    rarest = max(folded, key=lambda some: min(map(len, some)))
-    read = [one for some in folded for one in some] if most else rarest
+) -> list[tuple[dict[str, Any], set[str]]]:
+    """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
+    hold: within words only where no word begins with one. Every passage is read, for the best by
+    words need not be all that hold them."""
+    folded = [{plain(one): one for one in some} for some in sought]
+    read = max(folded, key=lambda some: min(map(len, some)))
+    wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.replace_substring(pc.utf8_normalize(texts["text"], "NFKC"), SOFT, "")
-    wanted = "|".join(map(pattern, read))
     ids = texts["id"].filter(pc.match_substring_regex(whole, wanted, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     told = [(row, plain(row["text"])) for row in rows]
     for holds in (_begins_word, str.__contains__):
         held = [
-            (row, [at for at, some in enumerate(folded) if any(holds(text, one) for one in some)])
+            (row, [{some[one] for one in some if holds(text, one)} for some in folded])
             for row, text in told
         ]
-        if found := [one for one in held if len(one[1]) >= (1 if most else len(sought))]:
+        if found := [(row, set().union(*own)) for row, own in held if (any if most else all)(own)]:
             return found
     return []
 
@@ -131,9 +130,7 @@ def _begins_word(text: str, literal: str) -> bool:
 READ = 40  # passages of each of several literals that are put in turns
 FADING = 0.6  # worth of a passage for each one of its document before it
 EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
-MOST = (
-    "No passage holds all of these: those with most of them come first, the rarest before others."
-)
+MOST = "No passage holds all of these: those with most of them come first."
 # Literals that are looked up, and words that are named, when they stand nowhere.
 LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
@@ -296,16 +293,15 @@ def _matches(
     literals = [one for some in sought for one in some]
     if sought:
         held = _holding(snapshot, sought, most)
+        if not most and len(literals) > len(sought):
+            return Retrieved(query, _by_turns(snapshot, query, literals, held, worth), terms=worth)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
-        held = [(row, []) for row in rows]
-    if not most and len(literals) > len(sought):
-        rows = [row for row, _ in held]
-        return Retrieved(query, _by_turns(snapshot, query, literals, rows, worth), terms=worth)
+        held = [(row, set()) for row in rows]
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
-    number = Counter(at for _, some in held for at in some)
+    number = Counter(one for _, some in held for one in some)
     order = []
     for row, some in held:
         id, text = row["id"], row["text"]
@@ -314,7 +310,7 @@ def _matches(
         value = 0.9 * raw[id] / top + 0.1 * exact
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
-        rare = -len(some), sum(number[at] for at in some)
+        rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
         defined = passages.defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
@@ -327,26 +323,23 @@ def _by_turns(
     snapshot: Snapshot,
     query: str,
     literals: Sequence[str],
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[tuple[dict[str, Any], set[str]]],
     worth: Mapping[str, float],
 ) -> list[Passage]:
     """The passages that hold one of several literals: the best one on each of these in turn, of a
     document that has been shown less. What holds many of them is a table or a menu as often as
     not, so a passage counts by the literal that it says most on and by the other words."""
     folded = [plain(one) for one in literals]
-    own = [terms_of(one) for one in literals]
-    rest = worth.keys() - {term for some in own for term in some}
+    parts = [terms_of(one) for one in literals]
+    rest = worth.keys() - {term for some in parts for term in some}
     scores = [
         retrieval.bm25(snapshot, {term: worth[term] for term in some if term in worth})
-        for some in [*own, sorted(rest)]
+        for some in [*parts, sorted(rest)]
     ]
-    every, value = {row["id"]: row for row in rows}, dict[str, float]()
+    every, value = {row["id"]: row for row, _ in rows}, dict[str, float]()
     holding: list[list[str]] = [[] for _ in literals]
-    for row in rows:
-        text = plain(row["text"])
-        # within words only where no word begins with it
-        held = [at for at, one in enumerate(folded) if _begins_word(text, one)]
-        held = held or [at for at, one in enumerate(folded) if one in text]
+    for row, own in rows:
+        held = [at for at, one in enumerate(literals) if one in own]
         *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
         value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)
         for at in held:
