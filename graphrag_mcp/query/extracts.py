@@ -32,7 +32,7 @@ LEAST_SAID, FIRST = 0.12, 0.3  # share of the best sentence's worth; half of it 
 DOCUMENT, FEW_DOCUMENTS = 0.25, 10
 # Passages from which a document comes later in a list, by this power: it holds every word somewhere.
 # Of 34 questions on 1,258 web pages the nDCG of the first 30 is 0.608, before 0.606.
-GIANT, IN_PASSING, OF_THING = 50, 0.3, 2  # and documents on each thing that a question lists
+GIANT, IN_PASSING = 50, 0.3
 # What the best sentences of a document and its best passages in the search add to its worth: each
 # next one FADING of the one before. Measured on 34 questions on 1,260 web pages (decisions.md).
 BESIDE = 0.1  # of a sentence's worth that does not depend on its document
@@ -75,17 +75,17 @@ class Asked:
 
     def held_by(self, held: Set[str]) -> float:
         """The share of the question, or of one thing that it lists, that these terms hold."""
-        value = self.worth_of(held, self.terms.keys())
+        value = self._worth(held, self.terms.keys())
         if not self.things:
             return value
         whole = [math.fsum(self.terms[term] for term in one) for one in self.things]
         top = max(whole)
         return OF_ALL * value + (1 - OF_ALL) * max(
-            self.worth_of(held, one) / own * math.sqrt(own / top)
+            self._worth(held, one) / own * math.sqrt(own / top)
             for one, own in zip(self.things, whole, strict=True)
         )
 
-    def worth_of(self, held: Set[str], wanted: Set[str]) -> float:
+    def _worth(self, held: Set[str], wanted: Set[str]) -> float:
         """The worth of the wanted terms that are held, where a word that says the same stands for a
         general one."""
         value = math.fsum(
@@ -175,7 +175,7 @@ def by_topic(
     level = 1 if level < 0 else level
     of_level = {one.id: one for one in in_series or topics.of_level(snapshot, level, kept)}
     of_unit = {unit: topic.id for topic in of_level.values() for unit in topic.units}
-    found, worth, _ = _sentences(source)
+    found, worth = _sentences(source)
     every = [
         (
             of_unit.get(unit, ""),
@@ -193,17 +193,15 @@ def by_topic(
 def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     """The same by document (content ids), at most so many: the sentences of each that say something
     on the question, best first; a document that repeats another is named with it."""
-    found, worth, asked = _sentences(source)
+    found, worth = _sentences(source)
     lines = lists_of((line.hit.document, line) for _, line in sorted(found, key=_order))
-    wanted = _of_each_thing(asked, lines, worth)
     best = max((held[0].value for held in lines.values()), default=0.0)
     kept: dict[str, list[Line]] = {}
     shown: list[tuple[frozenset[int], Hit]] = []
     for id in sorted(lines, key=lambda id: (-round(worth[id], 9), id)):
         held = lines[id]
-        least = DOCUMENT / (1 if len(kept) >= FEW_DOCUMENTS else 2)
-        if id not in wanted and (worth[id] < least or len(kept) >= most):
-            continue
+        if worth[id] < DOCUMENT / (1 if len(kept) >= FEW_DOCUMENTS else 2) or len(kept) == most:
+            break
         runs = passages.runs_of(held[0].hit.body)
         same = next((hit for other, hit in shown if passages.alike(runs, other)), None)
         if same is not None:
@@ -216,23 +214,6 @@ def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     size = Counter(known.documents[row["text_unit_id"]] for row in known.passages)
     value = {id: worth[id] * (max(size[id], GIANT) / GIANT) ** -IN_PASSING for id in kept}
     return {id: kept[id] for id in sorted(kept, key=lambda id: (-round(value[id], 9), id))}
-
-
-def _of_each_thing(
-    asked: Asked, lines: Mapping[str, list[Line]], worth: Mapping[str, float]
-) -> set[str]:
-    """The documents with the best sentences on each thing of a list that no worthy one is on."""
-    least = OF_DOCUMENT[-1][1] * max((held[0].value for held in lines.values()), default=0.0)
-    good = sorted((("", one) for some in lines.values() for one in some), key=_order)
-    held = [(one.hit.document, set(terms(one.text))) for _, one in good if one.value >= least]
-    common = frozenset.intersection(*map(frozenset, asked.things)) if asked.things else frozenset()
-    found: set[str] = set()
-    for own in (thing - common or thing for thing in asked.things):
-        half = math.fsum(asked.terms[term] for term in own) / 2
-        on_it = dict.fromkeys(id for id, some in held if asked.worth_of(some, own) >= half)
-        if not any(worth[id] >= DOCUMENT for id in on_it):
-            found.update([*on_it][:OF_THING])
-    return found
 
 
 def fitting(lines: Sequence[Line], room: int) -> list[Line]:
@@ -259,9 +240,9 @@ def _order(one: tuple[str, Line]) -> tuple[float, str, str]:
     return -round(one[1].value, 9), one[1].hit.passage, one[1].text
 
 
-def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float], Asked]:
-    """The sentences of the passages that are on the question, each with its text unit; what the
-    documents that hold them are worth; and what is asked."""
+def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float]]:
+    """The sentences of the passages that are on the question, each with its text unit; and what the
+    documents that hold them are worth."""
     snapshot, kept = source.snapshot, source.filters
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
     asked = question_of(snapshot, _worth(source), source.found.query, passing)
@@ -295,7 +276,7 @@ def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float]
         if around[hit.passage] >= least and (not asked.about or hit.document in asked.about)
         for line in _lines(hit, asked, around[hit.passage], known.own(hit.document, hit.body))
     ]
-    return found, _documents(source, found), asked
+    return found, _documents(source, found)
 
 
 def _documents(source: Source, found: Iterable[tuple[str, Line]]) -> dict[str, float]:

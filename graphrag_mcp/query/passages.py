@@ -255,7 +255,6 @@ def several(
     page, form = page_of(result, budget), replace(form, window=WINDOW)
     last = min(len(asked), max(page.room // LEAST, 1))
     page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
-    omitted = [*range(last + 1, len(asked) + 1)]
     for number, (question, sources) in enumerate(asked[:last]):
         left = last - number
         share = page.room // left
@@ -268,16 +267,14 @@ def several(
         if not any(source.found.passages for source in sources):
             part.add("Nothing was found.")
         if len(part.blocks) < 2:
-            omitted.append(number + 1)
-            continue
+            last = number
+            break
         page.blocks += part.blocks
         page.citations |= part.citations
         page.room -= share - part.room
-    if omitted:
-        first, *_, final = sorted([*omitted, *omitted])
-        run = len(omitted) == final - first + 1 > 2
-        said = f"{first} to {final}" if run else ", ".join(map(str, sorted(omitted)))
-        page.blocks.append(f"No room for queries {said}: ask them apart, or with more max_tokens.")
+    if last < len(asked):
+        rest = f"No room from query {last + 1} of {len(asked)} on"
+        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
     return finished(result, page, 0, 0, lambda _: "")
 
 

@@ -136,16 +136,9 @@ LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
-def search_text(
-    snapshot: Snapshot,
-    query: str,
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    cursor: str = "",
-    filters: Sequence[str] = (),
-) -> SearchResult:
+def search_text(snapshot: Snapshot, query: str, **wishes: Any) -> SearchResult:
     """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
-    return search([("", snapshot)], query, max_tokens=max_tokens, cursor=cursor, filters=filters)
+    return search([("", snapshot)], query, **wishes)
 
 
 def search(
@@ -190,7 +183,10 @@ def search(
     result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
     useful = [one for one in sources if one.useful]
     if not useful:
-        return finish(_nothing(result, corpora, literals, bool(filters), bool(nowhere)), budget)
+        said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
+        count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
+        said = f"{counted(count, 'passages')} holds {said}"
+        return finish(_nothing(result, said, bool(filters), bool(nowhere)), budget)
     if empty := [one.corpus for one in sources if not one.useful]:
         result.hint = local.joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and _is_identifier(query):
@@ -202,18 +198,9 @@ def search(
     return passages.concise(result, useful, budget, offsets[0], page, form)
 
 
-def _nothing(
-    result: SearchResult,
-    corpora: Sequence[local.Corpus],
-    literals: Sequence[str],
-    filtered: bool,
-    absent: bool,
-) -> SearchResult:
-    said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
-    count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
+def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> SearchResult:
     result.state = "not_found"
-    result.text = f"Nothing in {counted(count, 'passages')} holds {said}"
-    result.text += " and passes the filters." if filtered else "."
+    result.text = f"Nothing in {said}{' and passes the filters' if filtered else ''}."
     if filtered and not absent:
         result.text += " Without the filters there is something."
     result.hint = local.joined(result.hint, "Try fewer words without quotes, or local_search.")
@@ -270,12 +257,8 @@ def absent(
     either = _EITHER.search(used)
     sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
     rows = _holding(snapshot, [[one] for one in sought], True) if len(sought) > 1 else []
-    held = [plain(row["text"]) for row, _ in rows]
-    lost = [
-        one
-        for one in sought
-        if not any(plain(one) in text for text in held) and not _holding(snapshot, [[one]])
-    ]
+    held = {one for _, some in rows for one in some}
+    lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]])]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if retrieval.absent(word, known, set(unknown))]
     linked = retrieval.in_addresses(snapshot, words)

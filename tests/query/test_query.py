@@ -544,9 +544,9 @@ def test_queries_without_room_are_named(tmp_path: Path) -> None:
         told = several([("", found)], asked, max_tokens=budget, form=Form())
         assert packing_budget.outgoing(told) <= budget and told.citations
         shown = [one for one in asked if one in told.text]
-        named = re.search(r"No room for queries (\d+)(?: to (\d+))?", told.text)
+        named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
         assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
-        assert not named or (int(named[1]), int(named[2] or named[1])) == (len(shown) + 1, len(asked))
+        assert not named or (int(named[1]), int(named[2])) == (len(shown) + 1, len(asked))
         assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
 
 
