@@ -220,30 +220,23 @@ def matches(
     all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
     sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]])))
-    literals = [one for some in sought for one in some]
-    apart = (one for one in quoted(used) if one not in literals)
-    notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]
-
-    def passing(wanted: Sequence[Sequence[str]], most: bool = False) -> Retrieved:
+    ways = [(sought, False), (sought, True)][: len(sought) or 1]
+    if not sought and _is_identifier(used):
+        ways.insert(0, ([[used]], False))
+    for wanted, most in ways:
         found = _matches(snapshot, used, wanted, most)
         if kept is not None:
             scores = {one.id: one.score for one in found.passages}
-            left = kept.passing(snapshot, found.passages)
-            found.passages = [one for one in left if kept.includes(one.entity_ids)]
+            passing = kept.passing(snapshot, found.passages)
+            found.passages = [one for one in passing if kept.includes(one.entity_ids)]
             for one in found.passages:
                 one.score = scores[one.id]
-        return found
-
-    found = Retrieved(used)
-    if not sought and _is_identifier(used):
-        found = passing([[used]])
-        literals = [used] if found.passages else []
-    if not found.passages:
-        found = passing(sought)
-    if not found.passages and len(sought) > 1:
-        found = passing(sought, most=True)
-        notes += [MOST] if found.passages else []
-    return found, literals, " ".join(notes)
+        if found.passages:
+            break
+    literals = [one for some in wanted for one in some]
+    apart = (one for one in quoted(used) if one not in literals)
+    notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]
+    return found, literals, " ".join([*notes, *([MOST] if most and found.passages else [])])
 
 
 def absent(
