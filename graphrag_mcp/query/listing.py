@@ -314,8 +314,7 @@ def _speaking(
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        said, note = _holding(part, query)
-        most = " most of" if text_search.MOST in note else ""
+        said, most = _holding(part, query)
         return said, f" that hold{most} {one_line(query, 80)}", False
     source = extracts.source_of(part, query)
     said = extracts.by_document(source, most) if source else {}
@@ -333,8 +332,7 @@ def _extract(lines: Sequence[Line], room: int) -> str:
 
 
 def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], str]:
-    """Every document that holds what stands in quotes, with its best sentence or line of it; and what
-    is to be said of them."""
+    """Every document that holds what stands in quotes, with its best sentence or line of it; or most."""
     _, narrowed, kept = part
     found, literals, note = text_search.matches(narrowed, query, kept)
     best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
@@ -343,7 +341,8 @@ def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], s
         hits = passages.read(narrowed, [passage])
         return passages.in_brief(hits[0], literals) if hits else ""
 
-    return {document: partial(held, passage) for document, passage in best.items()}, note
+    most = " most of" if text_search.MOST in note else ""
+    return {document: partial(held, passage) for document, passage in best.items()}, most
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:

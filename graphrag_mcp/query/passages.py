@@ -250,8 +250,7 @@ def concise(
 def several(
     result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
 ) -> SearchResult:
-    """The result for several questions: each with its share of the budget, no passage twice; those
-    that have no room are named."""
+    """The result for several questions: each with its share of the budget, no passage twice."""
     page, form = page_of(result, budget), replace(form, window=WINDOW)
     last = min(len(asked), max(page.room // LEAST, 1))
     page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0

@@ -48,9 +48,8 @@ def quoted(query: str) -> list[str]:
 
 def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
     """What is to occur, as it was written: of each group one. A group is a quotation, or what OR
-    stands between: quotations, words or phrases of words. Where no text holds such a phrase, as
-    `known` says, its word beside OR counts ("Hayek Hitler OR Weimar"): the others rank what is
-    found."""
+    stands between: quotations, words or phrases of words. Where no text holds such a phrase (`known`)
+    its word beside OR counts, and the others rank what is found ("Hayek Hitler OR Weimar")."""
     query = query.replace("\0", " ")
     marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
     sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
@@ -262,9 +261,8 @@ def _matches(
     snapshot: Snapshot, query: str, sought: Sequence[Sequence[str]], most: bool = False
 ) -> Retrieved:
     """Passages best first: the whole query found literally before its words found apart; of
-    literals those with `most` of them, of these the rarest, then definitions, then those in the case
-    that they are written in; what stands in addresses alone comes last, since their words are no
-    terms."""
+    literals those with `most` of them, then the rarest, then definitions, then those in the case that
+    they are written in; what stands in addresses alone comes last, since their words are no terms."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
     literals = [one for some in sought for one in some]
     if sought:
