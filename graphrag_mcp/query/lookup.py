@@ -314,8 +314,7 @@ def _bearing(
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
-    told = ((said, ", ".join(map(aliases.get, some))) for said, some in apart.items() if some)
-    notes = (f"{said} {listed}." for said, listed in told)
+    notes = (f"{to} {', '.join(map(aliases.get, some))}." for to, some in apart.items() if some)
     return [row for id, row in found.items() if id in kept], " ".join(notes)
 
 
