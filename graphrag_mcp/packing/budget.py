@@ -39,7 +39,7 @@ _HEAD = re.compile(
 )
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
 # nothing but ids in its quotes
-_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)
+_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~#+-]{0,80}"[^"]*)*\)', re.ASCII)
 # a name with its id stands before or behind it
 _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 

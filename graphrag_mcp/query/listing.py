@@ -314,7 +314,8 @@ def _speaking(
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        return _holding(part, query), f" that hold {one_line(query, 80)}", False
+        said, most = _holding(part, query)
+        return said, f" that hold{most} {one_line(query, 80)}", False
     source = extracts.source_of(part, query)
     said = extracts.by_document(source, most) if source else {}
     others = len({one.document_id for one in source.found.passages} - said.keys()) if source else 0
@@ -330,17 +331,18 @@ def _extract(lines: Sequence[Line], room: int) -> str:
     return f"{said} (also {', '.join(also)})" if also else said
 
 
-def _holding(part: Part, query: str) -> dict[str, Callable[[int], str]]:
-    """Every document that holds what stands in quotes, with its best sentence or line of it."""
+def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], str]:
+    """Every document that holds what stands in quotes, with its best sentence or line of it; or most."""
     _, narrowed, kept = part
-    found, literals = text_search.matches(narrowed, query, kept)
+    found, literals, note = text_search.matches(narrowed, query, kept)
     best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
 
     def held(passage: tuple[str, float], _: int) -> str:
         hits = passages.read(narrowed, [passage])
         return passages.in_brief(hits[0], literals) if hits else ""
 
-    return {document: partial(held, passage) for document, passage in best.items()}
+    most = " most of" if text_search.MOST in note else ""
+    return {document: partial(held, passage) for document, passage in best.items()}, most
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -45,11 +45,12 @@ Row = dict[str, Any]
 
 
 class Place(NamedTuple):
-    """A sentence: its worth, that on the question alone, its passage, its span in the passage's
-    text, and the thing asked after that it is on."""
+    """A sentence: its worth, that on the question alone, what it holds of the question, its passage,
+    its span in the passage's text, and the thing asked after that it is on."""
 
     value: float
     bearing: float
+    holds: float
     passage: str
     start: int
     end: int
@@ -75,9 +76,10 @@ TEXT = 0.75  # of the budget, beside the heads of passages
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
 AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
-# Of the worth of the best document, below which a document is only named; of up to SELECT documents,
-# which a caller chose, each is shown.
+# Of the worth of the best document, below which one sentence of a document is shown, and none where it
+# also holds so little of the question; of up to SELECT documents, which a caller chose, each is shown.
 LITTLE, SELECT = 0.25, 5
+SAME, OFF = "Same text as others shown:", "Little or nothing on this in"
 PLACES = 12  # passages of a document that are quoted
 MAIN, CENTRAL = 8, 0.3  # terms that a document is about; worth of a sentence that holds them
 FACTS = 5  # figures and names of a sentence that count
@@ -199,7 +201,7 @@ def passage_items(
     wanted = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
     notes = []
     if len(wanted) > IDS:
-        notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
+        notes.append(f"{len(wanted)} ids were given; the first {IDS} were read.")
     unknown = [one for one, aliases in meant.items() if not aliases]
     whole = raw or bool(query.strip())
     found, turns, left_out = _found(snapshot, wanted[:IDS], unknown, around, whole)
@@ -225,8 +227,9 @@ def passage_items(
         item = _passage_item(row, document, raw, said.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
         last = items[-1] if items else None
-        quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
-        if last and (quoted_before or _follows(last, item)):  # under the head of the one before
+        if (
+            last and (last.data or {})["document_id"] == document
+        ):  # under the head of the one before
             head, _, text = item.text.partition("\n")
             lines = f" (lines {row['line_start']}-{row['line_end']})"
             lines = "" if _follows(last, item) else lines
@@ -262,7 +265,7 @@ def _bearing(
     snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
 ) -> tuple[list[Row], str]:
     """The passages with only those sentences that say most on the question, of each document its share
-    of the budget; and which documents have the same text as another one or say little."""
+    of the budget; and which documents are left out: the same text as another one, or little on it."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
     things, asked = passages.things_of(query, worth), extracts.question_of(snapshot, worth, query)
     known = topics.count(snapshot)
@@ -285,27 +288,33 @@ def _bearing(
             for place in _valued(id, found[id]["text"], some, things, asked, central)
         ]
     best = {id: max((one.bearing for one in own), default=0.0) for id, own in places.items()}
-    share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
+    holds = {id: max((one.holds for one in own), default=0.0) for id, own in places.items()}
+    least = LITTLE if len(places) > SELECT else 0.0
+    worst = least * max(best.values(), default=0.0)
+    off = {id for id in best if holds[id] < least * max(holds.values()) and best[id] < 2 * worst}
     shown: list[frozenset[int]] = []
-    apart: dict[str, list[str]] = {"Same text as others shown": [], "Little on this question": []}
-    for document, own in places.items():
+    apart: dict[str, list[str]] = {SAME: [], OFF: []}
+    for document, own in list(places.items()):
         runs = passages.runs_of(" ".join(_text(found, one) for one in own))
-        many = len(places) > SELECT
-        little = not own or (many and best[document] < LITTLE * max(best.values()))
-        if little:
-            apart["Little on this question"].append(document)
+        if not own or document in off:
+            apart[OFF].append(document)
         elif any(passages.alike(runs, other) for other in shown):
-            apart["Same text as others shown"].append(document)
+            apart[SAME].append(document)
+        else:
+            shown.append(runs)
+            if best[document] < worst:
+                places[document] = [max(own, key=lambda one: one.holds * one.bearing)]
             continue
-        shown.append(runs)
-        for one in islice(_best_places(found, own, share) if own else (), 1 if little else None):
+        del places[document]
+    share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
+    for own in places.values():
+        for one in _best_places(found, own, share):
             kept.setdefault(one.passage, []).append((one.start, one.end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
-    told = ((said, ", ".join(map(aliases.get, some))) for said, some in apart.items() if some)
-    notes = (f"{said}: {listed}." for said, listed in told)
+    notes = (f"{to} {', '.join(map(aliases.get, some))}." for to, some in apart.items() if some)
     return [row for id, row in found.items() if id in kept], " ".join(notes)
 
 
@@ -380,9 +389,10 @@ def _valued(
         bearing = (on_it * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
         value = bearing + CENTRAL * central(own) * solid * (1 + telling)
         if tells:
-            yield Place(value, bearing, id, start, end, shares.index(share) if share > ROW else -1)
+            thing = shares.index(share) if share > ROW else -1
+            yield Place(value, bearing, on_it, id, start, end, thing)
         elif not at or share > ROW:  # where nothing else of a document is told
-            yield Place(value * SHORT, bearing * SHORT, id, start, end)
+            yield Place(value * SHORT, bearing * SHORT, on_it, id, start, end)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -63,6 +63,7 @@ FEW = 4  # passages with a name up to which it is said that no other one holds i
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
 PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
 WINDOW = 220  # tokens of a passage that one of several questions finds
+LEAST = 50  # tokens of the result for one of them
 ECHO = 60  # characters of such a question, which the caller knows
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
 LEAST_WORTH, SOME_LINES = 0.35, 10  # of the worth of the best sentence, half of it up to so many
@@ -251,8 +252,10 @@ def several(
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage twice."""
     page, form = page_of(result, budget), replace(form, window=WINDOW)
-    for number, (question, sources) in enumerate(asked):
-        left = len(asked) - number
+    last = min(len(asked), max(page.room // LEAST, 1))
+    page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
+    for number, (question, sources) in enumerate(asked[:last]):
+        left = last - number
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full)
         part.add(f"## {one_line(question, ECHO)}")
@@ -260,11 +263,17 @@ def several(
             show_lines(part, lines(sources), form.sort == "time")
         else:
             _show_question(part, sources, form)
-        if len(part.blocks) == 1:
+        if not any(source.found.passages for source in sources):
             part.add("Nothing was found.")
+        if len(part.blocks) < 2:
+            last = number
+            break
         page.blocks += part.blocks
         page.citations |= part.citations
         page.room -= share - part.room
+    if last < len(asked):
+        rest = f"No room from query {last + 1} of {len(asked)} on"
+        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
     return finished(result, page, 0, 0, lambda _: "")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -36,18 +36,38 @@ _QUOTED = re.compile(
 )
 
 
-_EITHER = re.compile(r"\s(?:OR|\|)\s")  # "car show" OR "car meet"
+_EITHER = re.compile(r"\s(?:OR|\|)(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
 SOFT = "\u00ad"  # a hyphen where a word may be divided
 
 
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
-    found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(query)]
-    parts = _QUOTED.sub("\0", query).split(" OR ")
-    if len(parts) > 1 and len(parts[0].split()) <= WORDS:
-        found += [part.strip() for part in parts if "\0" not in part]
-    return [one for one in found if plain(one)]
+    return [one for some in groups(query) for one in some]
+
+
+def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
+    """What is to occur, as it was written: of each group one. A group is a quotation, or what OR
+    stands between: quotations, words or phrases of words. Where no text holds such a phrase (`known`)
+    its word beside OR counts, and the others rank what is found ("Hayek Hitler OR Weimar")."""
+    query = query.replace("\0", " ")
+    marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
+    sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
+    last, found = len(sides) - 1, list[list[str]]()
+    if last and len(sides[0]) > WORDS and not _QUOTED.search(query):
+        return []  # a sentence
+    for at, side in enumerate(sides):
+        parts = [(next(marks), True) if word == "\0" else (word, False) for word in side]
+        phrase = " ".join(side) if last and 1 < len(side) <= WORDS and "\0" not in side else ""
+        if phrase and (0 < at < last or known(phrase)):
+            parts = [(phrase, True)]
+        for n, (text, whole) in enumerate(parts):
+            if at and not n and found:
+                found[-1].append(text)
+            elif whole or (at < last and n == len(parts) - 1):
+                found.append([text])
+    kept = ([one for one in some if plain(one)] for some in found)
+    return [some for some in kept if some]
 
 
 def plain(text: str) -> str:
@@ -73,22 +93,31 @@ def pattern(literal: str) -> str:
     return found
 
 
-def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[dict[str, Any]]:
-    """Rows of the passages that hold all literals, or one of them: within words only where no word
-    begins with them. Every passage is read, for the best by words need not be all that hold them."""
-    folded = [plain(one) for one in literals]
+def _holding(
+    snapshot: Snapshot, sought: Sequence[Sequence[str]], most: bool = False
+) -> list[tuple[dict[str, Any], set[str]]]:
+    """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
+    hold: within words only where no word begins with one. Every passage is read, for the best by
+    words need not be all that hold them."""
+    folded = [{plain(one): one for one in some} for some in sought]
+    read = max(folded, key=lambda some: min(map(len, some)))
+    wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.replace_substring(pc.utf8_normalize(texts["text"], "NFKC"), SOFT, "")
-    sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
-    ids = texts["id"].filter(pc.match_substring_regex(whole, sought, ignore_case=True)).to_pylist()
+    ids = texts["id"].filter(pc.match_substring_regex(whole, wanted, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
-    enough = any if either else all
-    held = [(row, plain(row["text"])) for row in rows]
-    words = [row for row, text in held if enough(_begins_word(one, text) for one in folded)]
-    return words or [row for row, text in held if enough(one in text for one in folded)]
+    told = [(row, plain(row["text"])) for row in rows]
+    for holds in (_begins_word, str.__contains__):
+        held = [
+            (row, [{some[one] for one in some if holds(text, one)} for some in folded])
+            for row, text in told
+        ]
+        if found := [(row, set().union(*own)) for row, own in held if (any if most else all)(own)]:
+            return found
+    return []
 
 
-def _begins_word(literal: str, text: str) -> bool:
+def _begins_word(text: str, literal: str) -> bool:
     """Does it stand in the text, not only within a word, as "suing" within "issuing"? Words of
     Chinese have no such beginning."""
     at = text.find(literal)
@@ -100,21 +129,15 @@ def _begins_word(literal: str, text: str) -> bool:
 READ = 40  # passages of each of several literals that are put in turns
 FADING = 0.6  # worth of a passage for each one of its document before it
 EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
+MOST = "No passage holds all of these: those with most of them come first."
 # Literals that are looked up, and words that are named, when they stand nowhere.
 LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
-def search_text(
-    snapshot: Snapshot,
-    query: str,
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    cursor: str = "",
-    filters: Sequence[str] = (),
-) -> SearchResult:
+def search_text(snapshot: Snapshot, query: str, **wishes: Any) -> SearchResult:
     """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
-    return search([("", snapshot)], query, max_tokens=max_tokens, cursor=cursor, filters=filters)
+    return search([("", snapshot)], query, **wishes)
 
 
 def search(
@@ -143,11 +166,11 @@ def search(
     literals: list[str] = []
     lost: list[list[str]] = []
     for name, snapshot, kept in local.narrowed(corpora, filters):
-        found, literals = matches(snapshot, query, kept)
+        found, literals, note = matches(snapshot, query, kept)
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
-        lost.append(absent(snapshot, query, bool(found.passages)))
-        said = kept.note if kept else ""
-        result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
+        lost.append(absent(snapshot, query, literals, bool(found.passages) and not note))
+        for said in (kept.note if kept else "", note):
+            result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
     missing = [word for word in lost[0] if all(word in some for some in lost)]
     nowhere = ""
     if missing:
@@ -159,32 +182,24 @@ def search(
     result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
     useful = [one for one in sources if one.useful]
     if not useful:
-        return finish(_nothing(result, corpora, literals, bool(filters), bool(nowhere)), budget)
+        said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
+        count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
+        said = f"{counted(count, 'passages')} holds {said}"
+        return finish(_nothing(result, said, bool(filters), bool(nowhere)), budget)
     if empty := [one.corpus for one in sources if not one.useful]:
         result.hint = local.joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
         result.hint = local.joined(result.hint, none)
-    several = len(literals) > 1 and bool(_EITHER.search(query))
+    several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = passages.WINDOW if several else 0
     form = Form(literals=literals or [query], every=bool(literals), window=window)
     return passages.concise(result, useful, budget, offsets[0], page, form)
 
 
-def _nothing(
-    result: SearchResult,
-    corpora: Sequence[local.Corpus],
-    literals: Sequence[str],
-    filtered: bool,
-    absent: bool,
-) -> SearchResult:
-    said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
-    count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
+def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> SearchResult:
     result.state = "not_found"
-    result.text = f"Nothing in {counted(count, 'passages')} holds {said}"
-    result.text += " and passes the filters." if filtered else "."
-    if literals and not absent and not filtered:
-        result.text += " Each of them is in the corpus, but no passage holds them all."
+    result.text = f"Nothing in {said}{' and passes the filters' if filtered else ''}."
     if filtered and not absent:
         result.text += " Without the filters there is something."
     result.hint = local.joined(result.hint, "Try fewer words without quotes, or local_search.")
@@ -199,72 +214,82 @@ def _is_identifier(query: str) -> bool:
 
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
-) -> tuple[Retrieved, list[str]]:
-    """What matches and passes, best first, and the literals of the query, as written."""
+) -> tuple[Retrieved, list[str], str]:
+    """What matches and passes, best first, with the literals of the query, as written; where none holds
+    all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
-    literals = quoted(used)
-    found = Retrieved(used)
-    if not literals and _is_identifier(used):
-        found = _matches(snapshot, used, [used])
-        literals = [used] if found.passages else []
-    if not found.passages:
-        found = _matches(snapshot, used, literals)
-    if kept is not None:
-        scores = {one.id: one.score for one in found.passages}
-        passing = kept.passing(snapshot, found.passages)
-        found.passages = [one for one in passing if kept.includes(one.entity_ids)]
-        for one in found.passages:
-            one.score = scores[one.id]
-    return found, literals
+    sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]])))
+    ways = [(sought, False), (sought, True)][: len(sought) or 1]
+    if not sought and _is_identifier(used):
+        ways.insert(0, ([[used]], False))
+    for wanted, most in ways:
+        found = _matches(snapshot, used, wanted, most)
+        if kept is not None:
+            scores = {one.id: one.score for one in found.passages}
+            passing = kept.passing(snapshot, found.passages)
+            found.passages = [one for one in passing if kept.includes(one.entity_ids)]
+            for one in found.passages:
+                one.score = scores[one.id]
+        if found.passages:
+            break
+    literals = [one for some in wanted for one in some]
+    apart = (one for one in quoted(used) if one not in literals)
+    notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]
+    return found, literals, " ".join([*notes, *([MOST] if most and found.passages else [])])
 
 
-def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
-    """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were
+def absent(
+    snapshot: Snapshot, query: str, literals: Sequence[str], found: bool = False
+) -> list[str]:
+    """Words of the query, and of its literals, that stand nowhere in the corpus, as they were
     written, in this order. `found`: something holds all that is quoted, so that only the other
     words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = retrieval.term_worth(snapshot, terms_of(used))
     either = _EITHER.search(used)
-    sought = [] if found and not either else quoted(used)[: ALTERNATIVES if either else LITERALS]
-    rows = _holding(snapshot, sought, True) if len(sought) > 1 else []
-    held = [plain(row["text"]) for row in rows]
-    lost = [
-        one
-        for one in sought
-        if not any(plain(one) in text for text in held) and not _holding(snapshot, [one], False)
-    ]
+    sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
+    rows = _holding(snapshot, [[one] for one in sought], True) if len(sought) > 1 else []
+    held = {one for _, some in rows for one in some}
+    lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]])]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if retrieval.absent(word, known, set(unknown))]
     linked = retrieval.in_addresses(snapshot, words)
     return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
 
 
-def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:
+def _matches(
+    snapshot: Snapshot, query: str, sought: Sequence[Sequence[str]], most: bool = False
+) -> Retrieved:
     """Passages best first: the whole query found literally before its words found apart; of
-    literals definitions, then those in the case that they are written in; what stands in addresses
-    alone comes last, since their words are no terms."""
+    literals those with `most` of them, then the rarest, then definitions, then those in the case that
+    they are written in; what stands in addresses alone comes last, since their words are no terms."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
-    either = _EITHER.search(query) is not None
-    if literals:
-        rows = _holding(snapshot, literals, either)
-        if either and len(literals) > 1:
-            return Retrieved(query, _by_turns(snapshot, query, literals, rows, worth), terms=worth)
+    literals = [one for some in sought for one in some]
+    if sought:
+        held = _holding(snapshot, sought, most)
+        if not most and len(literals) > len(sought):
+            return Retrieved(query, _by_turns(snapshot, query, literals, held, worth), terms=worth)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
+        held = [(row, set()) for row in rows]
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
-    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in rows}
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
-    order: list[tuple[bool, bool, float, str, Passage]] = []
-    for row in rows:
+    number = Counter(one for _, some in held for one in some)
+    order = []
+    for row, some in held:
         id, text = row["id"], row["text"]
         exact = whole in plain(text)
         first = all(one in text for one in literals) if literals else exact
         value = 0.9 * raw[id] / top + 0.1 * exact
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
+        rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
         defined = passages.defines(text, literals)
-        order.append((not defined, not first, -round(value, 9), id, passage))
-    found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
+        order.append((*rare, not defined, not first, -round(value, 9), id, passage))
+    found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
+    for at, one in enumerate(found if most else ()):  # those of several corpora are merged by it
+        one.score = 1 - 0.3 * at / len(found)
     return Retrieved(query, found, terms=worth)
 
 
@@ -272,26 +297,23 @@ def _by_turns(
     snapshot: Snapshot,
     query: str,
     literals: Sequence[str],
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[tuple[dict[str, Any], set[str]]],
     worth: Mapping[str, float],
 ) -> list[Passage]:
     """The passages that hold one of several literals: the best one on each of these in turn, of a
     document that has been shown less. What holds many of them is a table or a menu as often as
     not, so a passage counts by the literal that it says most on and by the other words."""
     folded = [plain(one) for one in literals]
-    own = [terms_of(one) for one in literals]
-    rest = worth.keys() - {term for some in own for term in some}
+    parts = [terms_of(one) for one in literals]
+    rest = worth.keys() - {term for some in parts for term in some}
     scores = [
         retrieval.bm25(snapshot, {term: worth[term] for term in some if term in worth})
-        for some in [*own, sorted(rest)]
+        for some in [*parts, sorted(rest)]
     ]
-    every, value = {row["id"]: row for row in rows}, dict[str, float]()
+    every, value = {row["id"]: row for row, _ in rows}, dict[str, float]()
     holding: list[list[str]] = [[] for _ in literals]
-    for row in rows:
-        text = plain(row["text"])
-        # within words only where no word begins with it
-        held = [at for at, one in enumerate(folded) if _begins_word(one, text)]
-        held = held or [at for at, one in enumerate(folded) if one in text]
+    for row, own in rows:
+        held = [at for at, one in enumerate(literals) if one in own]
         *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
         value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)
         for at in held:

@@ -15,10 +15,11 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
 from graphrag_mcp.query.passages import Form
-from graphrag_mcp.query.text_search import quoted, search_text
+from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, furniture_of, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -453,10 +454,15 @@ def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
     found = open_snapshot(tmp_path / "c")
     ids = [f"d{n}" for n in range(1, 9)]
     told = get_source(found, ids, query="the court's fine for smoke")
-    assert "Little on this question" in told.hint
-    assert all(text in told.text for text in texts) and told.text.count("choir") <= 1  # the others begin so
+    assert "Little or nothing on this in d2, d3, d4, d5, d6, d7, d8." in told.hint
+    assert texts[0] in told.text and not any(text in told.text for text in texts[1:])
     few = get_source(found, ids[:4], query="the court's fine for smoke")
-    assert "Little" not in few.hint and all(text in few.text for text in texts[:4])
+    assert not few.hint and all(text in few.text for text in texts[:4])
+    told = ("县法院因烟尘对奥尔磨坊处以罚款。", *(f"维恩的第{n}号大厅向{n}位客人开放。" for n in range(7)))
+    index_documents(tmp_path / "z", IndexRequest(texts=tuple(map(InlineText, told))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "z"), ids, query="法院的罚款")
+    assert "大厅" not in read.text and "处以罚款" in read.text
+    assert "Little or nothing on this in d2, d3, d4, d5, d6, d7, d8." in read.hint
 
 
 def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read_on_a_question(tmp_path: Path) -> None:
@@ -521,10 +527,58 @@ def test_two_codes_are_no_name_of_two_words(tmp_path: Path) -> None:
 
 
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
-    assert quoted('robot OR "light drone" OR sea kelp now') == ["light drone", "robot", "sea kelp now"]
+    assert quoted('robot OR "light drone" OR sea kelp now') == ["robot", "light drone", "sea kelp now"]
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
     found = search_text(snapshot, 'eelgrass OR "sea of glass"')
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
+
+
+def test_queries_without_room_are_named(tmp_path: Path) -> None:
+    towns = ("Orl", "Venn", "Tarn", "Varde", "Skerrow", "Eastham", "奥尔", "维恩")
+    texts = [f"The harbour of {town} was built by its own people in 18{n:02}. {town} has a lamp." for n, town in enumerate(towns[:6])]
+    texts += [f"{town}的港口是由当地人在十八世纪建造的，那里有一盏灯。" for town in towns[6:]]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
+    for budget in (200, 250, 300, 400, 600, 2_000):
+        told = several([("", found)], asked, max_tokens=budget, form=Form())
+        assert packing_budget.outgoing(told) <= budget and told.citations
+        shown = [one for one in asked if one in told.text]
+        named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
+        assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
+        assert not named or (int(named[1]), int(named[2])) == (len(shown) + 1, len(asked))
+        assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
+
+
+def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
+    apart = lambda query: groups(query, lambda phrase: phrase == "old mill")  # noqa: E731
+    assert apart("red old mill OR pump") == [["mill", "pump"]] and apart("old mill OR pump") == [["old mill", "pump"]]
+    assert apart('"ferry" "pump" OR weir OR "gate" "lock" x') == [["ferry"], ["pump", "weir", "gate"], ["lock"]]
+    texts = (
+        "In Orl the weir and the ferry were sold by the harbour board.",
+        "Keene wrote that the ferry was late again in May.",
+        "The board of Venn met, and the mill burned down in June.",
+        *(f"The ferry left Tarn at {n} with sheep on its deck." for n in range(6)),
+        "县法院因烟尘对奥尔磨坊处以罚款。",
+        "渡船在五月又迟到了。",
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    words = search_text(found, "Keene ferry mill OR weir")
+    assert "burned down" in words.text and "weir and the ferry" in words.text and "Tarn" not in words.text
+    assert "No passage holds 'Keene ferry mill'" in words.hint and "Nowhere" not in words.hint
+    for query, first, lost in (
+        ('"ferry" "weir" "toll bridge"', "weir and the ferry", "toll bridge"),
+        ('"ferry" "burned down"', "burned down", ""),
+        ('"罚款" "磨坊" "收费桥"', "处以罚款", "收费桥"),
+    ):
+        told = search_text(found, query)
+        assert told.citations and first in told.text.partition("\n\n")[0] and MOST in told.hint
+        assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
+        small = search_text(found, query, max_tokens=200)
+        assert small.citations and packing_budget.outgoing(small) <= 200 and MOST in small.hint
+    listed = list_documents(found, query='"ferry" "weir" "toll bridge"')
+    assert 'that hold most of "ferry"' in listed.text
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
