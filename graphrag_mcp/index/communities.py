@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 6  # another number when the same content would give another hierarchy
+VERSION = 7  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[int, ...]
 
@@ -65,6 +65,7 @@ class Hierarchy:
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
     titles: Mapping[str, str] = field(default_factory=dict)  # those of source code: folder or file
     made_of: str = ""  # a digest of all that the groups of text units follow from
+    texts: Texts | None = None  # where the groups were made of them
 
 
 @dataclass(frozen=True)

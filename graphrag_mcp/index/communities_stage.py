@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from heapq import nsmallest
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    Texts,
     Way,
     by_rank,
     characteristic,
@@ -56,6 +57,7 @@ from graphrag_mcp.text.prose import (
     Furniture,
     language_of,
     own_lines,
+    paragraphs,
     says_something,
     sentences,
     substance,
@@ -118,6 +120,17 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
+    texts = read(snapshot, documents)
+    if found is not None and near:
+        tree = imported.hierarchy(found, texts, entities, edges, params)
+    else:
+        tree = cluster(texts, entities, edges, params, files)
+    terms = characteristic(texts, tree)
+    return replace(tree, terms=terms, texts=texts, made_of="" if near else made_of)
+
+
+def read(snapshot: Snapshot, documents: Mapping[str, str]) -> Texts:
+    """The terms of what text units say; `documents`: by text unit."""
     furniture = furniture_of(snapshot)
     left_out = pa.array(sorted(furniture.texts), pa.string())
     columns = ["id", "document_id", "text_unit_id", "text", "terms"]
@@ -125,24 +138,22 @@ def tree_of(
         said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
-    texts = texts_of(batches, documents)
-    if found is not None and near:
-        tree = imported.hierarchy(found, texts, entities, edges, params)
-    else:
-        tree = cluster(texts, entities, edges, params, files)
-    return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+    return texts_of(batches, documents)
 
 
 def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
-    """The passages with the terms of what their texts say: without those of addresses, and of the
-    lines that pages of a site share, by which its pages are alike."""
+    """The passages with the terms of what their texts say: without those of addresses, and of pages
+    only those of paragraphs, without the lines that pages of a site share. By menus and notices pages
+    of a site are alike, whatever they tell."""
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
     names = "document_id", "text", "terms"
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
     told = []
     for has_address, document, text, known in rows:
-        own = without_addresses(text) if has_address else text
-        own = own_lines(own, furniture.lines) if document in furniture.pages else own
+        own = text
+        if document in furniture.pages:
+            own = own_lines(paragraphs(text), furniture.lines)
+        own = without_addresses(own) if has_address else own
         told.append(known if own == text else " ".join(terms(own)))
     return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
 
@@ -337,12 +348,15 @@ class Reporting:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
         units = {unit for id in self.wanted for unit in every[id].units}
-        self.told = told(self.snapshot, units, self.tree.terms)
+        self.documents, self.papers = papers_of(self.snapshot)
+        self.told: dict[str, set[str]] = {}
+        if any(self.tree.terms.get(id) for id in self.wanted):
+            texts = self.tree.texts or read(self.snapshot, self.documents)
+            self.told = told(texts, units, self.tree.terms)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = {unit for some in self.central.values() for unit in some}
         texts: dict[str, str] = {}
         self.headed: dict[str, list[str]] = {}
-        self.documents, self.papers = papers_of(self.snapshot)
         order = sorted(units)
         for at in range(0, len(order), AT_ONCE):
             key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
@@ -482,15 +496,14 @@ def _line(text: str) -> str:
 
 
 def told(
-    snapshot: Snapshot, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
+    texts: Texts, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
     """Which of the characteristic `terms` of communities stand in each of these text units."""
     known = {term for some in terms.values() for term in some}
-    rows = snapshot.by_key("passages", sorted(units), "text_unit_id", ["text_unit_id", "terms"])
-    found: dict[str, set[str]] = defaultdict(set)
-    for unit, said in listed(rows):
-        found[unit] |= known.intersection(said.split(" "))
-    return found
+    names = [word if word in known else "" for word in texts.words]
+    ends = pairwise(texts.first.tolist())
+    rows = ((id, at, to) for id, (at, to) in zip(texts.ids, ends, strict=True) if id in units)
+    return {id: {names[term] for term in texts.term[at:to].tolist()} for id, at, to in rows}
 
 
 def beginning(text: str) -> list[str]:
