@@ -20,7 +20,16 @@ from graphrag_mcp.query import context, digests, entities, passages, series, tim
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot, furniture_of, once, rows_of
-from graphrag_mcp.text.prose import own_lines, readable, says_something, sentences, stands_alone
+from graphrag_mcp.text.prose import (
+    own_lines,
+    paragraphs,
+    readable,
+    says_something,
+    sentences,
+    settled,
+    standing,
+    stands_alone,
+)
 from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
@@ -156,6 +165,9 @@ def named_overview(
 # ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
+# Worth of the first passages of a document, of one whose title names the topic, and of a sentence
+# that leans on the one before it.
+LED, LEAD, NEAR, UNSETTLED = 2, 1.3, 1.2, 0.5
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
 NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
@@ -496,7 +508,7 @@ def _counts(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
-    names = ["id", "text_unit_id", "terms", "entity_ids"]
+    names = ["id", "text_unit_id", "position", "terms", "entity_ids"]
     furniture, pages, shared = furniture_of(snapshot)
     rows = snapshot.rows("passages", "", names).to_pylist()
     rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
@@ -570,20 +582,45 @@ def describe(
         topic.central = done.central
         return
     rows = [row for row in known.passages if row["text_unit_id"] in topic.units]
-    worth = weights(rows, known)
-    rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
-    hits = passages.read(snapshot, [(row["id"], 1.0) for row in rows[:READ]], corpus)
+    report = next(iter(snapshot.served("reports", [topic.id])), None)
     topic.names = _names(snapshot, rows, known)
-    topic.said = _central(worth, hits)
+    topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
+    worth = _worth(report, topic.title) or weights(rows, known)
+    main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
+    leads = _leads(main, known.documents)
+    main.sort(
+        key=lambda row: (
+            -round(density(row["terms"].split(), worth) * leads[row["id"]], 9),
+            row["id"],
+        )
+    )
+    hits = passages.read(snapshot, [(row["id"], leads[row["id"]]) for row in main[:READ]], corpus)
+    topic.said = _central(worth, topic.title, hits, known)
     documents = {hit.document: f"[{hit.citation.document_id}] {hit.name()}" for hit in hits}
     topic.central = list(documents.values())[:DOCUMENTS]
-    report = next(iter(snapshot.served("reports", [topic.id])), None)
-    topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
             topic.said = _written(snapshot, report["summary"]) or topic.said[:1]
     if kept is None:
         known.described[key] = topic
+
+
+def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
+    """The characteristic terms that the index knows of a topic, which come from paragraphs alone, by
+    rank; those of its title count twice."""
+    known = report["terms"].rpartition("#")[2].split()[1:] if report else []
+    named = set(terms(title))
+    return {term: (1 + (term in named)) / (1 + at / 10) for at, term in enumerate(known)}
+
+
+def _leads(rows: Sequence[Row], documents: Mapping[str, str]) -> dict[str, float]:
+    """What a passage is worth by its place in its document: how that begins says what it is about."""
+    found, seen = dict[str, float](), Counter[str]()
+    for row in sorted(rows, key=lambda row: row["position"]):
+        document = documents[row["text_unit_id"]]
+        found[row["id"]] = LEAD if seen[document] < LED else 1.0
+        seen[document] += 1
+    return found
 
 
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
@@ -629,7 +666,11 @@ def density(held: Sequence[str], worth: Mapping[str, float]) -> float:
 
 def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     """Entities that stand here more than elsewhere, by how often; those with a type first."""
-    here = Counter(id for row in rows for id in row["entity_ids"])
+    of = lists_of(
+        (id, known.documents[row["text_unit_id"]]) for row in rows for id in row["entity_ids"]
+    )
+    least = min(NAMED_BY, len({document for some in of.values() for document in some}) // 2)
+    here = {id: len(some) for id, some in of.items() if len(set(some)) >= least}
     score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
     found = snapshot.served("entities", best, ["id", "title", "type"])
@@ -641,19 +682,26 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     return [title for _, title in sorted(shown, key=lambda one: -one[0])][:NAMES]
 
 
-def _central(worth: Mapping[str, float], hits: Iterable[Hit]) -> list[tuple[str, Citation]]:
-    """Sentences that hold most of what is characteristic, of different documents, none twice."""
+def _central(
+    worth: Mapping[str, float], title: str, hits: Iterable[Hit], known: Counts
+) -> list[tuple[str, Citation]]:
+    """Sentences that hold most of what is characteristic and are understood alone, of different
+    documents, none twice; sooner of documents that are called as the topic is."""
     scored: list[tuple[float, int, str, Hit]] = []
+    named = set(terms(title))
     for place, hit in enumerate(hits):
-        for start, end in sentences(hit.body)[:12]:
-            said = one_line(hit.body[start:end], 2_000)
+        body = paragraphs(hit.raw) if hit.document in known.pages else hit.body
+        near = hit.score * (1 if named.isdisjoint(terms(hit.citation.title)) else NEAR)
+        for start, end in sentences(body)[:12]:
+            said = one_line(body[start:end], 2_000)
             if said.count('"') % 2:  # the other half stands in another sentence
                 said = said.strip('"').strip()
             letters = sum(ch.isalpha() or ch.isspace() for ch in said)
             if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
             if says_something(said):
-                value = density(terms(said), worth) * stands_alone(said)
+                value = density(terms(said), worth) * stands_alone(said) * standing(said) * near
+                value *= 1.0 if settled(said) else UNSETTLED
                 scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()
