@@ -362,7 +362,8 @@ class Reporting:
             key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
             for id, text in listed(self.snapshot.by_key(*key)):
                 if self.papers[self.documents[id]].headed:
-                    if found := [_line(words) for *_, words in headings(text)]:
+                    own = paragraphs(text) if "](http" in text else text
+                    if found := [_line(words) for *_, words in headings(own)]:
                         self.headed[id] = found
                 if id in central:
                     texts[id] = text[: BEGINNING + 1]

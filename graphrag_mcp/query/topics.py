@@ -700,7 +700,9 @@ def _central(
             if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
             if says_something(said):
-                value = density(terms(said), worth) * stands_alone(said) * standing(said) * near
+                own = set(terms(said))
+                value = math.fsum(worth.get(term, 0.0) for term in own) / math.sqrt(8 + len(own))
+                value *= stands_alone(said) * standing(said) * near
                 value *= 1.0 if settled(said) else UNSETTLED
                 scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []
