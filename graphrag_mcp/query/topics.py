@@ -181,6 +181,7 @@ LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
 # Share of the documents from which the topics inside a topic stand in its place, and of one of them.
 WIDEST, PART = 1 / 8, 1 / 100
 LEAST = 5  # topics that a map shows even if fewer hold that share
+LISTED = 20  # tokens of a topic in the list of those without an entry
 MORE = 40  # tokens of the line that leads on
 ROOMY = 1_500  # tokens of a map that names the topics inside large ones
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
@@ -330,6 +331,8 @@ def _add_map(
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
+    reserve = min(len(entries) * LISTED, page.room // 4)  # for the rest, by title
+    page.room -= reserve
     seen: set[str] = set().union(*(entry.main for entry in entries[:first]))
     for number, entry in enumerate(entries[first:], first):
         topic = entry.topic
@@ -359,12 +362,16 @@ def _add_map(
         shown.append(f"{prefix}c{topic.n}")
         seen |= entry.main
     left = len(entries) - first - len(shown)
+    page.room += reserve
+    rest = [entry.topic for entry in entries[first + len(shown) :] if not entry.parts]
+    others = counted(total - len(seen), "more documents")
+    for most in (len(rest), len(rest) // 2, 0) if left else ():
+        listed = _listed(snapshot, rest[:most], kept, prefix)
+        if page.add(f"{counted(left, 'more topics')} with {others}{': ' if most else ''}{listed}."):
+            break
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
-    if left:
-        rest = counted(total - len(seen), "more documents")
-        page.add(f"{counted(left, 'more topics')} with {rest}.")
     return shown, left
 
 

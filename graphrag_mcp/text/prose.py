@@ -367,7 +367,7 @@ def own_lines(told: str, shared: Set[str]) -> str:
 def paragraphs(text: str) -> str:
     """What the page of a web site says itself: lines of which more stands outside links than in them,
     long ones or with the end of a sentence, and the heading before these. No menus, lists of other
-    pages, captions, bylines or notices."""
+    pages, captions, bylines, biographies of authors or notices."""
     kept: list[str] = []
     heading = ""
     for line in text.split("\n"):
@@ -381,7 +381,8 @@ def paragraphs(text: str) -> str:
         if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
             continue
         own = readable(line) if outside is not line else line
-        if 2 * len(outside) > len(own) and substance(own[:PARAGRAPH]) > _NOISE and standing(own) > 0.5:
+        frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
+        if 2 * len(outside) > len(own) and not (frame or _FORMS.author_page.match(line)):
             kept += [heading, own] if heading else [own]
             heading = ""
     return "\n".join(kept)
