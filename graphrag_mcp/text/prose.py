@@ -380,7 +380,7 @@ def paragraphs(text: str) -> str:
         size = len(outside.encode())  # a sign of Chinese says as much as three letters
         if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
             continue
-        own = readable(line) if outside is not line else line
+        own = _line(line)
         frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
         if 2 * len(outside) > len(own) and not (frame or _FORMS.author_page.match(line)):
             kept += [heading, own] if heading else [own]
