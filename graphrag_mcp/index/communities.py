@@ -65,7 +65,6 @@ class Hierarchy:
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
     titles: Mapping[str, str] = field(default_factory=dict)  # those of source code: folder or file
     made_of: str = ""  # a digest of all that the groups of text units follow from
-    texts: Texts | None = None  # where the groups were made of them
 
 
 @dataclass(frozen=True)

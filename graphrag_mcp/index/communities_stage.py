@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from heapq import nsmallest
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +27,6 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
-    Texts,
     Way,
     by_rank,
     characteristic,
@@ -120,17 +119,6 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
-    texts = read(snapshot, documents)
-    if found is not None and near:
-        tree = imported.hierarchy(found, texts, entities, edges, params)
-    else:
-        tree = cluster(texts, entities, edges, params, files)
-    terms = characteristic(texts, tree)
-    return replace(tree, terms=terms, texts=texts, made_of="" if near else made_of)
-
-
-def read(snapshot: Snapshot, documents: Mapping[str, str]) -> Texts:
-    """The terms of what text units say; `documents`: by text unit."""
     furniture = furniture_of(snapshot)
     left_out = pa.array(sorted(furniture.texts), pa.string())
     columns = ["id", "document_id", "text_unit_id", "text", "terms"]
@@ -138,7 +126,12 @@ def read(snapshot: Snapshot, documents: Mapping[str, str]) -> Texts:
         said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
-    return texts_of(batches, documents)
+    texts = texts_of(batches, documents)
+    if found is not None and near:
+        tree = imported.hierarchy(found, texts, entities, edges, params)
+    else:
+        tree = cluster(texts, entities, edges, params, files)
+    return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
 
 
 def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
@@ -348,15 +341,12 @@ class Reporting:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
         units = {unit for id in self.wanted for unit in every[id].units}
-        self.documents, self.papers = papers_of(self.snapshot)
-        self.told: dict[str, set[str]] = {}
-        if any(self.tree.terms.get(id) for id in self.wanted):
-            texts = self.tree.texts or read(self.snapshot, self.documents)
-            self.told = told(texts, units, self.tree.terms)
+        self.told = told(self.snapshot, units, self.tree.terms)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = {unit for some in self.central.values() for unit in some}
         texts: dict[str, str] = {}
         self.headed: dict[str, list[str]] = {}
+        self.documents, self.papers = papers_of(self.snapshot)
         order = sorted(units)
         for at in range(0, len(order), AT_ONCE):
             key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
@@ -497,14 +487,19 @@ def _line(text: str) -> str:
 
 
 def told(
-    texts: Texts, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
+    snapshot: Snapshot, units: Collection[str], weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
-    """Which of the characteristic `terms` of communities stand in each of these text units."""
-    known = {term for some in terms.values() for term in some}
-    names = [word if word in known else "" for word in texts.words]
-    ends = pairwise(texts.first.tolist())
-    rows = ((id, at, to) for id, (at, to) in zip(texts.ids, ends, strict=True) if id in units)
-    return {id: {names[term] for term in texts.term[at:to].tolist()} for id, at, to in rows}
+    """Which of the characteristic terms of communities (`weights`) stand in each of these text units;
+    with links to web pages only in paragraphs."""
+    known = {term for some in weights.values() for term in some}
+    found: dict[str, set[str]] = defaultdict(set)
+    columns, order = ["text_unit_id", "text", "terms"], sorted(units)
+    for at in range(0, len(order) if known else 0, AT_ONCE):
+        key = ("passages", order[at : at + AT_ONCE], "text_unit_id", columns)
+        for unit, text, held in listed(snapshot.by_key(*key)):
+            words = terms(paragraphs(text)) if "](http" in text else held.split(" ")
+            found[unit] |= known.intersection(words)
+    return found
 
 
 def beginning(text: str) -> list[str]:

@@ -594,14 +594,13 @@ def describe(
     topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     worth = _worth(report, topic.title) or weights(rows, known)
     main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
-    leads = _leads(main, known.documents)
-    main.sort(
-        key=lambda row: (
-            -round(density(row["terms"].split(), worth) * leads[row["id"]], 9),
-            row["id"],
-        )
-    )
-    hits = passages.read(snapshot, [(row["id"], leads[row["id"]]) for row in main[:READ]], corpus)
+    main.sort(key=lambda row: row["position"])
+    order = lists_of((known.documents[row["text_unit_id"]], row["id"]) for row in main)
+    leads = {id for ids in order.values() for id in ids[:LED]}
+    lead = {row["id"]: LEAD if row["id"] in leads else 1.0 for row in main}
+    value = {row["id"]: density(row["terms"].split(), worth) * lead[row["id"]] for row in main}
+    best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
+    hits = passages.read(snapshot, [(id, lead[id]) for id in best], corpus)
     topic.said = _central(worth, topic.title, hits, known)
     documents = {hit.document: f"[{hit.citation.document_id}] {hit.name()}" for hit in hits}
     topic.central = list(documents.values())[:DOCUMENTS]
@@ -618,16 +617,6 @@ def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
     known = report["terms"].rpartition("#")[2].split()[1:] if report else []
     named = set(terms(title))
     return {term: (1 + (term in named)) / (1 + at / 10) for at, term in enumerate(known)}
-
-
-def _leads(rows: Sequence[Row], documents: Mapping[str, str]) -> dict[str, float]:
-    """What a passage is worth by its place in its document: how that begins says what it is about."""
-    found, seen = dict[str, float](), Counter[str]()
-    for row in sorted(rows, key=lambda row: row["position"]):
-        document = documents[row["text_unit_id"]]
-        found[row["id"]] = LEAD if seen[document] < LED else 1.0
-        seen[document] += 1
-    return found
 
 
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
@@ -673,10 +662,9 @@ def density(held: Sequence[str], worth: Mapping[str, float]) -> float:
 
 def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     """Entities that stand here more than elsewhere, by how often; those with a type first."""
-    of = lists_of(
-        (id, known.documents[row["text_unit_id"]]) for row in rows for id in row["entity_ids"]
-    )
-    least = min(NAMED_BY, len({document for some in of.values() for document in some}) // 2)
+    documents = {row["id"]: known.documents[row["text_unit_id"]] for row in rows}
+    of = lists_of((id, documents[row["id"]]) for row in rows for id in row["entity_ids"])
+    least = min(NAMED_BY, len(set(documents.values())) // 2)
     here = {id: len(some) for id, some in of.items() if len(set(some)) >= least}
     score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]

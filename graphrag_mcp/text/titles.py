@@ -36,7 +36,7 @@ _LEADING = 0.5  # weight of a term that tells of the topic alone
 _SAID = 0.4  # of a document that holds a form in its text, beside one with it in its heading
 _AGAIN = 0.15  # of what a form covers that another one covers too
 _SHARE = 1 / 3  # of the documents that hold a part of their title
-_SEVERAL, _HELD = 4, 2  # documents, from which on a part is what so many of them hold
+_SEVERAL = 4  # documents, from which on a part is not what only one of them holds
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
@@ -132,27 +132,19 @@ def parts(
     for end, count in ends.items():  # 铁路 of 广茂铁路, 河茂铁路
         if count > 2 and end in weights:
             worth[end] = max(worth.get(end, 0.0), 1.5 * weights[end])
-    used = {key for word in _WORD.findall(known) for key in _keys(word)}
-    found = _chosen(worth, most, set(used), spread)
-    # one word says little: two that fewer documents hold say more
-    return found if len(found) > 1 or not spread else _chosen(worth, most, used, spread, 1)
+    return _chosen(
+        worth, most, {key for word in _WORD.findall(known) for key in _keys(word)}, spread
+    )
 
 
 def _chosen(
-    worth: Mapping[str, float],
-    most: int,
-    used: set[str],
-    spread: Spread | None,
-    least: int = _HELD,
+    worth: Mapping[str, float], most: int, used: set[str], spread: Spread | None
 ) -> list[str]:
-    """The best forms that share no word, each with what it adds to those before it. `least`: how
-    many of several documents hold a form."""
+    """The best forms that share no word, each with what it adds to those before it."""
     forms = {form: round(value, 9) for form, value in worth.items() if value}
     held = {form: spread.of(form) if spread else {} for form in forms}
-    if spread and len(spread.headings) >= _SEVERAL and any(
-        len(one) >= least for one in held.values()
-    ):
-        forms = {form: value for form, value in forms.items() if len(held[form]) >= least}
+    if spread and len(spread.headings) >= _SEVERAL and any(len(one) > 1 for one in held.values()):
+        forms = {form: value for form, value in forms.items() if len(held[form]) > 1}
     total = len(spread.headings) if spread else 1
     chosen: list[str] = []
     covered: dict[int, float] = {}
@@ -164,7 +156,7 @@ def _chosen(
         new = math.fsum(
             max(value - covered.get(d, 0.0), _AGAIN * value) for d, value in held[form].items()
         )
-        common = min(1.0, len(held[form]) / (_SHARE * total)) if least > 1 else 1.0
+        common = min(1.0, len(held[form]) / (_SHARE * total))
         return round(forms[form] * common * math.sqrt(new / total), 9)
 
     while forms and len(chosen) < most:
