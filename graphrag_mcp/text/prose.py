@@ -146,6 +146,7 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
+_STRONG = re.compile("(?i)cookie|consent")  # of a notice, as they stand in no other text so dense
 _STOP = re.compile(r"[.!?…。！？।؟]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
@@ -382,7 +383,9 @@ def paragraphs(text: str) -> str:
             continue
         own = _line(line)
         frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
-        if 2 * len(outside) > len(own) and not (frame or _FORMS.author_page.match(line)):
+        asks = _STRONG.search(own) and CONSENT * len(_FORMS.consent.findall(own)) > len(own)
+        said = not (frame or asks or _FORMS.author_page.match(line))
+        if said and 2 * len(outside) > len(own):
             kept += [heading, own] if heading else [own]
             heading = ""
     return "\n".join(kept)
