@@ -384,7 +384,7 @@ def paragraphs(text: str) -> str:
         own = _line(line)
         frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
         asks = _STRONG.search(own) and CONSENT * len(_FORMS.consent.findall(own)) > len(own)
-        said = not (frame or asks or _FORMS.author_page.match(line))
+        said = not (frame or asks or _FORMS.author_page.search(line))
         if said and 2 * len(outside) > len(own):
             kept += [heading, own] if heading else [own]
             heading = ""
