@@ -143,9 +143,7 @@ def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
     told = []
     for has_address, document, text, known in rows:
-        own = text
-        if document in furniture.pages:
-            own = own_lines(paragraphs(text), furniture.lines)
+        own = own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
         own = without_addresses(own) if has_address else own
         told.append(known if own == text else " ".join(terms(own)))
     return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))

@@ -165,9 +165,8 @@ def named_overview(
 # ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
-# Worth of the first passages of a document, of one whose title names the topic, and of a sentence
-# that leans on the one before it.
-LED, LEAD, NEAR, UNSETTLED = 2, 1.3, 1.2, 0.5
+# Worth of the first passages of a document, and of a sentence that leans on the one before it.
+LED, LEAD, UNSETTLED = 2, 1.3, 0.5
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
 NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
@@ -595,13 +594,13 @@ def describe(
     worth = _worth(report, topic.title) or weights(rows, known)
     main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
     main.sort(key=lambda row: row["position"])
-    order = lists_of((known.documents[row["text_unit_id"]], row["id"]) for row in main)
-    leads = {id for ids in order.values() for id in ids[:LED]}
+    of = lists_of((known.documents[row["text_unit_id"]], row["id"]) for row in main)
+    leads = {id for ids in of.values() for id in ids[:LED]}
     lead = {row["id"]: LEAD if row["id"] in leads else 1.0 for row in main}
     value = {row["id"]: density(row["terms"].split(), worth) * lead[row["id"]] for row in main}
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
     hits = passages.read(snapshot, [(id, lead[id]) for id in best], corpus)
-    topic.said = _central(worth, topic.title, hits, known)
+    topic.said = _central(worth, hits, known)
     documents = {hit.document: f"[{hit.citation.document_id}] {hit.name()}" for hit in hits}
     topic.central = list(documents.values())[:DOCUMENTS]
     if report is not None and report["method"] != "extractive":
@@ -612,8 +611,7 @@ def describe(
 
 
 def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
-    """The characteristic terms that the index knows of a topic, which come from paragraphs alone, by
-    rank; those of its title count twice."""
+    """The characteristic terms that a report stores, by rank; those of its title count twice."""
     known = report["terms"].rpartition("#")[2].split()[1:] if report else []
     named = set(terms(title))
     return {term: (1 + (term in named)) / (1 + at / 10) for at, term in enumerate(known)}
@@ -678,26 +676,21 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
 
 
 def _central(
-    worth: Mapping[str, float], title: str, hits: Iterable[Hit], known: Counts
+    worth: Mapping[str, float], hits: Iterable[Hit], known: Counts
 ) -> list[tuple[str, Citation]]:
-    """Sentences that hold most of what is characteristic and are understood alone, of different
-    documents, none twice; sooner of documents that are called as the topic is."""
+    """Sentences that hold most of what is characteristic, of different documents, none twice."""
     scored: list[tuple[float, int, str, Hit]] = []
-    named = set(terms(title))
     for place, hit in enumerate(hits):
         body = paragraphs(hit.raw) if hit.document in known.pages else hit.body
-        near = hit.score * (1 if named.isdisjoint(terms(hit.citation.title)) else NEAR)
         for start, end in sentences(body)[:12]:
             said = one_line(body[start:end], 2_000)
-            if said.count('"') % 2:  # the other half stands in another sentence
-                said = said.strip('"').strip()
             letters = sum(ch.isalpha() or ch.isspace() for ch in said)
             if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
             if says_something(said):
                 own = set(terms(said))
                 value = math.fsum(worth.get(term, 0.0) for term in own) / math.sqrt(8 + len(own))
-                value *= stands_alone(said) * standing(said) * near
+                value *= stands_alone(said) * standing(said) * hit.score
                 value *= 1.0 if settled(said) else UNSETTLED
                 scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []

@@ -369,15 +369,12 @@ def paragraphs(text: str) -> str:
     """What the page of a web site says itself: lines of which more stands outside links than in them,
     long ones or with the end of a sentence, and the heading before these. No menus, lists of other
     pages, captions, bylines, biographies of authors or notices."""
-    kept: list[str] = []
-    heading = ""
+    kept, heading = list[str](), ""
     for line in text.split("\n"):
         if line.startswith("#") and "](" not in line:
             heading = line
             continue
-        outside = line
-        if "](" in line:
-            outside = _FORMS.link.sub(" ", _FORMS.image.sub(" ", line))
+        outside = _FORMS.link.sub(" ", _FORMS.image.sub(" ", line)) if "](" in line else line
         size = len(outside.encode())  # a sign of Chinese says as much as three letters
         if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
             continue
