@@ -178,7 +178,7 @@ LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
 LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
 # Share of the documents from which the topics inside a topic stand in its place, and of one of them.
-WIDEST, PART = 1 / 8, 1 / 50
+WIDEST, PART = 1 / 8, 1 / 80
 LEAST = 5  # topics that a map shows even if fewer hold that share
 LISTED = 20  # tokens of a topic in the list of those without an entry
 MORE = 40  # tokens of the line that leads on
