@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 6  # another number when the same content would give another hierarchy
+VERSION = 7  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[int, ...]
 
@@ -207,23 +207,27 @@ FALL = 0.1  # of the weight of a term from one rank to the next
 
 def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, Mapping[str, float]]:
     """The terms of each community that set it apart from the one above, with weights that fall from 1
-    by rank.
+    by rank. A document counts as the root of its text units, so that a long one is not the topic.
 
     By rank, since shares change with every edit anywhere: what a report is made of changes only
     where the order of its terms does."""
     import numpy as np
 
     number = {id: place for place, id in enumerate(texts.ids)}
-    shares = np.bincount(texts.term, minlength=len(texts.words)) / max(1, len(texts.ids))
+    part = np.bincount(texts.document)[texts.document] ** -0.5 if texts.ids else np.zeros(0)
+    every = np.repeat(part, np.diff(texts.first))
+    shares = np.bincount(texts.term, every, len(texts.words)) / max(part.sum(), 1e-9)
     of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
     found: dict[str, Mapping[str, float]] = {}
     for one in tree.communities.values():
         if one.id in tree.titles:
             continue
-        rows = [slice(*texts.first[[number[id], number[id] + 1]].tolist()) for id in one.units]
+        places = np.array([number[id] for id in one.units], np.int64)
+        rows = [slice(*texts.first[[at, at + 1]].tolist()) for at in places]
         term = np.concatenate([texts.term[row] for row in rows]) if rows else np.zeros(0, np.int64)
         terms, inverse, units = np.unique(term, return_inverse=True, return_counts=True)
-        share = units / max(1, len(rows))
+        held = np.concatenate([every[row] for row in rows]) if rows else np.zeros(0)
+        share = np.bincount(inverse, held, len(terms)) / max(part[places].sum(), 1e-9)
         of[one.id] = terms, share
         above, common = of[one.parent]
         if len(rows) == len(texts.ids):  # nothing to set it apart from

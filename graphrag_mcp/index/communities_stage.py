@@ -56,6 +56,7 @@ from graphrag_mcp.text.prose import (
     Furniture,
     language_of,
     own_lines,
+    paragraphs,
     says_something,
     sentences,
     substance,
@@ -134,15 +135,16 @@ def tree_of(
 
 
 def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
-    """The passages with the terms of what their texts say: without those of addresses, and of the
-    lines that pages of a site share, by which its pages are alike."""
+    """The passages with the terms of what their texts say: without those of addresses, and of pages
+    only those of paragraphs, without the lines that pages of a site share. By menus and notices pages
+    of a site are alike, whatever they tell."""
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
     names = "document_id", "text", "terms"
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
     told = []
     for has_address, document, text, known in rows:
-        own = without_addresses(text) if has_address else text
-        own = own_lines(own, furniture.lines) if document in furniture.pages else own
+        own = own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
+        own = without_addresses(own) if has_address else own
         told.append(known if own == text else " ".join(terms(own)))
     return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
 
@@ -348,7 +350,8 @@ class Reporting:
             key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
             for id, text in listed(self.snapshot.by_key(*key)):
                 if self.papers[self.documents[id]].headed:
-                    if found := [_line(words) for *_, words in headings(text)]:
+                    own = paragraphs(text) if "](http" in text else text
+                    if found := [_line(words) for *_, words in headings(own)]:
                         self.headed[id] = found
                 if id in central:
                     texts[id] = text[: BEGINNING + 1]
@@ -482,14 +485,18 @@ def _line(text: str) -> str:
 
 
 def told(
-    snapshot: Snapshot, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
+    snapshot: Snapshot, units: Collection[str], weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
-    """Which of the characteristic `terms` of communities stand in each of these text units."""
-    known = {term for some in terms.values() for term in some}
-    rows = snapshot.by_key("passages", sorted(units), "text_unit_id", ["text_unit_id", "terms"])
+    """Which of the characteristic terms of communities (`weights`) stand in each of these text units;
+    with links to web pages only in paragraphs."""
+    known = {term for some in weights.values() for term in some}
     found: dict[str, set[str]] = defaultdict(set)
-    for unit, said in listed(rows):
-        found[unit] |= known.intersection(said.split(" "))
+    columns, order = ["text_unit_id", "text", "terms"], sorted(units)
+    for at in range(0, len(order) if known else 0, AT_ONCE):
+        key = ("passages", order[at : at + AT_ONCE], "text_unit_id", columns)
+        for unit, text, held in listed(snapshot.by_key(*key)):
+            words = terms(paragraphs(text)) if "](http" in text else held.split(" ")
+            found[unit] |= known.intersection(words)
     return found
 
 

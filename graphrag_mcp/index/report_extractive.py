@@ -30,7 +30,7 @@ from graphrag_mcp.text.titles import telling as telling_titles
 _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
 
-VERSION = "15"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "16"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
@@ -50,6 +50,7 @@ TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
 ALONE, WHOLE = 0.66, 0.8
+STRAY = 0.2  # share of a document's text units, up to which a topic is not named after it
 NAMED = 60  # names that most documents hold, of which a title is made
 PER_GROUP = 3  # references of one kind after a sentence
 TURNS = 0.05  # share of sentences with a speaker, over which the texts are a chat
@@ -181,8 +182,10 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
     held = Counter(inside.documents.values())
     spread = None
     if len(held) > 1:
-        place = {document: at for at, document in enumerate(inside.papers)}
-        of = {unit: place[document] for unit, document in inside.documents.items()}
+        papers = {id: one for id, one in inside.papers.items() if held[id] > STRAY * one.n_units}
+        papers = papers if len(papers) > 1 else inside.papers
+        place = {document: at for at, document in enumerate(papers)}
+        of = {unit: place[id] for unit, id in inside.documents.items() if id in place}
         named = {
             row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
             for row in inside.entities.values()
@@ -192,15 +195,15 @@ def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
         first = nsmallest(
             4 * NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one)
         )
-        every = [paper.title for paper in inside.papers.values()]
+        every = [paper.title for paper in papers.values()]
         titled = {one for one in first if len(every) < 20 * sum(one in title for title in every)}
         told_of = (one for one in first if one in titled or _is_subject(rows[one]))
         names = list(islice(told_of, NAMED))
         told = [inside.told.get(document, ()) for document in place]
-        headings = [[paper.title] for paper in inside.papers.values()]
+        headings = [[paper.title] for paper in papers.values()]
         for line, units in _sections(inside).items():
-            for document in dict.fromkeys(map(inside.documents.__getitem__, units)):
-                headings[place[document]].append(line)
+            for at in dict.fromkeys(of[unit] for unit in units if unit in of):
+                headings[at].append(line)
         spread = Spread(list(map("\n".join, headings)), told, named)
     whole = [row.title for row in inside.entities.values()]
     found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread, whole=whole)

@@ -20,7 +20,16 @@ from graphrag_mcp.query import context, digests, entities, passages, series, tim
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot, furniture_of, once, rows_of
-from graphrag_mcp.text.prose import own_lines, readable, says_something, sentences, stands_alone
+from graphrag_mcp.text.prose import (
+    own_lines,
+    paragraphs,
+    readable,
+    says_something,
+    sentences,
+    settled,
+    standing,
+    stands_alone,
+)
 from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
@@ -156,6 +165,8 @@ def named_overview(
 # ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
+# Worth of the first passages of a document, and of a sentence that leans on the one before it.
+LED, LEAD, UNSETTLED = 2, 1.3, 0.5
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
 NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
@@ -167,8 +178,9 @@ LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
 LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
 # Share of the documents from which the topics inside a topic stand in its place, and of one of them.
-WIDEST, PART = 1 / 8, 1 / 100
+WIDEST, PART = 1 / 8, 1 / 80
 LEAST = 5  # topics that a map shows even if fewer hold that share
+LISTED = 20  # tokens of a topic in the list of those without an entry
 MORE = 40  # tokens of the line that leads on
 ROOMY = 1_500  # tokens of a map that names the topics inside large ones
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
@@ -318,6 +330,8 @@ def _add_map(
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
+    reserve = min(len(entries) * LISTED, page.room // 4)  # for the rest, by title
+    page.room -= reserve
     seen: set[str] = set().union(*(entry.main for entry in entries[:first]))
     for number, entry in enumerate(entries[first:], first):
         topic = entry.topic
@@ -347,12 +361,16 @@ def _add_map(
         shown.append(f"{prefix}c{topic.n}")
         seen |= entry.main
     left = len(entries) - first - len(shown)
+    page.room += reserve
+    rest = [entry.topic for entry in entries[first + len(shown) :] if not entry.parts]
+    others = counted(total - len(seen), "more documents")
+    for most in (len(rest), len(rest) // 2, 0) if left else ():
+        listed = _listed(snapshot, rest[:most], kept, prefix)
+        if page.add(f"{counted(left, 'more topics')} with {others}{': ' if most else ''}{listed}."):
+            break
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
-    if left:
-        rest = counted(total - len(seen), "more documents")
-        page.add(f"{counted(left, 'more topics')} with {rest}.")
     return shown, left
 
 
@@ -496,7 +514,7 @@ def _counts(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
-    names = ["id", "text_unit_id", "terms", "entity_ids"]
+    names = ["id", "text_unit_id", "position", "terms", "entity_ids"]
     furniture, pages, shared = furniture_of(snapshot)
     rows = snapshot.rows("passages", "", names).to_pylist()
     rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
@@ -570,20 +588,33 @@ def describe(
         topic.central = done.central
         return
     rows = [row for row in known.passages if row["text_unit_id"] in topic.units]
-    worth = weights(rows, known)
-    rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
-    hits = passages.read(snapshot, [(row["id"], 1.0) for row in rows[:READ]], corpus)
+    report = next(iter(snapshot.served("reports", [topic.id])), None)
     topic.names = _names(snapshot, rows, known)
-    topic.said = _central(worth, hits)
+    topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
+    worth = _worth(report, topic.title) or weights(rows, known)
+    main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
+    main.sort(key=lambda row: row["position"])
+    of = lists_of((known.documents[row["text_unit_id"]], row["id"]) for row in main)
+    leads = {id for ids in of.values() for id in ids[:LED]}
+    lead = {row["id"]: LEAD if row["id"] in leads else 1.0 for row in main}
+    value = {row["id"]: density(row["terms"].split(), worth) * lead[row["id"]] for row in main}
+    best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
+    hits = passages.read(snapshot, [(id, lead[id]) for id in best], corpus)
+    topic.said = _central(worth, hits, known)
     documents = {hit.document: f"[{hit.citation.document_id}] {hit.name()}" for hit in hits}
     topic.central = list(documents.values())[:DOCUMENTS]
-    report = next(iter(snapshot.served("reports", [topic.id])), None)
-    topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
             topic.said = _written(snapshot, report["summary"]) or topic.said[:1]
     if kept is None:
         known.described[key] = topic
+
+
+def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
+    """The characteristic terms that a report stores, by rank; those of its title count twice."""
+    known = report["terms"].rpartition("#")[2].split()[1:] if report else []
+    named = set(terms(title))
+    return {term: (1 + (term in named)) / (1 + at / 10) for at, term in enumerate(known)}
 
 
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
@@ -629,7 +660,10 @@ def density(held: Sequence[str], worth: Mapping[str, float]) -> float:
 
 def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     """Entities that stand here more than elsewhere, by how often; those with a type first."""
-    here = Counter(id for row in rows for id in row["entity_ids"])
+    documents = {row["id"]: known.documents[row["text_unit_id"]] for row in rows}
+    of = lists_of((id, documents[row["id"]]) for row in rows for id in row["entity_ids"])
+    least = min(NAMED_BY, len(set(documents.values())) // 2)
+    here = {id: len(some) for id, some in of.items() if len(set(some)) >= least}
     score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
     found = snapshot.served("entities", best, ["id", "title", "type"])
@@ -641,19 +675,23 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     return [title for _, title in sorted(shown, key=lambda one: -one[0])][:NAMES]
 
 
-def _central(worth: Mapping[str, float], hits: Iterable[Hit]) -> list[tuple[str, Citation]]:
+def _central(
+    worth: Mapping[str, float], hits: Iterable[Hit], known: Counts
+) -> list[tuple[str, Citation]]:
     """Sentences that hold most of what is characteristic, of different documents, none twice."""
     scored: list[tuple[float, int, str, Hit]] = []
     for place, hit in enumerate(hits):
-        for start, end in sentences(hit.body)[:12]:
-            said = one_line(hit.body[start:end], 2_000)
-            if said.count('"') % 2:  # the other half stands in another sentence
-                said = said.strip('"').strip()
+        body = paragraphs(hit.raw) if hit.document in known.pages else hit.body
+        for start, end in sentences(body)[:12]:
+            said = one_line(body[start:end], 2_000)
             letters = sum(ch.isalpha() or ch.isspace() for ch in said)
             if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
             if says_something(said):
-                value = density(terms(said), worth) * stands_alone(said)
+                own = set(terms(said))
+                value = math.fsum(worth.get(term, 0.0) for term in own) / math.sqrt(8 + len(own))
+                value *= stands_alone(said) * standing(said) * hit.score
+                value *= 1.0 if settled(said) else UNSETTLED
                 scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()

@@ -146,6 +146,8 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
+_STRONG = re.compile("(?i)cookie|consent")  # of a notice, as they stand in no other text so dense
+_STOP = re.compile(r"[.!?…。！？।؟]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 # A link that begins before the text, and one that goes on behind it.
@@ -165,6 +167,7 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 # those below held no sentence of an article.
 MENU = 0.3
 PARAGRAPH = 120  # characters of a line that is a paragraph, beside its links
+SAID = 50  # bytes of a line that may be a paragraph, beside its links
 # Terms of notices on cookies: who asks with one of them is shown these.
 NOTICE = frozenset(
     terms(
@@ -360,6 +363,29 @@ def own_lines(told: str, shared: Set[str]) -> str:
     quote one speech."""
     lines = told.split("\n")
     return "\n".join(one for one in lines if one not in shared or len(one) > PARAGRAPH)
+
+
+def paragraphs(text: str) -> str:
+    """What the page of a web site says itself: lines of which more stands outside links than in them,
+    long ones or with the end of a sentence, and the heading before these. No menus, lists of other
+    pages, captions, bylines, biographies of authors or notices."""
+    kept, heading = list[str](), ""
+    for line in text.split("\n"):
+        if line.startswith("#") and "](" not in line:
+            heading = line
+            continue
+        outside = _FORMS.link.sub(" ", _FORMS.image.sub(" ", line)) if "](" in line else line
+        size = len(outside.encode())  # a sign of Chinese says as much as three letters
+        if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
+            continue
+        own = _line(line)
+        frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
+        asks = _STRONG.search(own) and CONSENT * len(_FORMS.consent.findall(own)) > len(own)
+        said = not (frame or asks or _FORMS.author_page.search(line))
+        if said and 2 * len(outside) > len(own):
+            kept += [heading, own] if heading else [own]
+            heading = ""
+    return "\n".join(kept)
 
 
 def readable(text: str) -> str:

@@ -35,6 +35,7 @@ _TELLING = 0.2  # worth of a title beside the best one
 _LEADING = 0.5  # weight of a term that tells of the topic alone
 _SAID = 0.4  # of a document that holds a form in its text, beside one with it in its heading
 _AGAIN = 0.15  # of what a form covers that another one covers too
+_SHARE = 1 / 3  # of the documents that hold a part of their title
 _SEVERAL = 4  # documents, from which on a part is not what only one of them holds
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
@@ -155,7 +156,8 @@ def _chosen(
         new = math.fsum(
             max(value - covered.get(d, 0.0), _AGAIN * value) for d, value in held[form].items()
         )
-        return round(forms[form] * math.sqrt(new / total), 9)
+        common = min(1.0, len(held[form]) / (_SHARE * total))
+        return round(forms[form] * common * math.sqrt(new / total), 9)
 
     while forms and len(chosen) < most:
         form = min(forms, key=lambda form: (-gain(form), form))

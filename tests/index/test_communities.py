@@ -21,10 +21,13 @@ from graphrag_mcp.index.communities import (
     Hierarchy,
     Texts,
     _groups,
+    characteristic,
     cluster,
+    hierarchy_of,
     texts_of,
 )
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import content_id
@@ -261,3 +264,43 @@ def test_order_of_rows_does_not_matter_nor_does_another_process_with_another_has
         for seed in ("1", "2")
     ]  # fmt: skip
     assert {*run, told(1), told(2)} == {told(0)}
+
+
+def test_terms_of_a_topic_are_those_of_its_documents_and_not_of_a_long_one() -> None:
+    documents = {f"long{n}": "long" for n in range(20)} | {f"s{n}": f"s{n}" for n in range(12)}
+    texts = {id: "harbour lathe" if id < "s" else "harbour mooring" for id in documents}
+    texts |= {f"other{n}": "kiln" for n in range(30)}
+    documents |= {f"other{n}": f"other{n}" for n in range(30)}
+    table = pa.table({"text_unit_id": [*texts], "terms": [*texts.values()]})
+    units = {id: (0,) if "harbour" in told else (1,) for id, told in texts.items()}
+    tree = hierarchy_of(units, units.keys())
+    found = characteristic(texts_of([table], documents), tree)
+    told = next(found[one.id] for one in tree.communities.values() if "s1" in one.units)
+    assert list(told) == ["harbour", "mooring", "lathe"]
+
+
+def test_menus_and_notices_of_pages_make_no_topic_and_edits_equal_a_fresh_index(tmp_path: Path) -> None:
+    """In half of the pages, of all topics, the same menu and notice are longer than what they say."""
+    menu = "\n".join(f"*   [Ledger {name}](https://a.example/{name})" for name in COMMON * 2)
+    notice = "Ledger partners use cookies on your device for ads. Vendors ask for your consent to tracking, ads and cookies. " * 4
+    folder, rnd = tmp_path / "docs", random.Random(3)
+    folder.mkdir()
+    for topic in TOPICS:
+        for number in range(8):
+            told = text_of(rnd, topic)
+            page = f"# {topic}\n\n{menu}\n\n{told}\n\n{notice}" if number % 2 else told
+            (folder / f"{topic}-{number}.md").write_text(page, "utf-8")
+    request = IndexRequest((str(folder),), remove_missing=True)
+    index_documents(tmp_path / "fresh", request, Settings())
+    snapshot = open_snapshot(tmp_path / "fresh")
+    rows = snapshot.rows("reports", columns=["title", "terms"]).to_pylist()
+    assert not [row for row in rows if {"ledger", "cooki", "vendor"} & set(row["terms"].rpartition("#")[2].split())]
+    assert "Ledger" not in global_search(snapshot, "").text
+    kept = {path: path.read_text("utf-8") for path in sorted(folder.iterdir())}
+    for path in [*kept][1::3]:
+        path.unlink()
+    index_documents(tmp_path / "edited", request, Settings())
+    for path, text in kept.items():
+        path.write_text(text, "utf-8")
+    index_documents(tmp_path / "edited", request, Settings())
+    assert digest(open_snapshot(tmp_path / "edited")) == digest(snapshot)

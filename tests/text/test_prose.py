@@ -14,6 +14,7 @@ from graphrag_mcp.text.prose import (
     is_bibliography,
     makes_a_statement,
     navigation,
+    paragraphs,
     readable,
     relates,
     sentences,
@@ -303,6 +304,29 @@ def test_the_frame_of_a_page_and_a_noun_without_its_name_stand_for_no_topic(raw:
 ])  # fmt: skip
 def test_other_sentences_may_stand_for_a_topic(raw: str) -> None:
     assert standing(raw) == 1.0
+
+
+PAGE = """# The pier of Varde
+[Home](https://a.example/) [News](https://a.example/news) [Sport and the weather of today](https://a.example/sport)
+Menu
+[![Image 1: a pier](https://a.example/p.jpg)](https://a.example/pier)
+## Storm
+Ida Holm built the [pier](https://a.example/pier) in 1904, and a storm took it.
+伊达·霍尔姆于1904年建造了码头，后来一场风暴把它卷走了。
+## Related
+[A very long heading of another page about something else. It goes on.](https://a.example/other)
+By [Jon Berg](https://a.example/by/jon)
+Jon Berg writes on harbours and lives in Varde with two dogs. [More about Jon Berg](https://a.example/by/jon)
+The harbour of Varde in May after the storm. Credit...Ida Holm
+Partners use cookies on your device for ads. Vendors ask consent for personalised ads.
+A version of this article appears in print on May 3 of the Varde Daily with the headline: Pier."""
+
+
+def test_a_page_says_its_paragraphs_and_their_headings_and_no_menus_biographies_or_notices() -> None:
+    lines = PAGE.split("\n")
+    assert paragraphs(PAGE).split("\n") == [lines[4], "Ida Holm built the pier in 1904, and a storm took it.", lines[6]]
+    company = "The company of the harbour sold a dredger and two boats to the town of Varde in May."
+    assert paragraphs(company) == company
 
 
 def test_blocks_of_code_are_found_in_linear_time() -> None:

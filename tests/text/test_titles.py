@@ -84,3 +84,10 @@ def test_titles_that_together_say_most_are_chosen() -> None:
     weights = {"pier": 1.0, "storm": 0.9, "tide": 0.4, "tables": 0.3, "tabl": 0.3}
     titles = {"The pier in the storm": 1.0, "Pier and storm": 1.0, "Tide tables for May": 1.0, "Other matters": 1.0}
     assert telling(titles, weights) == ["Pier and storm", "Tide tables for May"]
+
+
+def test_a_part_that_less_than_a_third_of_the_documents_hold_comes_behind_what_more_of_them_hold() -> None:
+    weights = {"lathe": 1.0, "loom": 0.6, "kiln": 0.55}
+    told = [{"lath", "lathe"}] * 2 + [{"loom"}] * 5 + [{"kiln"}] * 5
+    said = [f"The {word} of the town is old. They sold the {word}." for word in weights]
+    assert phrase(weights, [], said, spread=Spread([""] * 12, told, {})) == "Loom, kiln and lathe"
