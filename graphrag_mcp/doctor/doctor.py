@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.edit_log import Overlay, PairFact, facts, in_force
+from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, in_force
 from graphrag_mcp.store.manifest import IN_PART, Manifest, differing
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
 from graphrag_mcp.store.tables import Snapshot, disconnect
@@ -283,11 +283,16 @@ def _forget_tables(folder: Path) -> None:
 Broken = tuple[str, str, str]
 Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
+# What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
+UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
+UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
+NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
+NUMBERED |= {"communities": "c", "claims": "k"}
 
 
 def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
-    """Rows that name what is not there, documents that are not those of the log, indexes that do not
-    find their rows."""
+    """Rows that name what is not there or are there twice, numbers, documents that are not those of
+    the log, entities that are not those of edits, indexes that do not find their rows."""
     overlay = Overlay()
     with contextlib.suppress(GraphRAGError):  # a finding of its own
         overlay = in_force(snapshot)
@@ -297,8 +302,9 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
         what = "an indexing with other settings was stopped half way"
         yield "parameters", "text_units", f"{what}: some rows are of the old ones"
     yield from _references(snapshot, hidden)
-    yield from _against_truth(snapshot)
-    yield from _indexes(snapshot)
+    yield from _edits(snapshot, overlay)
+    for check in (_numbers, _twice, _against_truth, _indexes):
+        yield from check(snapshot)
 
 
 def _column(snapshot: Snapshot, table: str, column: str) -> list[Any]:
@@ -321,6 +327,27 @@ def _references(snapshot: Snapshot, hidden: Collection[str]) -> Iterator[Broken]
         lost = set(named.filter(pc.invert(pc.is_in(named, ids[other]))).to_pylist())
         for id in sorted(lost - {"", *hidden}):
             yield "dangling", table, f"{column} {id} is not in {other}"
+
+
+def _twice(snapshot: Snapshot) -> Iterator[Broken]:
+    for table in schema.TABLES:
+        columns = list(UNIQUE.get(table, (schema.KEY.get(table, "id"),)))
+        if columns:
+            groups = snapshot.rows(table, columns=columns).group_by(columns)
+            counts = groups.aggregate([([], "count_all")])
+            for row in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
+                name = " ".join(row[column] for column in columns)
+                yield "twice", table, f"{name} stands {row['count_all']} times"
+
+
+def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
+    for table, letter in NUMBERED.items():
+        numbers = Counter(_column(snapshot, table, "n"))
+        for n in (n for n, count in numbers.items() if count > 1):
+            yield "number", table, f"{letter}{n} stands for several rows"
+        if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
+            what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
+            yield "number", table, what
 
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
@@ -361,3 +388,19 @@ def pairs_by_hand(snapshot: Snapshot, overlay: Overlay) -> dict[str, PairFact]:
     rows = _rows(snapshot, "entities", "key", "names") if overlay.pairs else ()
     entity_of = {name: row["key"] for row in rows for name in row["names"]}
     return facts(sorted(overlay.pairs.values(), key=lambda edit: edit.order), entity_of)
+
+
+def _edits(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
+    """The tables follow the whole edit log, and each row of it is an edit. No entity
+    is one that an edit hides, joins or says otherwise."""
+    for place, row in enumerate(overlay.log, 1):
+        if row.op not in OPS or not row.keys:
+            yield "edit", "truth", f"row {place} of the edit log is no edit ({row.op!r})"
+    followed = snapshot.manifest.parameters.get(APPLIED, 0)
+    if followed != len(overlay.log):
+        what = f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
+        yield "edit", "entities", what
+    for row in _rows(snapshot, "entities", "key", "title", "type", "description"):
+        given = overlay.words(row["key"])
+        if overlay.hidden(row["key"]) or row["key"] in overlay.alias or given.items() - row.items():
+            yield "edit", "entities", f"{row['key']!r} is not as an edit made it"

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import pyarrow.compute as pc
 
 from graphrag_mcp.doctor import doctor as shipped
 from graphrag_mcp.doctor.doctor import DERIVE, Finding, pairs_by_hand
@@ -18,8 +16,7 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import schema
-from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, in_force
+from graphrag_mcp.store.edit_log import PairFact, in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 
@@ -30,12 +27,6 @@ ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities"}
 ASKED |= {"relationship": "relationships", "report": "communities"}
 GROUPS = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
 GROUPS |= {"Reports": "communities"}
-
-# What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
-UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
-UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
-NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
-NUMBERED |= {"communities": "c", "claims": "k"}
 
 
 def doctor(
@@ -57,8 +48,7 @@ def doctor(
 def broken_promises(snapshot: Snapshot) -> Iterator[Broken]:
     """Every one, in a stable order."""
     yield from _relationships(snapshot, pairs_by_hand(snapshot, in_force(snapshot)))
-    yield from _edits(snapshot, in_force(snapshot))
-    for check in (_numbers, _twice, _spans, _passages, _entities, _communities, _memberships, _reports, _claims):
+    for check in (_spans, _passages, _entities, _communities, _memberships, _reports, _claims):
         yield from check(snapshot)
     yield from _pending(snapshot)
     yield from _terms(snapshot)
@@ -81,43 +71,6 @@ def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
 def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
     listed = sorted(values)
     return (listed[start : start + TEXTS] for start in range(0, len(listed), TEXTS))
-
-
-def _twice(snapshot: Snapshot) -> Iterator[Broken]:
-    for table in schema.TABLES:
-        columns = list(UNIQUE.get(table, (schema.KEY.get(table, "id"),)))
-        if columns:
-            groups = snapshot.rows(table, columns=columns).group_by(columns)
-            counts = groups.aggregate([([], "count_all")])
-            for row in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
-                name = " ".join(row[column] for column in columns)
-                yield "twice", table, f"{name} stands {row['count_all']} times"
-
-
-def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
-    for table, letter in NUMBERED.items():
-        numbers = Counter(_column(snapshot, table, "n"))
-        for n in (n for n, count in numbers.items() if count > 1):
-            yield "number", table, f"{letter}{n} stands for several rows"
-        if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
-            what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
-            yield "number", table, what
-
-
-def _edits(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
-    """The tables follow the whole edit log, and each row of it is an edit. No entity is one that an edit hides, joins
-    or says otherwise."""
-    for place, row in enumerate(overlay.log, 1):
-        if row.op not in OPS or not row.keys:
-            yield "edit", "truth", f"row {place} of the edit log is no edit ({row.op!r})"
-    followed = snapshot.manifest.parameters.get(APPLIED, 0)
-    if followed != len(overlay.log):
-        what = f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
-        yield "edit", "entities", what
-    for row in _rows(snapshot, "entities", "key", "title", "type", "description"):
-        given = overlay.words(row["key"])
-        if overlay.hidden(row["key"]) or row["key"] in overlay.alias or given.items() - row.items():
-            yield "edit", "entities", f"{row['key']!r} is not as an edit made it"
 
 
 def _spans(snapshot: Snapshot) -> Iterator[Broken]:
