@@ -26,15 +26,12 @@ _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a head
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
 # signs of no name, and letters that PDF texts have for others within words: ti, tt, signs
-SIGNS = re.compile(
-    r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡǢǣȀȋȌȍ\u0370-\u0373\u0376-\u037d]|(?<=\w)[ǤǦ]|\bǤ\b"
-)
+SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡ-ǣȀȋȌȍͰ-ͳͶ-ͽ]|(?<=\w)[ǤǦ]|\bǤ\b")
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-_GOES_ON = re.compile(  # Node.js, Kongsg?rd, Ann (Nan) Moe
-    r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]| \([A-Z][a-z]+\) [A-Z][a-z]"
-)
+# Node.js, Kongsg?rd, Ann (Nan) Moe
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]| \([A-Z][a-z]+\) [A-Z][a-z]")
 _INVERTED = re.compile(
     r",? (?:[A-Z]\.[ -]?){1,4}(?=[,;&(\d]|and |et )|, ([A-Z][a-z]+)(?: [A-Z][a-z.]*)?(?: [(<\[]|\n)"
 )
@@ -49,9 +46,7 @@ SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name on
 # six collections 16 were names, and two of the three others are common words.
 UNITS, FEW_OF = 3, 0.05
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
-_SYMBOL = re.compile(
-    r"[A-Z]-(?:flat|sharp|like|esque|rich|bent)|[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}"
-)
+_SYMBOL = re.compile(r"[A-Z]-(?:flat|sharp|like|esque)|[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
@@ -181,9 +176,8 @@ def _reference(name: Place) -> object:
         given = (inverted[1] or "").lower()
         return not given or (given in lex.GIVEN_NAMES and not name.known)
     if _INITIALS.fullmatch(name.form):  # A.B., C.D. and E.F. wrote the paper
-        return (name.before[-1:] == "," and not name.known) or re.match(
-            r",? (?:and )?[A-Z]\.", name.after
-        )
+        listed = name.before[-1:] == "," and not name.known
+        return listed or re.match(r",? (?:and )?[A-Z]\.", name.after)
     initials = name.words[-1].rstrip(".")
     listed = len(name.words) == 2 and len(initials) < 3 and initials.isupper() and not name.kind
     return listed and (name.before[-1:] in ",." or name.before[-1:].isdigit())
@@ -271,9 +265,7 @@ def _used(text: str, prose: Callable[[int], bool]) -> Collection[str]:
     for match in _WITHIN.finditer(text):
         if prose(text.rfind("\n", 0, match.start(2)) + 1):
             counts[match[2]] += 1 if match[1] not in lex.DETERMINERS else -len(text)
-    return {
-        word for word, count in counts.items() if count >= USED and word.lower() not in lex.OFFICERS
-    }
+    return {one for one, n in counts.items() if n >= USED and one.lower() not in lex.OFFICERS}
 
 
 def is_prose(text: str, begin: int) -> bool:

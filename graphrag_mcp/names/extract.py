@@ -52,8 +52,8 @@ _TARGET = re.compile(
 _ROLE = re.compile(r":(?:[a-z_]{1,30}:){1,3}(?=`)|(?<=:ref:`|:doc:`)[\w./-]{1,100}(?=`)")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
-_TEMPLATE = re.compile(r"\{%-?[ \t]{0,9}\w{1,40}")  # a tag of Jinja, Liquid
-_CHARACTER = re.compile(r"&(?!amp;)[a-z]{2,8}\d{0,2};")
+# a tag of a template; a character of HTML
+_SIGN = re.compile(r"\{%-?[ \t]{0,9}\w{1,40}|&(?!amp;)[a-z]{2,8}\d{0,2};")
 # of JSON
 _KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
 _LINE = re.compile(
@@ -63,9 +63,9 @@ _LINE = re.compile(
 
 
 def without_markup(text: str) -> str:
-    """As long as before, with NULs (no document has any) for web addresses, comments, attributes
-    and characters of HTML, tags of templates, keys of JSON and front matter. Their words would stand beside everything: `https`
-    beside 3,299 names of one corpus."""
+    """As long as before, with NULs (no document has any) for web addresses, comments, attributes and
+    characters of HTML, tags of templates, keys of JSON and front matter. Their words would stand
+    beside everything: `https` beside 3,299 names of one corpus."""
     spans = [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
     if "](" in text:
         spans += [match.span() for match in _TARGET.finditer(text)]
@@ -77,10 +77,8 @@ def without_markup(text: str) -> str:
         while (at := text.find("<!--", at)) >= 0 and (end := text.find("-->", at)) >= 0:
             spans.append((at, end + 3))
             at = end + 3
-    if "{%" in text:
-        spans += [match.span() for match in _TEMPLATE.finditer(text)]
-    if "&" in text:
-        spans += [match.span() for match in _CHARACTER.finditer(text)]
+    if "{%" in text or "&" in text:
+        spans += [match.span() for match in _SIGN.finditer(text)]
     if '":' in text or "':" in text:
         spans += [match.span() for match in _KEY.finditer(text)]
     if text.startswith(("+++\n", "---\n")) and (end := text.find(f"\n{text[:3]}", 3, MATTER)) > 0:
@@ -556,12 +554,13 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
             if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
-                words = re.split("[ -]", form.lower()) if text.startswith("_", end + 1) else ()
-                link = bool(words) and all(map(ordinary, words))  # of rST: `mailing-list`_
-                if form[0] in "@!~" and text[start - 2 : start - 1] == "\0":
-                    start, form = start + 1, form[1:]  # :meth:`~tide.gauge`
-                sure = short or (_identifier(form) and not link)
-                yield start, end, "other" if " " in form and words else "artifact", sure
+                if text[start - 2 : start - 1] == "\0" and form[0] in "@!~":
+                    form = form.lstrip("@!~")  # :meth:`~tide.gauge`
+                    start = end - len(form)
+                link = text.startswith("_", end + 1)  # of rST: `mailing-list`_, `Tide Guide`_
+                plain = link and all(map(ordinary, re.split("[ -]", form.lower())))
+                kind = "other" if link and " " in form else "artifact"
+                yield start, end, kind, short or (_identifier(form) and not plain)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)

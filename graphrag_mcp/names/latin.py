@@ -65,9 +65,7 @@ _INITIAL, _INITIALS = (
 )
 _DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
 _ING = lex.GIVEN_NAMES | lex.FAMILY | lex.PLACES | lex.KNOWN.keys() | lex.EITHER
-_VERB = re.compile(
-    "(?:at|uc|i[sz]|edg|if?y|ect|ess|ort|end|ish|ad|all|ult|ur)$"
-)  # its end before -ing
+_VERB = re.compile("(?:at|uc|i[sz]|edg|if?y|ect|ess|ort|end|ish|ad|all|ult|ur)$")  # + ing
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 
@@ -322,10 +320,8 @@ class Names:
         if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):
             held = held or office in lex.ROLE_WORDS or office in lex.DEMONYMS
             return lead if held or office.endswith("ist") else 0  # Geologist Kate Lloyd
-        held = held or office in lex.DEMONYMS or office in ("mp", "dj")
-        held = held or office.endswith(
-            ("ologist", "omist", "icist", "entist")
-        )  # Russian Nikolay Davydenko
+        held = held or office in lex.DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
+        held = held or office.endswith(("ologist", "omist", "icist", "entist"))
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
     # ---- what a name is worth -------------------------------------------------------------------
