@@ -114,8 +114,7 @@ def _listed(name: Place) -> bool:
 def _numbered(name: Place) -> bool:
     if name.form in ("B.C.", "A.D.", "B.P."):  # 400 B.C., not the ferry of B.C.
         return name.before[-1:].isdigit() or name.before == "century" or name.after[1:2].isdigit()
-    dated = name.lows[0] in ("a.d.", "b.c.") and name.words[-1].isdigit()
-    if dated or (len(name.words) < 3 and name.lows[0] in lex.NUMBERED):
+    if len(name.words) < 3 and name.lows[0] in lex.NUMBERED:
         return True
     return name.before in lex.NUMBERED or (
         name.kind == "person" and any(map(str.isdigit, name.form))
@@ -173,14 +172,19 @@ def _reference(name: Place) -> object:
         return _CITED.match(name.after) is not None
     inverted = _INVERTED.match(name.after) if len(name.words) == 1 else None
     if inverted:  # Friedman, D. J., or Pettersen, Anna
-        given = (inverted[1] or "").lower()
-        return not given or (given in lex.GIVEN_NAMES and not name.known)
+        return not (given := inverted[1]) or (given.lower() in lex.GIVEN_NAMES and not name.known)
     if _INITIALS.fullmatch(name.form):  # A.B., C.D. and E.F. wrote the paper
         listed = name.before[-1:] == "," and not name.known
         return listed or re.match(r",? (?:and )?[A-Z]\.", name.after)
     initials = name.words[-1].rstrip(".")
     listed = len(name.words) == 2 and len(initials) < 3 and initials.isupper() and not name.kind
-    return listed and (name.before[-1:] in ",." or name.before[-1:].isdigit())
+    return listed and name.before[-1:] in ",.0123456789"
+
+
+def _ends_badly(name: Place) -> bool:
+    low, size = name.lows[-1], len(name.words)
+    acts = name.kind == "person" and size > 2 and low[-1] == "s" and common(low)  # Kell Brig Hires
+    return size > 1 and (acts or low in _NO_ENDS or name.words[-1] == "I")
 
 
 # What speaks against a name; an example. The first that holds decides.
@@ -195,10 +199,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (_numbered, "Figure S1"),
     (_ordinary_words, "the Strategic Initiatives"),
     (_opener, "Exploring Japan"),
-    (
-        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or name.words[-1] == "I"),
-        "Delta Airlines I",
-    ),
+    (_ends_badly, "Delta Airlines I"),
     (lambda name: _SYMBOL.fullmatch(name.form) and not name.known, "Let L1 denote 5 mM EGTA"),
     (_single, "an Apartment of two rooms"),
     (_acronym, "You MUST"),

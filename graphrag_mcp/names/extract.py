@@ -506,6 +506,7 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 _NUMBER_BEHIND = re.compile(r"\.\d")
 _ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
 _PASSED = re.compile(r"\w\(\Z")  # before an argument
+_EXAMPLE = re.compile(r"(?:self|cls|[A-Za-z]|foo\w*|my_\w*)\.|(?:foo|my)_")  # of an example
 _DIGEST = re.compile("[0-9a-f]{7,64}")
 _IDENTIFIER = re.compile(
     r"(?!\$\w+/|(?:[\w.-]+/){2}|v\d+(?:\.|$))[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?"
@@ -516,7 +517,8 @@ def _identifier(form: str) -> bool:
     """Is it one word of code that is no ordinary word?"""
     plain = form.isalpha() and (form.islower() or form.istitle())
     plain = plain and (len(form) < 4 or ordinary(form.lower()))
-    return len(form) > 2 and _IDENTIFIER.fullmatch(form) is not None and not plain
+    named = len(form) > 2 and _IDENTIFIER.fullmatch(form) and not _EXAMPLE.match(form)
+    return bool(named) and not plain
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
@@ -557,10 +559,9 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 if text[start - 2 : start - 1] == "\0" and form[0] in "@!~":
                     form = form.lstrip("@!~")  # :meth:`~tide.gauge`
                     start = end - len(form)
-                link = text.startswith("_", end + 1)  # of rST: `mailing-list`_, `Tide Guide`_
-                plain = link and all(map(ordinary, re.split("[ -]", form.lower())))
-                kind = "other" if link and " " in form else "artifact"
-                yield start, end, kind, short or (_identifier(form) and not plain)
+                link = text.startswith("_", end + 1)  # of rST: `mailing-list`_
+                link = link and all(map(ordinary, re.split("[ -]", form.lower())))
+                yield start, end, "artifact", short or (_identifier(form) and not link)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
@@ -602,7 +603,8 @@ def _code(text: str) -> Iterator[Candidate]:
                 text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
             ):
                 continue  # a part of an address of mail
-            sure = not (kind == "dotted" and text.endswith(" at ", 0, start))
+            mail = kind == "dotted" and text.endswith(" at ", 0, start)
+            sure = not (mail or _EXAMPLE.match(form))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 
 

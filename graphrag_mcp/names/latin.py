@@ -175,8 +175,8 @@ class Names:
 
     def _is_gerund(self, low: str) -> bool:
         stem = low.removesuffix("ing")
-        told = not self.lower.isdisjoint((low, stem, f"{stem}e", f"{stem}s", f"{stem}es"))
-        return low.isalpha() and stem != low and (told or _VERB.search(stem) is not None)
+        told = _VERB.search(stem) or not self.lower.isdisjoint((low, stem, f"{stem}e"))
+        return low.isalpha() and stem != low and bool(told)
 
     # ---- where a name begins and ends -----------------------------------------------------------
 
@@ -225,11 +225,9 @@ class Names:
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
         # the Ministry for Health, not A and B
-        if gap in (" and ", " and the ", " for ", " for the "):
-            bodied = any(one.low in lex.BODIES for one in name.tokens)
+        if gap.split()[:1] in (["and"], ["for"], ["on"]):  # the Committee on Ethics
+            bodied = low not in lex.MONTHS and any(one.low in lex.BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
-        if gap in (" on ", " on the "):  # the Committee on Ethics
-            return last not in lex.BODIES or low in lex.MONTHS
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:
             return german
         if gap in (" und ", " et ", " y ", " e ", " i "):
