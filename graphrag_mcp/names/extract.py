@@ -542,6 +542,14 @@ def _is_work(text: str, start: int, end: int, last: int) -> bool:
     return bool(said) or 0 < start - last < 12
 
 
+def _marked(text: str, start: int, end: int, short: bool) -> Candidate:  # `tide.gauge`
+    if text[start - 2 : start - 1] == "\0":  # a role before it: :meth:`~tide.gauge`
+        start = end - len(text[start:end].lstrip("@!~"))
+    form, link = text[start:end], text.startswith("_", end + 1)  # of rST: `mailing-list`_
+    plain = link and all(map(ordinary, re.split("[ -]", form.lower())))
+    return start, end, "artifact", short or (_identifier(form) and not plain)
+
+
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
     last = -1  # where the work before ends
     for match in _FORMS.quoted.finditer(text):
@@ -556,12 +564,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
             if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
-                if text[start - 2 : start - 1] == "\0" and form[0] in "@!~":
-                    form = form.lstrip("@!~")  # :meth:`~tide.gauge`
-                    start = end - len(form)
-                link = text.startswith("_", end + 1)  # of rST: `mailing-list`_
-                link = link and all(map(ordinary, re.split("[ -]", form.lower())))
-                yield start, end, "artifact", short or (_identifier(form) and not link)
+                yield _marked(text, start, end, short)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
@@ -603,8 +606,7 @@ def _code(text: str) -> Iterator[Candidate]:
                 text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
             ):
                 continue  # a part of an address of mail
-            mail = kind == "dotted" and text.endswith(" at ", 0, start)
-            sure = not (mail or _EXAMPLE.match(form))
+            sure = not (text.endswith(" at ", 0, start) or _EXAMPLE.match(form))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 
 
