@@ -170,8 +170,7 @@ def _reference(name: Place) -> object:
     """Does it stand in a list of references or a citation: two authors, or an author and initials?"""
     if "&" in name.form or (" and " in name.form and name.kind in ("", "person")):
         return _CITED.match(name.after) is not None
-    inverted = _INVERTED.match(name.after) if len(name.words) == 1 else None
-    if inverted:  # Friedman, D. J., or Pettersen, Anna
+    if len(name.words) == 1 and (inverted := _INVERTED.match(name.after)):  # Friedman, D. J.
         return not (given := inverted[1]) or (given.lower() in lex.GIVEN_NAMES and not name.known)
     if _INITIALS.fullmatch(name.form):  # A.B., C.D. and E.F. wrote the paper
         listed = name.before[-1:] == "," and not name.known
@@ -213,7 +212,7 @@ def enough(name: str, sure: int, every: int, units: int) -> bool:
 
 
 def full(form: str) -> bool:
-    """Is this the full name of somebody or something: Yuriy Syrovetskiy, not Legal Innovation?"""
+    """Is this the full name of a person or thing: Yuriy Syrovetskiy, not Legal Innovation?"""
     words = form.split()
     return len(words) > 1 and all(one.istitle() and not ordinary(one.lower()) for one in words)
 
