@@ -52,7 +52,6 @@ _TARGET = re.compile(
 _ROLE = re.compile(r":(?:[a-z_]{1,30}:){1,3}(?=`)|(?<=:ref:`|:doc:`)[\w./-]{1,100}(?=`)")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
-# a tag of a template; a character of HTML
 _SIGN = re.compile(r"\{%-?[ \t]{0,9}\w{1,40}|&(?!amp;)[a-z]{2,8}\d{0,2};")
 # of JSON
 _KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
@@ -517,8 +516,8 @@ def _identifier(form: str) -> bool:
     """Is it one word of code that is no ordinary word?"""
     plain = form.isalpha() and (form.islower() or form.istitle())
     plain = plain and (len(form) < 4 or ordinary(form.lower()))
-    named = len(form) > 2 and _IDENTIFIER.fullmatch(form) and not _EXAMPLE.match(form)
-    return bool(named) and not plain
+    plain = plain or len(form) < 3 or _EXAMPLE.match(form)
+    return not plain and _IDENTIFIER.fullmatch(form) is not None
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
@@ -545,9 +544,9 @@ def _is_work(text: str, start: int, end: int, last: int) -> bool:
 def _marked(text: str, start: int, end: int, short: bool) -> Candidate:  # `tide.gauge`
     if text[start - 2 : start - 1] == "\0":  # a role before it: :meth:`~tide.gauge`
         start = end - len(text[start:end].lstrip("@!~"))
-    form, link = text[start:end], text.startswith("_", end + 1)  # of rST: `mailing-list`_
-    plain = link and all(map(ordinary, re.split("[ -]", form.lower())))
-    return start, end, "artifact", short or (_identifier(form) and not plain)
+    form = text[start:end]
+    link = text[end + 1 : end + 2] == "_" and all(map(ordinary, re.split("[ -]", form.lower())))
+    return start, end, "artifact", short or (_identifier(form) and not link)
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
@@ -606,7 +605,8 @@ def _code(text: str) -> Iterator[Candidate]:
                 text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
             ):
                 continue  # a part of an address of mail
-            sure = not (text.endswith(" at ", 0, start) or _EXAMPLE.match(form))
+            mail = kind == "dotted" and text.endswith(" at ", 0, start)
+            sure = not (mail or _EXAMPLE.match(form))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 
 

@@ -219,9 +219,7 @@ class Names:
     def _breaks(self, name: Name, gap: str, token: Token, loud: bool) -> bool:
         """Does the name end before this word? The first condition that holds decides."""
         word, low, last = token.word, token.low, name.tokens[-1].low
-        gap = (
-            gap.replace("\n", " ") if gap.strip() else gap
-        )  # College of, in the next line Physicians
+        gap = gap.replace("\n", " ") if gap.strip() else gap  # College of, then Physicians
         if "\n" in gap:  # a short line, or a sentence that begins
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
