@@ -26,21 +26,27 @@ _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a head
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
 # signs of no name, and letters that PDF texts have for others within words: ti, tt, signs
-SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡǣȀȋȌȍ]|(?<=\w)[ǤǦ]")
+SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡ-ǣȀȋȌȍͰ-ͳͶ-ͽ]|(?<=\w)[ǤǦ]|\bǤ\b")
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]")  # Node.js, Kongsg?rd
+# Node.js, Kongsg?rd, Ann (Nan) Moe
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]| \([A-Z][a-z]+\) [A-Z][a-z]")
+_INVERTED = re.compile(
+    r",? (?:[A-Z]\.[ -]?){1,4}(?=[,;&(\d]|and |et )|, ([A-Z][a-z]+)(?: [A-Z][a-z.]*)?(?: [(<\[]|\n)"
+)
+_INITIALS = re.compile(r"(?:[A-ZÖÜ]\.-?){1,4}[A-ZÖÜ]?")
+_CITED = re.compile(r"(?:,? et al\.?)?,? ?[(\[]{0,2}(?:1[89]|20)\d\d[a-z]?\b")
 _NEXT = re.compile(r" ([a-z]+)")
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
-_NO_ENDS = lex.STARTERS | frozenset("pr prs id ids cl cls".split())
+_NO_ENDS = lex.STARTERS | frozenset("pr prs id ids cl cls logo logos icon screenshot".split())
 SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
 # ... in so many text units this share is enough: Docker, which is a command too. Of 19 such names of
 # six collections 16 were names, and two of the three others are common words.
 UNITS, FEW_OF = 3, 0.05
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
-_SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
+_SYMBOL = re.compile(r"[A-Z]-(?:flat|sharp|like|esque)|[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
@@ -160,6 +166,26 @@ def _acronym(name: Place) -> bool:
     return len(word) < 3 or low in lex.NO_ACRONYMS or low in lex.MONTHS or common(low)
 
 
+def _reference(name: Place) -> object:
+    """Does it stand in a list of references or a citation: two authors, or an author and initials?"""
+    if "&" in name.form or (" and " in name.form and name.kind in ("", "person")):
+        return _CITED.match(name.after) is not None
+    if len(name.words) == 1 and (inverted := _INVERTED.match(name.after)):  # Friedman, D. J.
+        return not (given := inverted[1]) or (given.lower() in lex.GIVEN_NAMES and not name.known)
+    if _INITIALS.fullmatch(name.form):  # A.B., C.D. and E.F. wrote the paper
+        listed = name.before[-1:] == "," and not name.known
+        return listed or re.match(r",? (?:and )?[A-Z]\.", name.after)
+    initials = name.words[-1].rstrip(".")
+    listed = len(name.words) == 2 and len(initials) < 3 and initials.isupper() and not name.kind
+    return listed and name.before[-1:] in ",.0123456789"
+
+
+def _ends_badly(name: Place) -> bool:
+    low, size = name.lows[-1], len(name.words)
+    acts = name.kind == "person" and size > 2 and low[-1] == "s" and common(low)  # Kell Brig Hires
+    return size > 1 and (acts or low in _NO_ENDS or name.words[-1] == "I")
+
+
 # What speaks against a name; an example. The first that holds decides.
 RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: SIGNS.search(name.form) is not None, "GitHub Pull\nRequests"),
@@ -168,13 +194,11 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: not (name.prose or _listed(name)), "# Open Issues"),
     (lambda name: name.label and name.kind != "person", "Discussions-To: the list"),
     (lambda name: sum(map(str.isupper, name.words)) > 1 and name.form.isupper(), "THE END"),
+    (_reference, "Moe & Rao, 2003; Quill P., Herz R. 2012"),
     (_numbered, "Figure S1"),
     (_ordinary_words, "the Strategic Initiatives"),
     (_opener, "Exploring Japan"),
-    (
-        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or name.words[-1] == "I"),
-        "Delta Airlines I",
-    ),
+    (_ends_badly, "Delta Airlines I"),
     (lambda name: _SYMBOL.fullmatch(name.form) and not name.known, "Let L1 denote 5 mM EGTA"),
     (_single, "an Apartment of two rooms"),
     (_acronym, "You MUST"),
@@ -188,7 +212,7 @@ def enough(name: str, sure: int, every: int, units: int) -> bool:
 
 
 def full(form: str) -> bool:
-    """Is this a full name: Yuriy Syrovetskiy, not Legal Innovation?"""
+    """Is this the full name of a person or thing: Yuriy Syrovetskiy, not Legal Innovation?"""
     words = form.split()
     return len(words) > 1 and all(one.istitle() and not ordinary(one.lower()) for one in words)
 
@@ -241,7 +265,7 @@ def _used(text: str, prose: Callable[[int], bool]) -> Collection[str]:
     for match in _WITHIN.finditer(text):
         if prose(text.rfind("\n", 0, match.start(2)) + 1):
             counts[match[2]] += 1 if match[1] not in lex.DETERMINERS else -len(text)
-    return {word for word, count in counts.items() if count >= USED}
+    return {one for one, n in counts.items() if n >= USED and one.lower() not in lex.OFFICERS}
 
 
 def is_prose(text: str, begin: int) -> bool:

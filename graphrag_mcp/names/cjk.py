@@ -455,7 +455,7 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
             break
         kind = lex.ZH_HEAD_TYPE.get(head, "") or lex.ZH_HEAD_TYPE.get(head[-2:], "")
         near = index == first + 1 and len(word) > 1 and tag != "m"
-        near = near and (head in lex.ZH_PLACE_HEADS or head[-1:] == "站")
+        near = near and (head in lex.ZH_PLACE_HEADS or (head[-1:] == "站" and head != "网站"))
         if kind and (near or (named and not verb)):
             best = (index, kind)
         elif near:
@@ -505,7 +505,8 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         begins = before is None or before.tag[0] in "cpv" or before.word[-1] in _ROLE_ENDS
         begins = begins and not (before and before.tag == "v" and word[0] in _LEAD)  # 存在于布隆
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
-        long = len(word) > 2 or bool(acts)
+        noun = len(word) == 3 and _jieba().has_word(word[:2]) and not _SOUNDS_ONLY.fullmatch(word)
+        long = (len(word) > 2 and not noun) or bool(acts)  # not 梅雨季
         return begins and long and word[-1] not in lex.ZH_HEAD_TYPE and word[-1] not in _OF_THINGS
     if tag == "nt":
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))

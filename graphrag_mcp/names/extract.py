@@ -52,6 +52,7 @@ _TARGET = re.compile(
 _ROLE = re.compile(r":(?:[a-z_]{1,30}:){1,3}(?=`)|(?<=:ref:`|:doc:`)[\w./-]{1,100}(?=`)")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
+_SIGN = re.compile(r"\{%-?[ \t]{0,9}\w{1,40}|&(?!amp;)[a-z]{2,8}\d{0,2};")
 # of JSON
 _KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
 _LINE = re.compile(
@@ -61,9 +62,9 @@ _LINE = re.compile(
 
 
 def without_markup(text: str) -> str:
-    """As long as before, with NULs (no document has any) for web addresses, comments and attributes
-    of HTML, keys of JSON and front matter. Their words would stand beside everything: `https`
-    beside 3,299 names of one corpus."""
+    """As long as before, with NULs (no document has any) for web addresses, comments, attributes and
+    characters of HTML, tags of templates, keys of JSON and front matter. Their words would stand
+    beside everything: `https` beside 3,299 names of one corpus."""
     spans = [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
     if "](" in text:
         spans += [match.span() for match in _TARGET.finditer(text)]
@@ -75,6 +76,8 @@ def without_markup(text: str) -> str:
         while (at := text.find("<!--", at)) >= 0 and (end := text.find("-->", at)) >= 0:
             spans.append((at, end + 3))
             at = end + 3
+    if "{%" in text or "&" in text:
+        spans += [match.span() for match in _SIGN.finditer(text)]
     if '":' in text or "':" in text:
         spans += [match.span() for match in _KEY.finditer(text)]
     if text.startswith(("+++\n", "---\n")) and (end := text.find(f"\n{text[:3]}", 3, MATTER)) > 0:
@@ -119,7 +122,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-23"
+VERSION = "nlp-24"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -502,15 +505,19 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 _NUMBER_BEHIND = re.compile(r"\.\d")
 _ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
 _PASSED = re.compile(r"\w\(\Z")  # before an argument
+_EXAMPLE = re.compile(r"(?:self|cls|[A-Za-z]|foo\w*|my_\w*)\.|(?:foo|my)_")  # of an example
 _DIGEST = re.compile("[0-9a-f]{7,64}")
-_IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
+_IDENTIFIER = re.compile(
+    r"(?!\$\w+/|(?:[\w.-]+/){2}|v\d+(?:\.|$))[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?"
+)
 
 
 def _identifier(form: str) -> bool:
     """Is it one word of code that is no ordinary word?"""
     plain = form.isalpha() and (form.islower() or form.istitle())
     plain = plain and (len(form) < 4 or ordinary(form.lower()))
-    return len(form) > 2 and _IDENTIFIER.fullmatch(form) is not None and not plain
+    plain = plain or len(form) < 3 or _EXAMPLE.match(form)
+    return not plain and _IDENTIFIER.fullmatch(form) is not None
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
@@ -534,6 +541,14 @@ def _is_work(text: str, start: int, end: int, last: int) -> bool:
     return bool(said) or 0 < start - last < 12
 
 
+def _marked(text: str, start: int, end: int, short: bool) -> Candidate:  # `tide.gauge`
+    if text[start - 2 : start - 1] == "\0":  # a role before it: :meth:`~tide.gauge`
+        start = end - len(text[start:end].lstrip("@!~"))
+    form = text[start:end]
+    link = text[end + 1 : end + 2] == "_" and all(map(ordinary, re.split("[ -]", form.lower())))
+    return start, end, "artifact", short or (_identifier(form) and not link)
+
+
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
     last = -1  # where the work before ends
     for match in _FORMS.quoted.finditer(text):
@@ -548,7 +563,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
             if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
-                yield start, end, "artifact", short or _identifier(form)
+                yield _marked(text, start, end, short)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
@@ -590,7 +605,8 @@ def _code(text: str) -> Iterator[Candidate]:
                 text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
             ):
                 continue  # a part of an address of mail
-            sure = not (kind == "dotted" and text.endswith(" at ", 0, start))
+            mail = kind == "dotted" and text.endswith(" at ", 0, start)
+            sure = not (mail or _EXAMPLE.match(form))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 
 

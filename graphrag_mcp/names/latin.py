@@ -27,12 +27,13 @@ _ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Lt|Col|Gen|Sgt|Capt|Rev|Hon
 _TOKEN = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|{_ABBREVIATED}|{_CAP}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
 _PARTICLE = r"(?:of|the|de|du|des|del|della|di|da|dos|das|do|la|le|van|von|der|den|ten|ter|zu|zur|el|al|ap|bin|ibn|ben)"
 _SEP = (
-    rf"(?:[ \n]|(?<=\.)| & | (?:and|for)(?: the)? | {_PARTICLE}(?: (?:the|la|las|los|der|den))? | (?:und|et|y|e|i) "
+    rf"(?:[ \n]|(?<=\.)| & |[ \n](?:and|for|on)(?: the)?[ \n]|[ \n]{_PARTICLE}(?: (?:the|la|las|los|der|den))?[ \n]| (?:und|et|y|e|i) "
     rf"|(?<=[sn])[’'] | (?:d|l)[’']|, (?=Inc\b|Ltd\b|LLC\b)| ?al-)"
 )
 _NUMBER = r"\d{1,4}(?:st|nd|rd|th)?"
 _PHRASE = re.compile(
-    rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
+    # emphasis of several words: _Ida Sheen is ..._
+    rf"(?:(?<![{WORD}_.@/\\-])|(?<=_)(?<![^\s(\[]_)(?=[{UPPER}][{LOWER}]+ [{UPPER}]))(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
     rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:]\d| per ?cent)))*+"
 )
 _JOINED = re.compile(r" (?:of|and|for|&)\b")
@@ -63,6 +64,8 @@ _INITIAL, _INITIALS = (
     re.compile(r"(?<![\w.])[A-Z]\.[ -]?[A-Z]\.(?! ?[A-Z])"),
 )
 _DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
+_ING = lex.GIVEN_NAMES | lex.FAMILY | lex.PLACES | lex.KNOWN.keys() | lex.EITHER
+_VERB = re.compile("(?:at|uc|i[sz]|edg|if?y|ect|ess|ort|end|ish|ad|all|ult|ur)$")  # + ing
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 
@@ -130,6 +133,7 @@ class Names:
         # Who did what of a paper: three people or more by their initials.
         self.initialled = len(set(_INITIALS.findall(text)) - _DOTTED) > 2
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
+        self.inside: set[str] = set()  # words of names that open nothing
         self.names: list[Name] = []
 
     def find(self) -> Iterator[Candidate]:
@@ -143,8 +147,7 @@ class Names:
         if not self.english:
             known = {normalise_name(self.text[slice(*name.span)]) for name in self.names}
         for name in self.names:
-            if not self.english:
-                name = self._without_opener(name, known)
+            name = self._without_opener(name, known)
             strong = self._strength(name)
             if not self.english:
                 strong = self._strength_abroad(name, strong)
@@ -158,12 +161,22 @@ class Names:
             yield start, end, kind, strong
 
     def _without_opener(self, name: Name, known: set[str]) -> Name:
-        """Without the word that only opens the sentence, where the rest is a name elsewhere."""
-        rest = name.tokens[1:]
+        """Without the word that only opens the sentence, where the rest is a name elsewhere; in English
+        without a gerund (Introducing Celery) that is no part of a name elsewhere."""
+        first, rest = name.tokens[0], name.tokens[1:]
         if name.opening and rest:
+            if self.english:
+                part = first.word in self.inside or first.low in _ING or rest[-1].low in lex.LAST
+                part = part or all(common(token.low) for token in rest)  # Authenticating Proxy
+                return name if part or not self._is_gerund(first.low) else Name(rest)
             if normalise_name(self.text[rest[0].start : rest[-1].end]) in known:
                 return Name(rest, titled=name.titled, loud=name.loud)
         return name
+
+    def _is_gerund(self, low: str) -> bool:
+        stem = low.removesuffix("ing")
+        told = _VERB.search(stem) or not self.lower.isdisjoint((low, stem, f"{stem}e"))
+        return low.isalpha() and stem != low and bool(told)
 
     # ---- where a name begins and ends -----------------------------------------------------------
 
@@ -185,7 +198,7 @@ class Names:
             if name.tokens:
                 gap = text[name.tokens[-1].end : token.start]
                 if self._breaks(name, gap, token, loud or heading):
-                    new_line = "\n" in gap or text[token.start - 2 : token.start - 1] == "."
+                    new_line = gap == "\n" or text[token.start - 2 : token.start - 1] == "."
                     name = self._keep(name, opening=new_line)
                     if token.low in lex.STARTERS and (heading or loud):
                         continue
@@ -206,12 +219,13 @@ class Names:
     def _breaks(self, name: Name, gap: str, token: Token, loud: bool) -> bool:
         """Does the name end before this word? The first condition that holds decides."""
         word, low, last = token.word, token.low, name.tokens[-1].low
+        gap = gap.replace("\n", " ") if gap.strip() else gap  # College of, then Physicians
         if "\n" in gap:  # a short line, or a sentence that begins
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
         # the Ministry for Health, not A and B
-        if gap in (" and ", " and the ", " for ", " for the "):
-            bodied = any(one.low in lex.BODIES for one in name.tokens)
+        if gap.split()[:1] in (["and"], ["for"], ["on"]):  # the Committee on Ethics
+            bodied = low not in lex.MONTHS and any(one.low in lex.BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:
             return german
@@ -249,7 +263,7 @@ class Names:
             return False
         if word[0].isdigit():
             return not (following and (dated or not word.isdigit()))  # 3 dogs, not 3rd Avenue
-        if low in ("the", "a", "an", "i") or low[:2] in ("i'", "i’"):  # The, I'm
+        if low in ("the", "a", "an", "i", "o") or low[:2] in ("i'", "i’"):  # The, I'm
             # "The Who" keeps its article, since nothing else of it would be left
             whole = following and low == "the" and not name.opening
             return not (whole and following and following.low in lex.STARTERS)
@@ -268,7 +282,8 @@ class Names:
             one_name = one_name or (last and owned in _OWNED)  # Schindler's List
             return _token(word[:-2], start), not (owned and one_name)
         head, dash, tail = word.rpartition("-")
-        if dash and _is_tail(tail):  # San Francisco-based Balco
+        compound = len(head) > 1 and head.isupper() and len(tail) > 3 and tail.islower()
+        if dash and (_is_tail(tail) or compound):  # San Francisco-based Balco, UVR-rich
             return _token(head, start), True
         return token, False
 
@@ -281,6 +296,7 @@ class Names:
             lead = self._office(name)
             if lead:
                 name.tokens, name.titled = name.tokens[lead:], True
+            self.inside.update(name.words[name.opening :])
             if len(name.tokens) > 1 or not name.opening:
                 self.seen.update(name.words)
             self.names.append(name)
@@ -294,12 +310,15 @@ class Names:
             return 0  # Royal Albert Hall
         if name.tokens[-2].low in lex.HEAD_TYPE and " of " in self.text[slice(*name.span)]:
             return 0  # Democratic Republic of the Congo
+        if lead > 1 and name.tokens[lead - 1].low in lex.GIVEN_NAMES:
+            lead -= 1  # Administrator Daniel Turner Roth
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in lex.OFFICES or office in lex.TITLES
         if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):
             held = held or office in lex.ROLE_WORDS or office in lex.DEMONYMS
             return lead if held or office.endswith("ist") else 0  # Geologist Kate Lloyd
         held = held or office in lex.DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
+        held = held or office.endswith(("ologist", "omist", "icist", "entist"))
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
     # ---- what a name is worth -------------------------------------------------------------------

@@ -186,7 +186,7 @@ def test_what_was_made_by_hand_says_so_and_cites_nothing(kb: Path, tmp_path: Pat
     assert not any("Wren Abbott" in pair for pair in links(kb))  # one end is gone, and the edit sleeps
     states = {one["undo_id"]: one["state"] for one in listed(open_snapshot(kb)).edits}
     assert states == {"u1": "in force", "u2": "dormant"}
-    (kb.parent / "docs" / "a.md").write_text(TEXTS["a.md"] + " Wren Abbott left.", "utf-8")
+    (kb.parent / "docs" / "a.md").write_text(TEXTS["a.md"] + " Wren Abbott left. The Harlow Mill stays.", "utf-8")
     index(kb, kb.parent / "docs")
     assert entities(kb)["Wren Abbott"]["frequency"] == 1 and ("Harlow Mill", "Wren Abbott") in links(kb)
     assert content(kb) == content(fresh(kb)) and doctor(kb) == []

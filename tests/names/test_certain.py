@@ -35,6 +35,7 @@ TEXTS = {
     "# Open Issues": ("# The Quillon Theorem\n", "Quillon Theorem"),
     "Discussions-To: the list": ("Zorvath-To: the list of all who have read it and said so", "Zorvath-To"),
     "THE END": ("It was said in the hall of KELL BRIG that it rains.", "KELL BRIG"),
+    "Moe & Rao, 2003; Quill P., Herz R. 2012": ("It was read by many of those who held the view (Moskel & Radley, 2003).", "Moskel & Radley"),
     "Figure S1": ("The rest of it is shown in Figure QX7 below the line.", "Figure QX7"),
     "the Strategic Initiatives": ("They talked about the Strategic Initiatives for an hour.", "Strategic Initiatives"),
     "Exploring Japan": ("Exploring Zephyria was what they had wanted for years.", "Exploring Zephyria"),
@@ -59,6 +60,41 @@ def test_names_in_the_middle_of_a_sentence_are_certain_and_headings_cells_and_li
         "| Boat | Harbour |\n| Zephyr Dawn | Ashby Quay |\n\n* [Quarry Walks](https://a.example/q)\n* [Island Tours](https://a.example/t)\n"
     )
     assert set(sure(text)) == {"Skerrow", "Hannah Quill", "Tidal Power Board"}
+
+
+@pytest.mark.parametrize("text, kept, dropped", [
+    ("They asked the tide board on that. Moskel, D. J., and Radley, P. wrote of it in the spring.", set(), {"Moskel"}),
+    ("From what I know the mail came on behalf of Pettersen, Anna (Legal) in the spring.", set(), {"Pettersen"}),
+    ("They met in Norfolk, Virginia, and then went on to the coast of it.", {"Norfolk"}, set()),
+    ("It was read in a paper by Hertel R. and in the one of Moe. See Kell S, Herz R. 2012 for it.", set(), {"Herz R.", "Herz R"}),
+    ("The team says that A.B.C., D.E.F. and G.H.I. wrote the paper and read it again.", set(), {"A.B.C.", "D.E.F."}),
+    ("It was found near the fort and dated to A.D. 250 by those who dug there.", set(), {"A.D. 250"}),
+    ("They called it B-flat for the rest of the day and used R-help for more of it.", {"R-help"}, {"B-flat"}),
+    ("They read a paper of M. Edvard (Edd) Borasky in the spring and liked it.", set(), {"M. Edvard"}),
+    ("He asked the Consulting Engineer and the Legal Counsel and then Senior Counsel Daniel Yi of it.", {"Daniel Yi"}, {"Consulting Engineer", "Legal Counsel"}),
+    ("Psychologist Ara Norenzayan and GSA Administrator Daniel Turner Roth have read it.", {"Ara Norenzayan", "Daniel Turner Roth"}, set()),
+    ("He went with Captain, or so they say, and then with Captain to the hall.", set(), {"Captain"}),
+    ("She saw the Zephyr Logo and the rest of it on the page, AFAIK, and left.", set(), {"Zephyr Logo", "AFAIK"}),
+])  # fmt: skip
+def test_references_roles_and_signs_are_not_certain(text: str, kept: set[str], dropped: set[str]) -> None:
+    assert kept <= set(sure(text)) and not dropped & set(sure(text))
+
+
+@pytest.mark.parametrize("text, names", [
+    ("Introducing Zephyrs was hard. They went on.", {"Introducing Zephyrs"}),
+    ("Acknowledging SQS messages on failure or timing out makes it possible to use them again.", {"Acknowledging SQS"}),
+])  # fmt: skip
+def test_a_gerund_that_opens_a_sentence_is_no_part_of_a_name(text: str, names: set[str]) -> None:
+    assert not names & set(sure(text))
+    assert "Boxing Club" in sure("Boxing Club members met him. They say the Boxing Club is old and that it rains.")
+
+
+def test_names_are_whole_across_lines_prepositions_hyphens_and_emphasis() -> None:
+    assert "National Institute on Aging" in sure("He was of the National Institute on Aging and then left it for good.")
+    found = sure("It stood beside the College of\nPhysicians, and he saw both Abt and\nSchubert, who were there.")
+    assert "Schubert" in found and "Physicians" not in found
+    assert "Jim Sheire" in sure("_Jim Sheire is the director of the program and has been there for years._")
+    assert {"UVR", "Jack"} <= set(sure("They moved out of highly UVR-rich places. He said that O Jack was there."))
 
 
 def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(tmp_path: Path) -> None:
