@@ -32,6 +32,7 @@ from graphrag_mcp.text.prose import (
     is_bibliography,
     is_menu,
     language_of,
+    lists_links,
     readable,
     says_something,
     sentences,
@@ -541,6 +542,9 @@ def show(
         return 0
     told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
     told = told if form.works else _without_bibliographies(told, worth)
+    told = sorted(
+        told, key=lambda one: lists_links(one.raw)
+    )  # "more news" after what says something
     if NOTICE.isdisjoint(worth):
         told = sorted(told, key=lambda one: asks_consent(one.body))  # notices on cookies come last
     top, literals = told[0].score or 1.0, form.literals

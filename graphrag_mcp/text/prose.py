@@ -249,9 +249,15 @@ def _indented(text: str) -> list[int]:
 
 
 def is_menu(text: str, told: str) -> bool:
-    """Is most of a text links, as in the navigation of a page? `told`: what is readable of it."""
-    cut = sum(map(len, _CUT.findall(told))) if "](" in text else 0  # whose beginning stands before
+    """Is most of a text links, as in the navigation of a page, or the rest of an address that begins
+    before it? `told`: what is readable of it."""
+    cut = sum(map(len, _CUT.findall(told))) if "](" in text or "%" in text else 0
     return len(told) - cut < MENU * len(text)
+
+
+def lists_links(text: str) -> bool:
+    """Does it name other pages, with nothing that it says itself: headlines, stories of the day?"""
+    return text.count("](http") >= LINKS and "\n|" not in f"\n{text}" and not paragraphs(text)
 
 
 def asks_consent(told: str) -> bool:

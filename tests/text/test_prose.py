@@ -12,6 +12,8 @@ from graphrag_mcp.text.prose import (
     fences,
     furniture,
     is_bibliography,
+    is_menu,
+    lists_links,
     makes_a_statement,
     navigation,
     paragraphs,
@@ -348,3 +350,11 @@ def test_entries_without_authors_are_a_list_of_works() -> None:
     assert is_bibliography("\n".join(listed)) and len(entries("\n".join(listed))) == 3
     said = 'Ana Ruiz, "we will win", said in 2020.\nBo Lind, "No", answered in 2021.\nCleo May, "Yes", asked in 2022.'
     assert not is_bibliography(said) and not entries(said)
+
+
+def test_lists_of_links_and_ends_of_addresses_say_nothing() -> None:
+    news = "\n".join(f"* [Ship {n} lies off the harbour](https://example.org/{n}) Trade | {n} hours ago" for n in range(4))
+    assert lists_links(news) and not lists_links(news + "\n\nThe harbour was closed in June, since a ship lay across its mouth for a week.")
+    assert not lists_links("| [a](https://b.example/1) | [c](https://b.example/2) | [d](https://b.example/3) |")
+    address = "events=%5B%5B%22pageview%22%2C%7B%7D%5D%5D&integration=advertiser&p_id=harbour%20news&tw_sale_amount=0)"
+    assert is_menu(address, readable(address))
