@@ -85,6 +85,9 @@ Worth = Mapping[str, float]  # of the terms of a question
 Ranked = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
 
 
+COMMON = 2.1  # worth of words that every eighth passage holds
+
+
 @dataclass(slots=True)
 class Source:
     """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores.
@@ -390,7 +393,10 @@ def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
     names = [one for source in sources for one in source.found.names if one.strong]
     replaced = {term for source in sources for term in source.found.near}
     texts = [f"{hit.citation.title} {hit.raw}".casefold() for hit in hits]
+    worth = _worth(sources)
     for one in names:
+        if all(worth.get(term, math.inf) < COMMON for term in terms_of(one.form)):
+            return []  # United States, in texts on them
         # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
         words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
         codes = all(any(map(str.isdigit, word)) for word in words)  # "V-2 B-29" are two names

@@ -514,3 +514,13 @@ def test_a_web_page_is_listed_and_found_by_its_own_text(tmp_path: Path) -> None:
     assert "personal data" in local_search(snapshot, "personal data and the pier of Varde").text
     listed = list_documents(snapshot, max_tokens=1000).text
     assert "Ida Holm built" in listed and "sells rope" in listed
+
+
+def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Path) -> None:
+    others = [InlineText(f"The United States of the lake sent {n} boats to the harbour of the north.", f"boats{n}") for n in range(12)]
+    climate = InlineText("The climate of the east is humid in the south, and dry behind the mountains of the west.", "climate")
+    index_documents(tmp_path, IndexRequest(texts=(*others, climate)), Settings())
+    snapshot = open_snapshot(tmp_path)
+    found = local_search(snapshot, "United States climate of the east", filters=["uri=text:climate"]).text
+    assert "No passage names" not in found and "dry behind the mountains" in found
+    assert "No passage names" in local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"]).text
