@@ -484,7 +484,9 @@ class _Reader:
                 if up.parent:
                     key = node.id if region is None else (node.id, region.id)
                     rows[key] = name, start, up.end_byte, stated, node.start_byte
-                elif stated and found["type"][0].type not in WORDS["paths"]:
+                elif stated and not any(
+                    one.type in WORDS["paths"] for one in found.get("type", ())
+                ):
                     rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
         for name, start, end, *said in sorted(rows.values(), key=lambda one: (one[1], -one[2])):

@@ -231,7 +231,7 @@ def _crowded(
 ) -> set[int]:
     """The sentences, or parts of one, that begin at `starts` and lie within one of CROWD names."""
     begins = [start for start, _ in whole]
-    named = {(max(0, bisect_right(begins, one[4]) - 1), one[0]) for one in every}
+    named = {(max(0, bisect_right(begins, one[4]) - 1), one[0]) for one in every if one[3]}
     crowds = {at for at, names in lists_of(named).items() if len(names) >= CROWD}
     return {at for at, start in enumerate(starts) if bisect_right(begins, start) - 1 in crowds}
 
@@ -392,7 +392,11 @@ def group(
         if target and (by_key[key] or edits.made(key)):
             groups.setdefault(target, []).extend(by_key[key])
     groups = {
-        key: rows for key, rows in groups.items() if edits.made(key) or (rows and is_entity(rows))
+        key: rows
+        for key, rows in groups.items()
+        if edits.made(key)
+        or (rows and (edits.names.get(key) or edits.words(key)))
+        or (rows and is_entity(rows))
     }
     return groups, {key: target for key, target in canonical.items() if target in groups}
 

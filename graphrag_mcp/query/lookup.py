@@ -227,9 +227,8 @@ def passage_items(
         item = _passage_item(row, document, raw, said.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
         last = items[-1] if items else None
-        if (
-            last and (last.data or {})["document_id"] == document
-        ):  # under the head of the one before
+        quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
+        if last and (quoted_before or _follows(last, item)):  # under the head of the one before
             head, _, text = item.text.partition("\n")
             lines = f" (lines {row['line_start']}-{row['line_end']})"
             lines = "" if _follows(last, item) else lines

@@ -548,11 +548,8 @@ def show(
         return 0
     told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
     told = told if form.works else _without_bibliographies(told, worth)
-    told = sorted(
-        told, key=lambda one: lists_links(one.raw)
-    )  # "more news" after what says something
-    if NOTICE.isdisjoint(worth):
-        told = sorted(told, key=lambda one: asks_consent(one.body))  # notices on cookies come last
+    late = set() if form.every else _late(told, worth)
+    told = sorted(told, key=lambda one: one.id in late)
     top, literals = told[0].score or 1.0, form.literals
     kept = _without_repeats(page, told, floor)
     strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
@@ -571,8 +568,18 @@ def show(
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
-            return next(at for at, other in enumerate(hits) if other is hit)
+            # of the late ones that have no room here the next page shows none
+            shown = hit.id in late
+            return len(hits) if shown else next(n for n, one in enumerate(hits) if one is hit)
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
+
+
+def _late(hits: Sequence[Hit], worth: Worth) -> set[str]:
+    """The hits that say nothing of their own and come after all others: lists of links to other
+    pages, and notices on cookies unless the question is on these."""
+    notices = NOTICE.isdisjoint(worth)
+    late = {one.id for one in hits if lists_links(one.raw) or (notices and asks_consent(one.body))}
+    return late if len(late) < len(hits) else set()
 
 
 def _asks_for_works(sources: Sequence[Source]) -> bool:

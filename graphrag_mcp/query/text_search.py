@@ -36,7 +36,7 @@ _QUOTED = re.compile(
 )
 
 
-_EITHER = re.compile(r"\s(?:OR|\|)(?=\s)")  # "car show" OR "car meet"
+_EITHER = re.compile(r"\s(?:OR|\|)(?:\s+(?:OR|\|))*(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
 SOFT = "\u00ad"  # a hyphen where a word may be divided
 
@@ -62,6 +62,8 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
         if phrase and (0 < at < last or known(phrase)):
             parts = [(phrase, True)]
         for n, (text, whole) in enumerate(parts):
+            if len(text) < 2 and not (whole or is_cjk(text)):
+                continue  # every passage holds a letter
             if at and not n and found:
                 found[-1].append(text)
             elif whole or (at < last and n == len(parts) - 1):

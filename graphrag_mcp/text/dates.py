@@ -167,7 +167,8 @@ def in_head(text: str) -> str:
         dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
         captured = is_page and _SAID.captured.fullmatch(line.strip())
         if dated and not captured and dates_text(line, *dated[:2]):
-            read_on = is_page and _SAID.today.search(line, 0, dated[0])
+            masthead = is_page and line is not lines[0]
+            read_on = masthead and _SAID.today.search(line, 0, dated[0])
             return (read_on and _of_page(text[:PAGE], first)) or dated[2]
         if line is lines[0] and (in_title := _set_apart(line, first)):
             return in_title
@@ -182,7 +183,10 @@ def in_head(text: str) -> str:
 
 
 def _set_apart(title: str, first: bool | None) -> str:
-    """The date that stands alone in a title: Coastal news - 07/02/2020 - The Herald."""
+    """The date that stands alone in a title of several words: Coastal news of all towns - 07/02/2020
+    - The Herald. A shorter one is judged as any other line."""
+    if len(_SAID.words.findall(title)) <= BESIDE:
+        return ""
     for start, end, day in found(title, DAYS, first):
         if day and _SAID.apart.search(title, 0, start) and _SAID.ends.match(title, end):
             return day
@@ -223,10 +227,15 @@ def _says_no_more(line: str, day: tuple[int, int, str]) -> bool:
 
 
 def _own_address(head: str) -> str:
-    """The date in the address of the page itself, which links to its own parts have."""
+    """The date in the address of the page itself, which links to its own parts have: on the site to
+    which most of its links lead, and no day of an event or of a version."""
+    sites = Counter(match[1] for match in _SAID.site.finditer(head)).most_common(1)
     links = Counter(match["url"] for match in _SAID.own.finditer(head)).most_common(1)
     own = [match["url"] for match in _SAID.archived.finditer(head[:2_000])]
-    own += [url for url, times in links if times > 1]
+    own += [
+        url for url, times in links if times > 1 and any(f"//{site}/" in url for site, _ in sites)
+    ]
+    own = [url for url in own if not _SAID.undated.search(url)]
     dates = (_iso(_parts(found)) for url in own if (found := _SAID.dated.search(url)))
     return next((date for date in dates if date and date not in EPOCH), "")
 

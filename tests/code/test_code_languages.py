@@ -221,3 +221,10 @@ def test_members_of_what_is_not_defined_here_stop_no_index(tmp_path: Path, name:
     folder = tmp_path / "home" / "c"
     index_documents(folder, IndexRequest(paths=(tmp_path / "src",)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
     assert open_snapshot(folder).manifest.counters["documents"] == 2
+
+
+def test_a_variable_of_javascript_without_a_value_ends_no_indexing(tmp_path: Path) -> None:
+    (tmp_path / "app.js").write_text("let a;\na = new Crate();\nclass Crate { open() {} }\n", "utf-8")
+    (tmp_path / "note.md").write_text("Ada Keene met John Smith in York.", "utf-8")
+    result = index_documents(tmp_path / "kb", IndexRequest(paths=[str(tmp_path)]), Settings(roots=(tmp_path,)))
+    assert (result.status, result.counts["added"]) == ("done", 2)

@@ -378,3 +378,16 @@ def test_with_a_model_an_edit_keeps_what_it_wrote_of_others_and_buys_nothing(tmp
             t: r["description"] for t, r in before.items()
         }
         assert open_snapshot(kb).count("pending") == 0 and doctor(kb) == []
+
+
+def test_an_entity_that_was_edited_stays_while_one_text_names_it(tmp_path: Path) -> None:
+    texts = {"a.md": "In York the clerk saw Zorbex. Later John Smith spoke to Zorbex.", "b.md": "In York the clerk saw Zorbex again with Ada Keene."}
+    (tmp_path / "docs").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "docs" / name).write_text(text, "utf-8")
+    index(tmp_path / "kb", tmp_path / "docs")
+    do(tmp_path / "kb", "update", target("Zorbex"), description="Makers of pumps.")
+    (tmp_path / "docs" / "a.md").write_text("Nothing here.", "utf-8")
+    index(tmp_path / "kb", tmp_path / "docs")
+    assert entities(tmp_path / "kb")["Zorbex"]["description"] == "Makers of pumps."
+    assert content(tmp_path / "kb") == content(fresh(tmp_path / "kb")) and doctor(tmp_path / "kb") == []

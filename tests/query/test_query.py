@@ -827,3 +827,19 @@ def test_identifiers_and_words_beside_an_address_are_found(tmp_path: Path) -> No
     snapshot = open_snapshot(tmp_path / "c")
     for word, title in (("Zeppelinfahrt", "One"), ("Ariel", "Two"), ("tokenword", "three.py")):
         assert [one.title for one in local_search(snapshot, word).citations] == [title]
+
+
+def test_pages_of_a_quotation_show_lists_of_links_too(tmp_path: Path) -> None:
+    links = "\n".join(f"* [Zebra committee of week {n}](https://example.org/{n}) Trade | {n} hours ago" for n in range(6))
+    prose = "The zebra committee met at the harbour on Monday and counted the boats of all towns of the coast."
+    texts = tuple(InlineText(f"{links if n % 2 else prose}\n\nNumber {n}.", f"n{n}") for n in range(20))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for tokens in (200, 400, 800):
+        seen, cursor, pages = set[str](), "", 0
+        while pages < 30 and (cursor or not pages):
+            found = search_text(snapshot, '"zebra committee"', max_tokens=tokens, cursor=cursor)
+            seen |= {one.id for one in found.citations}
+            cursor, pages = found.next_cursor, pages + 1
+        assert pages < 30 and len(seen) == 20, tokens
+    assert "Zebra committee of week" not in local_search(snapshot, "zebra committee", max_tokens=400).text

@@ -330,3 +330,16 @@ def test_a_date_set_apart_in_a_title_dates_the_text_and_a_link_to_an_archive_or_
     assert dates.in_head("Harbour news of 07/02/2020 that nobody had expected in this quiet town of ours, as on 25/01/2020.") == ""
     for line in ('[December 02, 2025](https://example.org/archive/2025/12/02/ "archive page")', "###### 1-5 December 2025"):
         assert dates.in_head(f"# The mill\n\nThe mill of Orl.\n\n{links}\n\n{line}\n\nThe mill of Orl is closed.") == "", line
+
+
+def test_an_address_of_another_site_of_an_event_or_of_a_version_dates_no_page():
+    links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(8))
+    twice = "See [a]({0}#a) and [b]({0}#b)."
+    for told, date in (
+        ("Monday, 5 March 2012\n\nDear all,\n\n" + twice.format("https://other.net/2001/02/03/story"), "2012-03-05"),
+        ("# Coral reefs\n\n" + twice.format("https://other.net/2011/03/04/flood"), ""),
+        ("# Guide\n\n" + twice.format("https://docs.example.org/api/2012-10-17/Reference/"), ""),
+        ("# Fair\n\n[Skip to main content](https://example.org/events/2031/05/06/fair/)", ""),
+        ("Rent due - 2031-05-01 - Reminder\n\nDear all,", ""),
+    ):
+        assert dates.in_head(f"{told}\n\n{links}\n\nThe mill of Orl is closed.") == date, told
