@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
@@ -623,7 +623,7 @@ def _phrases(
         segments = [found for found in segments if len(found[1]) > 1]
     pairs = Counter(pair for _, words in segments for pair in pairwise(words))
     for at, words in segments:
-        index = len(words)
+        starts, index = [0, *accumulate(len(word) + 1 for word in words)], len(words)
         while index > 0:
             head = words[index - 1]
             # Verbs and adjectives of another language cannot be told: longer words only.
@@ -637,9 +637,7 @@ def _phrases(
                 known = head in lex.PHRASE_HEADS or head.endswith(_LEARNED)
                 size += known or (rare and not common(words[index - 2]))
             if size > 1 or rare:
-                start = at + sum(len(word) + 1 for word in words[: index - size])
-                length = sum(len(word) + 1 for word in words[index - size : index]) - 1
-                yield start, start + length, "other", False
+                yield at + starts[index - size], at + starts[index] - 1, "other", False
             index -= size
 
 
