@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.latin import ABSTRACT, common
+from graphrag_mcp.names.latin import ABSTRACT, DOTTED, common
 from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
@@ -30,17 +30,18 @@ SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡ-ǣȀȋȌȍͰ-ͳͶ-
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-# Node.js, Kongsg?rd, Ann (Nan) Moe
-_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]| \([A-Z][a-z]+\) [A-Z][a-z]")
+# Node.js, Kongsg?rd
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]")
 _INVERTED = re.compile(
     r",? (?:[A-Z]\.[ -]?){1,4}(?=[,;&(\d]|and |et )|, ([A-Z][a-z]+)(?: [A-Z][a-z.]*)?(?: [(<\[]|\n)"
 )
-_INITIALS = re.compile(r"(?:[A-ZÖÜ]\.-?){1,4}[A-ZÖÜ]?")
-_CITED = re.compile(r"(?:,? et al\.?)?,? ?[(\[]{0,2}(?:1[89]|20)\d\d[a-z]?\b")
+_INITIALS = re.compile(r"(?:\b(?:[A-ZÖÜ]\.-?){1,4}(?:, and|,| and) ){2}[A-ZÖÜ]\.")  # of three
+_YEAR = r"(?:1[89]|20)\d\d[a-z]?"
+_CITED = re.compile(rf",? et al\b| ?[(\[]{{1,2}}{_YEAR}\b| {_YEAR}[;:)\]]|, {_YEAR}[.,;:)\]]")
 _NEXT = re.compile(r" ([a-z]+)")
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
-_NO_ENDS = lex.STARTERS | frozenset("pr prs id ids cl cls logo logos icon screenshot".split())
+_NO_ENDS = lex.STARTERS | frozenset("pr prs id ids cl cls logo logos screenshot".split())
 SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
 # ... in so many text units this share is enough: Docker, which is a command too. Of 19 such names of
 # six collections 16 were names, and two of the three others are common words.
@@ -170,11 +171,13 @@ def _reference(name: Place) -> object:
     """Does it stand in a list of references or a citation: two authors, or an author and initials?"""
     if "&" in name.form or (" and " in name.form and name.kind in ("", "person")):
         return _CITED.match(name.after) is not None
+    if name.known or name.form in DOTTED or name.kind not in ("", "person"):
+        return False  # Washington, D.C., and
+    if name.form[1:2] == "." and len(name.words) == 1:  # A.B., C.D. and E.F. wrote the paper
+        return _INITIALS.search(f"{name.before.upper()} {name.form}{name.after}")
     if len(name.words) == 1 and (inverted := _INVERTED.match(name.after)):  # Friedman, D. J.
-        return not (given := inverted[1]) or (given.lower() in lex.GIVEN_NAMES and not name.known)
-    if _INITIALS.fullmatch(name.form):  # A.B., C.D. and E.F. wrote the paper
-        listed = name.before[-1:] == "," and not name.known
-        return listed or re.match(r",? (?:and )?[A-Z]\.", name.after)
+        given = inverted[1]
+        return given.lower() in lex.GIVEN_NAMES if given else inverted[0].strip(", ") not in DOTTED
     initials = name.words[-1].rstrip(".")
     listed = len(name.words) == 2 and len(initials) < 3 and initials.isupper() and not name.kind
     return listed and name.before[-1:] in ",.0123456789"

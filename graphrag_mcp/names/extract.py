@@ -122,7 +122,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-24"
+VERSION = "nlp-25"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -508,7 +508,7 @@ _PASSED = re.compile(r"\w\(\Z")  # before an argument
 _EXAMPLE = re.compile(r"(?:self|cls|[A-Za-z]|foo\w*|my_\w*)\.|(?:foo|my)_")  # of an example
 _DIGEST = re.compile("[0-9a-f]{7,64}")
 _IDENTIFIER = re.compile(
-    r"(?!\$\w+/|(?:[\w.-]+/){2}|v\d+(?:\.|$))[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?"
+    r"(?!\$\w+/|v\d+(?:\.|$))[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?"
 )
 
 
@@ -517,7 +517,8 @@ def _identifier(form: str) -> bool:
     plain = form.isalpha() and (form.islower() or form.istitle())
     plain = plain and (len(form) < 4 or ordinary(form.lower()))
     plain = plain or len(form) < 3 or _EXAMPLE.match(form)
-    return not plain and _IDENTIFIER.fullmatch(form) is not None
+    file = form.rpartition(".")[2].lower() in lex.FILE_ENDINGS  # src/core/engine.py, not a/b/c
+    return not plain and (file or form.count("/") < 2) and _IDENTIFIER.fullmatch(form) is not None
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）

@@ -52,20 +52,19 @@ _LONGEST = 9  # words of a name
 _OTHER_SCRIPTS = frozenset(
     word for words in LANGUAGES.values() for word in words if word[0] > "\u036f"
 )
-_STARTERS_IN = {"en": lex.STARTERS | _OTHER_SCRIPTS} | {
+_STARTERS_IN = {"en": lex.STARTERS | lex.OPENERS | _OTHER_SCRIPTS} | {
     name: words | _OTHER_SCRIPTS | lex.OPENING.get(name, frozenset())
     for name, words in LANGUAGES.items()
     if name != "en"
 }
+_NAMED = lex.KNOWN.keys() | lex.NAMES | lex.MONTHS
 _STARTERS_AND_MONTHS = lex.STARTERS | lex.MONTHS
 _NEVER_ALONE = lex.TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
 _INITIAL, _INITIALS = (
     re.compile(r"[A-Z]\."),
     re.compile(r"(?<![\w.])[A-Z]\.[ -]?[A-Z]\.(?! ?[A-Z])"),
 )
-_DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
-_ING = lex.GIVEN_NAMES | lex.FAMILY | lex.PLACES | lex.KNOWN.keys() | lex.EITHER
-_VERB = re.compile("(?:at|uc|i[sz]|edg|if?y|ect|ess|ort|end|ish|ad|all|ult|ur)$")  # + ing
+DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 
@@ -131,9 +130,8 @@ class Names:
         self.english = self.language == "en"
         self.starters = _STARTERS_IN[self.language]
         # Who did what of a paper: three people or more by their initials.
-        self.initialled = len(set(_INITIALS.findall(text)) - _DOTTED) > 2
+        self.initialled = len(set(_INITIALS.findall(text)) - DOTTED) > 2
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
-        self.inside: set[str] = set()  # words of names that open nothing
         self.names: list[Name] = []
 
     def find(self) -> Iterator[Candidate]:
@@ -147,7 +145,8 @@ class Names:
         if not self.english:
             known = {normalise_name(self.text[slice(*name.span)]) for name in self.names}
         for name in self.names:
-            name = self._without_opener(name, known)
+            if known:
+                name = self._without_opener(name, known)
             strong = self._strength(name)
             if not self.english:
                 strong = self._strength_abroad(name, strong)
@@ -161,22 +160,12 @@ class Names:
             yield start, end, kind, strong
 
     def _without_opener(self, name: Name, known: set[str]) -> Name:
-        """Without the word that only opens the sentence, where the rest is a name elsewhere; in English
-        without a gerund (Introducing Celery) that is no part of a name elsewhere."""
-        first, rest = name.tokens[0], name.tokens[1:]
+        """Without the word that only opens the sentence, where the rest is a name elsewhere."""
+        rest = name.tokens[1:]
         if name.opening and rest:
-            if self.english:
-                part = first.word in self.inside or first.low in _ING or rest[-1].low in lex.LAST
-                part = part or all(common(token.low) for token in rest)  # Authenticating Proxy
-                return name if part or not self._is_gerund(first.low) else Name(rest)
             if normalise_name(self.text[rest[0].start : rest[-1].end]) in known:
                 return Name(rest, titled=name.titled, loud=name.loud)
         return name
-
-    def _is_gerund(self, low: str) -> bool:
-        stem = low.removesuffix("ing")
-        told = _VERB.search(stem) or not self.lower.isdisjoint((low, stem, f"{stem}e"))
-        return low.isalpha() and stem != low and bool(told)
 
     # ---- where a name begins and ends -----------------------------------------------------------
 
@@ -224,8 +213,13 @@ class Names:
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
         # the Ministry for Health, not A and B
-        if gap.split()[:1] in (["and"], ["for"], ["on"]):  # the Committee on Ethics
-            bodied = low not in lex.MONTHS and any(one.low in lex.BODIES for one in name.tokens)
+        if gap.split()[:1] == ["on"]:  # the Committee on Ethics, not the Commission on Brexit
+            sure = word[1:].islower() and _NAMED.isdisjoint((low, low.removesuffix("s")))
+            sure = sure and (common(low) or last not in ("commission", "council"))
+            return last not in lex.ON_HEADS or not sure
+        if gap.split()[:1] in (["and"], ["for"]):
+            another = low in lex.MONTHS or ("the" in gap and low in lex.BODIES)
+            bodied = not another and any(one.low in lex.BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:
             return german
@@ -263,6 +257,10 @@ class Names:
             return False
         if word[0].isdigit():
             return not (following and (dated or not word.isdigit()))  # 3 dogs, not 3rd Avenue
+        if low == "o" and following and self.english:  # O Lord, hear; O Jack is here
+            called = self.text[following.end : following.end + 1] in (",", "!")
+            called = called or following.low in lex.GIVEN_NAMES
+            return called and self.text.count(f"O {following.word}") == 1
         if low in ("the", "a", "an", "i", "o") or low[:2] in ("i'", "i’"):  # The, I'm
             # "The Who" keeps its article, since nothing else of it would be left
             whole = following and low == "the" and not name.opening
@@ -282,8 +280,7 @@ class Names:
             one_name = one_name or (last and owned in _OWNED)  # Schindler's List
             return _token(word[:-2], start), not (owned and one_name)
         head, dash, tail = word.rpartition("-")
-        compound = len(head) > 1 and head.isupper() and len(tail) > 3 and tail.islower()
-        if dash and (_is_tail(tail) or compound):  # San Francisco-based Balco, UVR-rich
+        if dash and _is_tail(tail):  # San Francisco-based Balco, UVR-rich
             return _token(head, start), True
         return token, False
 
@@ -296,7 +293,6 @@ class Names:
             lead = self._office(name)
             if lead:
                 name.tokens, name.titled = name.tokens[lead:], True
-            self.inside.update(name.words[name.opening :])
             if len(name.tokens) > 1 or not name.opening:
                 self.seen.update(name.words)
             self.names.append(name)
@@ -333,7 +329,7 @@ class Names:
             return None
         if word in lex.ACRONYM_NOISE or low in _NEVER_ALONE:
             return None
-        if self.initialled and _INITIALS.fullmatch(word) and word not in _DOTTED:
+        if self.initialled and _INITIALS.fullmatch(word) and word not in DOTTED:
             return None  # S.R. processed the data
         if word.isupper():
             return len(word) <= 6 or "." in word or any(map(str.isdigit, word))
@@ -362,7 +358,7 @@ class Names:
         if self.english and len(lows) == 2 and common(lows[0]) and lows[1] in lex.DEMONYMS:
             return None  # Famous Japanese
         if self.initialled and all(map(_INITIAL.fullmatch, name.words)):
-            return None if self.text[slice(*name.span)] not in _DOTTED else True  # A. B.
+            return None if self.text[slice(*name.span)] not in DOTTED else True  # A. B.
         if name.loud:
             return False if len(lows) < 6 and not all(map(common, lows)) else None
         if _STARTERS_AND_MONTHS.issuperset(lows) and name.words[0] != "The":

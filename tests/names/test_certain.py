@@ -47,14 +47,18 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("at", range(len(certain.RULES)))
-def test_each_rule_keeps_its_example_from_being_an_entity(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_rule_keeps_its_example_from_being_an_entity(
+    at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, name = TEXTS[certain.RULES[at][1]]
     assert name not in sure(text)
     monkeypatch.setattr(certain, "RULES", (*certain.RULES[:at], *certain.RULES[at + 1 :]))
     assert name in sure(text)
 
 
-def test_names_in_the_middle_of_a_sentence_are_certain_and_headings_cells_and_links_are_not() -> None:
+def test_names_in_the_middle_of_a_sentence_are_certain_and_headings_cells_and_links_are_not() -> (
+    None
+):
     text = (
         "# Kell Survey\n\nThe boat came from Skerrow with Hannah Quill of the Tidal Power Board.\n\n"
         "| Boat | Harbour |\n| Zephyr Dawn | Ashby Quay |\n\n* [Quarry Walks](https://a.example/q)\n* [Island Tours](https://a.example/t)\n"
@@ -70,13 +74,23 @@ def test_names_in_the_middle_of_a_sentence_are_certain_and_headings_cells_and_li
     ("The team says that A.B.C., D.E.F. and G.H.I. wrote the paper and read it again.", set(), {"A.B.C.", "D.E.F."}),
     ("It was found near the fort and dated to A.D. 250 by those who dug there.", set(), {"A.D. 250"}),
     ("They called it B-flat for the rest of the day and used R-help for more of it.", {"R-help"}, {"B-flat"}),
-    ("They read a paper of M. Edvard (Edd) Borasky in the spring and liked it.", set(), {"M. Edvard"}),
+    ("The report says that Ada Keene was born in Washington, D.C., in 1950.", {"Washington", "D.C."}, set()),
+    ("She moved to Boston, M.A. and stayed there, and then to Skerrow, U.S., and to the coast.", {"Boston", "Skerrow"}, set()),
+    ("In London, U.N. and other staff met for a talk of the day.", {"London", "U.N."}, set()),
+    ("The shelf of the hall holds J.R.R., N.W.A., and the band R.E.M., and more of it.", {"J.R.R.", "N.W.A.", "R.E.M."}, set()),
+    ("It was read that Kloster & Brandt 2019 results were shown in the hall.", {"Kloster & Brandt"}, set()),
+    ("It was read in the hall (see Moskel & Radley 2003; and others of it).", set(), {"Moskel & Radley"}),
+    ("We know Siemens (Switzerland) Ltd well, and he met Mary (Molly) Brown there.", {"Siemens", "Mary"}, set()),
+    ("We used the data of Standard & Poor's. He saw Mommie Dearest, and the Dow Jones Icon of it fell.", {"Standard & Poor", "Mommie Dearest", "Dow Jones Icon"}, set()),
+    ("He said that it rains. Poor Zorvath Quillon was there, and so was the dog.", {"Zorvath Quillon"}, {"Poor Zorvath Quillon"}),
     ("He asked the Consulting Engineer and the Legal Counsel and then Senior Counsel Daniel Yi of it.", {"Daniel Yi"}, {"Consulting Engineer", "Legal Counsel"}),
     ("Psychologist Ara Norenzayan and GSA Administrator Daniel Turner Roth have read it.", {"Ara Norenzayan", "Daniel Turner Roth"}, set()),
     ("He went with Captain, or so they say, and then with Captain to the hall.", set(), {"Captain"}),
     ("She saw the Zephyr Logo and the rest of it on the page, AFAIK, and left.", set(), {"Zephyr Logo", "AFAIK"}),
 ])  # fmt: skip
-def test_references_roles_and_signs_are_not_certain(text: str, kept: set[str], dropped: set[str]) -> None:
+def test_references_roles_and_signs_are_not_certain(
+    text: str, kept: set[str], dropped: set[str]
+) -> None:
     assert kept <= set(sure(text)) and not dropped & set(sure(text))
 
 
@@ -86,19 +100,67 @@ def test_references_roles_and_signs_are_not_certain(text: str, kept: set[str], d
 ])  # fmt: skip
 def test_a_gerund_that_opens_a_sentence_is_no_part_of_a_name(text: str, names: set[str]) -> None:
     assert not names & set(sure(text))
-    assert "Boxing Club" in sure("Boxing Club members met him. They say the Boxing Club is old and that it rains.")
+
+
+@pytest.mark.parametrize("name", [
+    "Boxing Club", "Keating Brandt", "Fielding Kess", "Whiting Petroleum", "Reading Gaol", "Bending Spoons",
+    "Raising Arizona", "Chasing Amy", "Finding Nemo",
+])  # fmt: skip
+def test_other_gerunds_that_open_a_sentence_are_part_of_the_name(name: str) -> None:
+    text = f"{name} was there at the end. He had read of it in the hall, and reading it he had been raising and chasing it."
+    assert name in {mention[1] for mention in mentions(text)}
+
+
+@pytest.mark.parametrize("text, kept", [
+    ("The word of the European Commission on Brexit was clear to all of them.", "European Commission"),
+    ("The word of the Security Council on Iraq was clear to all of them.", "Security Council"),
+    ("The show of the Seven Network on 18 May was seen by all of them.", "Seven Network"),
+    ("The word of the Zephyr Institute on Twitter was clear to all of them.", "Zephyr Institute"),
+    ("The show of the Academy Awards on the BBC was seen by all of them.", "Academy Awards"),
+    ("The hall of the Da Bank on Thursdays was seen by all of them.", "Da Bank"),
+    ("The word of the Ashby Committee on Thursdays was clear to all of them.", "Ashby Committee"),
+    ("The word of the Convention on Human Rights was clear to all of them.", "Convention on Human Rights"),
+    ("The word of the Council on Foreign Relations was clear to all of them.", "Council on Foreign Relations"),
+    ("They asked the Committee on Ethics and the Committee on\nEthics of the day about it.", "Committee on Ethics"),
+    ("We ran SWE-bench for all of them to see.", "SWE-bench"),
+    ("We ran BIG-bench for all of them to see.", "BIG-bench"),
+    ("We have run GPT-turbo for all of them to see.", "GPT-turbo"),
+    ("They have moved out of highly GPU-driven places of the coast.", "GPU"),
+    ("He had read the story of O Brother in the hall.", "O Brother"),
+    ("He had met O Donnell in the hall and then left it.", "O Donnell"),
+    ("He had read O Henry in the hall, and the book was by O Henry then.", "O Henry"),
+    ("And then she said it: O Zorvath, where are you in all of this?", "Zorvath"),
+])  # fmt: skip
+def test_a_name_ends_where_the_words_behind_it_are_not_certain_to_be_part_of_it(
+    text: str, kept: str
+) -> None:
+    found = {mention[1] for mention in mentions(text)}
+    assert kept in found and not any(kept in one for one in found - {kept})
 
 
 def test_names_are_whole_across_lines_prepositions_hyphens_and_emphasis() -> None:
-    assert "National Institute on Aging" in sure("He was of the National Institute on Aging and then left it for good.")
-    found = sure("It stood beside the College of\nPhysicians, and he saw both Abt and\nSchubert, who were there.")
+    assert "National Institute on Aging" in sure(
+        "He was of the National Institute on Aging and then left it for good."
+    )
+    found = sure(
+        "It stood beside the College of\nPhysicians, and he saw both Abt and\nSchubert, who were there."
+    )
     assert "Schubert" in found and "Physicians" not in found
-    assert "Jim Sheire" in sure("_Jim Sheire is the director of the program and has been there for years._")
-    assert {"UVR", "Jack"} <= set(sure("They moved out of highly UVR-rich places. He said that O Jack was there."))
+    assert "Jim Sheire" in sure(
+        "_Jim Sheire is the director of the program and has been there for years._"
+    )
+    assert {"UVR", "Jack"} <= set(
+        sure("They moved out of highly UVR-rich places. He said that O Jack was there.")
+    )
 
 
-def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(tmp_path: Path) -> None:
-    texts = ("Picnics were held by the tide gauge. They'll come to Skerrow.", "Picnics were held by the tide gauge of Skerrow.")
+def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        "Picnics were held by the tide gauge. They'll come to Skerrow.",
+        "Picnics were held by the tide gauge of Skerrow.",
+    )
     assert set(entities(tmp_path / "c", *texts)) == {"Skerrow"}
 
 
@@ -109,11 +171,18 @@ def test_a_name_that_is_seldom_certain_is_no_entity(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_certain_in_three_texts_may_be_seldom_certain(tmp_path: Path) -> None:
-    named, seldom = "They had a talk with {} of the harbour.", "{} came up again and again in the talk of the day."
+    named, seldom = (
+        "They had a talk with {} of the harbour.",
+        "{} came up again and again in the talk of the day.",
+    )
     texts = [*[named] * 3, *[seldom] * 50]
     assert "Quarrel" in entities(tmp_path / "a", *(one.format("Quarrel") for one in texts))
-    assert "Quarrel" not in entities(tmp_path / "b", *(one.format("Quarrel") for one in [*texts, *[seldom] * 10]))
-    assert "Sounds" not in entities(tmp_path / "c", *(one.format("Sounds") for one in ["We heard `Sounds` today.", *texts]))
+    assert "Quarrel" not in entities(
+        tmp_path / "b", *(one.format("Quarrel") for one in [*texts, *[seldom] * 10])
+    )
+    assert "Sounds" not in entities(
+        tmp_path / "c", *(one.format("Sounds") for one in ["We heard `Sounds` today.", *texts])
+    )
 
 
 @pytest.mark.parametrize("text, names", [
@@ -124,7 +193,9 @@ def test_a_name_that_is_certain_in_three_texts_may_be_seldom_certain(tmp_path: P
     ("# On Silver\n\n# About Silver\n\n# To Silver\n", set()),
     ("They went to Silver 3 and then to Silver Brook and then to Silver and Gold in the end.", set()),
 ])  # fmt: skip
-def test_an_ordinary_word_is_a_name_where_a_text_twice_uses_it_as_only_names_are(text: str, names: set[str]) -> None:
+def test_an_ordinary_word_is_a_name_where_a_text_twice_uses_it_as_only_names_are(
+    text: str, names: set[str]
+) -> None:
     assert set(sure(text)) & {"Silver", "Docker"} == names
 
 
@@ -132,7 +203,9 @@ def test_an_ordinary_word_behind_a_title_is_a_name() -> None:
     assert sure("In the end Miss Smith was not better, by no means better.") == {"Smith": "person"}
 
 
-def test_people_of_a_list_or_a_heading_are_certain_and_so_are_items_of_words_that_are_none() -> None:
+def test_people_of_a_list_or_a_heading_are_certain_and_so_are_items_of_words_that_are_none() -> (
+    None
+):
     text = "### Present\n\n* Thomas Quillon\n- Emanuel Zorvath\n* Early Meeting\n- TLS Zorvath\n\n# Slides, Peter Quillon\n\n# Kell Zorvath Today\n"
     assert set(sure(text)) == {"Thomas Quillon", "Emanuel Zorvath", "Peter Quillon"}
 
@@ -193,12 +266,19 @@ def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_pat
 
 
 def test_acronyms_of_several_things_are_that_of_one(tmp_path: Path) -> None:
-    found = entities(tmp_path / "c", "The API of the harbour was kept by Oslo.", "Bergen and Oslo keep the two APIs of it.")
+    found = entities(
+        tmp_path / "c",
+        "The API of the harbour was kept by Oslo.",
+        "Bergen and Oslo keep the two APIs of it.",
+    )
     assert found["API"] == ["APIs"] and "APIs" not in found
 
 
 def test_a_part_of_an_address_of_mail_is_no_name_and_a_handle_is_one() -> None:
-    told = "投稿请发邮件（ada.quill@harbour.org），作者是 @adaquill9，模型是 DALL·E 2，运行在树莓派上。" * 2
+    told = (
+        "投稿请发邮件（ada.quill@harbour.org），作者是 @adaquill9，模型是 DALL·E 2，运行在树莓派上。"
+        * 2
+    )
     strong = {form for _, form, _, strong, *_ in mentions(told) if strong}
     assert strong == {"adaquill9", "DALL·E 2", "树莓派"}
 
@@ -209,14 +289,21 @@ def test_common_words_that_the_word_list_takes_for_places_and_people_are_none() 
 
 
 def test_a_speaker_in_one_word_is_the_person_in_two(tmp_path: Path) -> None:
-    talk = "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\nTomReed: Then stay in.\n"
+    talk = (
+        "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\nTomReed: Then stay in.\n"
+    )
     found = entities(tmp_path / "c", talk, "The boat was lent to Anna Berg by the harbour master.")
     assert "AnnaBerg" in found.get("Anna Berg", []) or "Anna Berg" in found.get("AnnaBerg", [])
     assert not {"AnnaBerg", "Anna Berg"} <= set(found)
 
 
 def test_letters_of_a_person_that_are_a_word_or_another_name_are_no_alias() -> None:
-    aliases = {form: alias for _, form, *_, alias in mentions("The notes were kept by Jaswanth Sreeram (JS) and Mark Miller (MM).")}
+    aliases = {
+        form: alias
+        for _, form, *_, alias in mentions(
+            "The notes were kept by Jaswanth Sreeram (JS) and Mark Miller (MM)."
+        )
+    }
     assert aliases.get("MM") == "mark miller" and not aliases.get("JS")
 
 
@@ -237,12 +324,22 @@ def test_a_name_ends_where_the_next_thing_begins(text: str, names: set[str]) -> 
 
 def test_a_name_that_goes_on_in_the_next_line_has_a_title_of_one_line(tmp_path: Path) -> None:
     broken = "The old hall was given to the people of the town by Ada\nBrandt, who kept it in the years before."
-    found = entities(tmp_path / "n", broken, f"{broken} So it was.", "They had a long talk with Ada Brandt about the harbour.")
+    found = entities(
+        tmp_path / "n",
+        broken,
+        f"{broken} So it was.",
+        "They had a long talk with Ada Brandt about the harbour.",
+    )
     assert found["Ada Brandt"] == []
 
 
-def test_names_that_differ_in_case_are_one_entity_under_the_commonest_spelling(tmp_path: Path) -> None:
-    texts = ("They have called `toString` here and `toString` there.", "It was `ToString` in the text before.")
+def test_names_that_differ_in_case_are_one_entity_under_the_commonest_spelling(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        "They have called `toString` here and `toString` there.",
+        "It was `ToString` in the text before.",
+    )
     assert entities(tmp_path / "case", *texts) == {"toString": ["ToString"]}
 
 
@@ -255,7 +352,9 @@ def test_offices_and_titles_are_no_entities() -> None:
 
 
 def test_an_office_that_is_spelled_out_keeps_its_first_word() -> None:
-    assert "Office of the Deputy Prime Minister" in sure("He went to the Office of the Deputy Prime Minister (ODPM) in the spring of that year.")
+    assert "Office of the Deputy Prime Minister" in sure(
+        "He went to the Office of the Deputy Prime Minister (ODPM) in the spring of that year."
+    )
 
 
 def test_what_stands_on_every_page_of_a_site_is_no_name() -> None:
@@ -264,7 +363,12 @@ def test_what_stands_on_every_page_of_a_site_is_no_name() -> None:
         "See our Privacy Policy or the Cookie Policy. The Board of Varde agreed.\n"
     )
     found = {mention[0] for mention in mentions(text * 3)}
-    assert "ida holm" in found and not found & {"reply", "cancel reply", "privacy policy", "cookie policy"}
+    assert "ida holm" in found and not found & {
+        "reply",
+        "cancel reply",
+        "privacy policy",
+        "cookie policy",
+    }
 
 
 def test_indented_blocks_roles_and_variables_are_no_entities() -> None:
@@ -278,7 +382,9 @@ def test_indented_blocks_roles_and_variables_are_no_entities() -> None:
     assert set(sure(link)) == {"Skerrow"}
 
 
-def test_initials_of_a_speaker_join_nobody_and_glossed_ones_only_a_person_who_alone_has_them(tmp_path: Path) -> None:
+def test_initials_of_a_speaker_join_nobody_and_glossed_ones_only_a_person_who_alone_has_them(
+    tmp_path: Path,
+) -> None:
     chat = "AI: Hello. I am here to help Anna Ivanova.\nHuman: What does AI cost?\nAI: Anna Ivanova pays for AI.\n"
     thing = "AI changes Vienna. The Harbour Trust of Port Gale uses AI for dredging."
     found = entities(tmp_path / "chat", chat, *(f"{thing} Year {at}." for at in range(8)))
@@ -286,7 +392,9 @@ def test_initials_of_a_speaker_join_nobody_and_glossed_ones_only_a_person_who_al
     hannah = "Hannah Merrick (HM) wrote to Oslo. HM was paid."
     assert entities(tmp_path / "one", hannah)["Hannah Merrick"] == ["HM"]
     henri = hannah.replace("Hannah Merrick", "Henri Morel")
-    things = [f"HM changes Oslo. The Harbour Trust of Port Gale uses HM. Year {at}." for at in range(8)]
+    things = [
+        f"HM changes Oslo. The Harbour Trust of Port Gale uses HM. Year {at}." for at in range(8)
+    ]
     for name, others in (("two", [henri]), ("thing", things)):
         assert entities(tmp_path / name, hannah, *others)["Hannah Merrick"] == []
 
