@@ -817,6 +817,7 @@ def _write_pairs(
             before is not None
             and state.is_edit
             and pair not in told
+            and told_of_pair(found)  # what a model wrote is not asked for again
             and _same(row, before, "description", "n")
         ):
             row["description"] = before["description"]
