@@ -36,8 +36,7 @@ _INVERTED = re.compile(
     r",? (?:[A-Z]\.[ -]?){1,4}(?=[,;&(\d]|and |et )|, ([A-Z][a-z]+)(?: [A-Z][a-z.]*)?(?: [(<\[]|\n)"
 )
 _INITIALS = re.compile(r"(?:\b(?:[A-ZÖÜ]\.-?){1,4}(?:, and|,| and) ){2}[A-ZÖÜ]\.")  # of three
-_YEAR = r"(?:1[89]|20)\d\d[a-z]?"
-_CITED = re.compile(rf",? et al\b| ?[(\[]{{1,2}}{_YEAR}\b| {_YEAR}[;:)\]]|, {_YEAR}[.,;:)\]]")
+_CITED = re.compile(r",? et al\b|(?: ?[(\[]{1,2}|,? )(?:1[89]|20)\d\d[a-z]?[.,;:)\]]")
 _NEXT = re.compile(r" ([a-z]+)")
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")

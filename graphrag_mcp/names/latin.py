@@ -60,10 +60,8 @@ _STARTERS_IN = {"en": lex.STARTERS | lex.OPENERS | _OTHER_SCRIPTS} | {
 _NAMED = lex.KNOWN.keys() | lex.NAMES | lex.MONTHS
 _STARTERS_AND_MONTHS = lex.STARTERS | lex.MONTHS
 _NEVER_ALONE = lex.TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
-_INITIAL, _INITIALS = (
-    re.compile(r"[A-Z]\."),
-    re.compile(r"(?<![\w.])[A-Z]\.[ -]?[A-Z]\.(?! ?[A-Z])"),
-)
+_INITIAL = re.compile(r"[A-Z]\.")
+_INITIALS = re.compile(r"(?<![\w.])[A-Z]\.[ -]?[A-Z]\.(?! ?[A-Z])")
 DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
@@ -145,8 +143,7 @@ class Names:
         if not self.english:
             known = {normalise_name(self.text[slice(*name.span)]) for name in self.names}
         for name in self.names:
-            if known:
-                name = self._without_opener(name, known)
+            name = self._without_opener(name, known) if known else name
             strong = self._strength(name)
             if not self.english:
                 strong = self._strength_abroad(name, strong)
@@ -161,10 +158,9 @@ class Names:
 
     def _without_opener(self, name: Name, known: set[str]) -> Name:
         """Without the word that only opens the sentence, where the rest is a name elsewhere."""
-        rest = name.tokens[1:]
-        if name.opening and rest:
-            if normalise_name(self.text[rest[0].start : rest[-1].end]) in known:
-                return Name(rest, titled=name.titled, loud=name.loud)
+        rest = Name(name.tokens[1:], titled=name.titled, loud=name.loud)
+        if name.opening and rest.tokens and normalise_name(self.text[slice(*rest.span)]) in known:
+            return rest
         return name
 
     # ---- where a name begins and ends -----------------------------------------------------------
@@ -212,13 +208,12 @@ class Names:
         if "\n" in gap:  # a short line, or a sentence that begins
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
-        # the Ministry for Health, not A and B
         if gap.split()[:1] == ["on"]:  # the Committee on Ethics, not the Commission on Brexit
             sure = word[1:].islower() and _NAMED.isdisjoint((low, low.removesuffix("s")))
             sure = sure and (common(low) or last not in ("commission", "council"))
             return last not in lex.ON_HEADS or not sure
-        if gap.split()[:1] in (["and"], ["for"]):
-            another = low in lex.MONTHS or ("the" in gap and low in lex.BODIES)
+        if gap.split()[:1] in (["and"], ["for"]):  # the Ministry for Health, not A and B
+            another = low in lex.MONTHS or ("the" in gap and (low in lex.BODIES or not common(low)))
             bodied = not another and any(one.low in lex.BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:
@@ -258,9 +253,10 @@ class Names:
         if word[0].isdigit():
             return not (following and (dated or not word.isdigit()))  # 3 dogs, not 3rd Avenue
         if low == "o" and following and self.english:  # O Lord, hear; O Jack is here
-            called = self.text[following.end : following.end + 1] in (",", "!")
-            called = called or following.low in lex.GIVEN_NAMES
-            return called and self.text.count(f"O {following.word}") == 1
+            said = following.low in lex.GIVEN_NAMES or self.text.startswith(
+                (",", "!"), following.end
+            )
+            return said and self.text.count(f"O {following.word}") == 1
         if low in ("the", "a", "an", "i", "o") or low[:2] in ("i'", "i’"):  # The, I'm
             # "The Who" keeps its article, since nothing else of it would be left
             whole = following and low == "the" and not name.opening

@@ -51,18 +51,16 @@ def _folded_words(text: str) -> frozenset[str]:
 
 # ---- English ------------------------------------------------------------------------------------
 
-STARTERS, MONTHS, DEMONYMS = map(_words, ("STARTERS", "MONTHS", "DEMONYMS"))
+STARTERS, OPENERS, MONTHS, DEMONYMS = map(_words, "STARTERS OPENERS MONTHS DEMONYMS".split())
 ON_PAGES = frozenset(" ".join(one.split("_")) for one in _words("ON_PAGES"))
 TITLES, OFFICES, GROUPS = map(_words, ("TITLES", "OFFICES", "GROUPS"))
 ROLE_WORDS, BODIES, EVENT_HEADS = map(_words, ("ROLE_WORDS", "BODIES", "EVENT_HEADS"))
 PHRASE_HEADS, AMBIGUOUS_HEADS, TAILS = map(_words, ("PHRASE_HEADS", "AMBIGUOUS_HEADS", "TAILS"))
-OPENERS, ON_HEADS = map(_words, ("OPENERS", "ON_HEADS"))
-FILE_ENDINGS, ACRONYM_NOISE = map(_words, ("FILE_ENDINGS", "ACRONYM_NOISE"))
+FILE_ENDINGS, ACRONYM_NOISE, ON_HEADS = map(_words, ("FILE_ENDINGS", "ACRONYM_NOISE", "ON_HEADS"))
 NO_ACRONYMS, NAMES = map(_words, ("NO_ACRONYMS", "NAMES"))
 NUMBERED, DETERMINERS, SMALL_WORDS = map(_words, ("NUMBERED", "DETERMINERS", "SMALL_WORDS"))
 OWNED_BODIES, ZH_PLACE_HEADS = map(_words, ("OWNED_BODIES", "ZH_PLACE_HEADS"))
-ZH_OF_A_COUNTRY = _words("ZH_OF_A_COUNTRY")
-ZH_NO_NAMES = _words("ZH_NO_NAMES")
+ZH_OF_A_COUNTRY, ZH_NO_NAMES = map(_words, ("ZH_OF_A_COUNTRY", "ZH_NO_NAMES"))
 DULL, COMMON, GIVEN, PLACES = map(_words, ("DULL", "COMMON", "GIVEN", "PLACES"))
 HEAD_TYPE = _kinds("HEADS")
 WORKS = _words("WORKS") | {word for word, kind in HEAD_TYPE.items() if kind == "content"}

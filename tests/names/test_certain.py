@@ -122,6 +122,7 @@ def test_other_gerunds_that_open_a_sentence_are_part_of_the_name(name: str) -> N
     ("The word of the Convention on Human Rights was clear to all of them.", "Convention on Human Rights"),
     ("The word of the Council on Foreign Relations was clear to all of them.", "Council on Foreign Relations"),
     ("They asked the Committee on Ethics and the Committee on\nEthics of the day about it.", "Committee on Ethics"),
+    ("They asked the Committee on Ethics and the Ashby Council of the day about it.", "Committee on Ethics"),
     ("We ran SWE-bench for all of them to see.", "SWE-bench"),
     ("We ran BIG-bench for all of them to see.", "BIG-bench"),
     ("We have run GPT-turbo for all of them to see.", "GPT-turbo"),
