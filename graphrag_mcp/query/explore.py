@@ -13,7 +13,7 @@ from graphrag_mcp.query import context, entities, symbols
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import bracketed, counted, lists_of
+from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name
 from graphrag_mcp.types import Citation, EntityResult, ExploreResult
 
 Found = TypeVar("Found", EntityResult, ExploreResult)
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 DEFAULT_TOKENS = 4_000
 HOPS = (1, 1, 4)  # default, least, most
 NODES = (30, 2, 200)
-GROUP = 5  # entities in one line
+GROUP = 5  # entities in one line, text units of a name
 # relationships of one result: with more, the longest results would have no room for entities
 SENTENCES = 44
 SIDE = 6  # entities shown of either side where there is no path
@@ -73,7 +73,7 @@ def explore_graph(
             advice = "Call explore_graph() for the central entities."
             if others:
                 advice = "Call explore_graph again with an id."
-            return candidates(result, end, others, budget, advice)
+            return candidates(snapshot, result, end, others, budget, advice)
         if others:
             context.note(
                 result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}."
@@ -92,7 +92,9 @@ def explore_graph(
     return _apart(snapshot, result, ends, budget)
 
 
-def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, advice: str) -> Found:
+def candidates(
+    snapshot: Snapshot, result: Found, asked: str, found: Sequence[Row], budget: int, advice: str
+) -> Found:
     """Several entities could be meant, or none: what tells them apart."""
     result.state = "not_found"
     items = []
@@ -101,10 +103,21 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
         described = context.first_sentence(row["description"], 160)
         items.append(Item(facts["id"], f"- {_shown(facts)}: {described}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
+    intro += _where_named(snapshot, asked)
     intro += " Did you mean one of these?" if items else ""
     context.note(result, advice)
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
     return compose(result, sections, budget, intro=intro, first="Candidates", into=into)
+
+
+def _where_named(snapshot: Snapshot, asked: str) -> str:
+    """Text units that hold the name: what stands once, of no known type, has no entity."""
+    key = normalise_name(asked[:300])
+    units = snapshot.by_key("mentions", [key], "key", ["text_unit_id"])["text_unit_id"].to_pylist()
+    rows = snapshot.by_key("text_units", sorted(set(units)), "id", ["n"]).to_pylist()
+    ids = [f"[t{n}]" for n in sorted(row["n"] for row in rows)]
+    more = f" and {len(ids) - GROUP} more" if len(ids) > GROUP else ""
+    return f" It is named in {', '.join(ids[:GROUP])}{more}." if ids else ""
 
 
 # ---- entities and relationships ------------------------------------------------------------------

@@ -711,7 +711,7 @@ def _candidates(
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result = EntityResult(title=one_line(asked, 100), hint=note)
-    return candidates(result, asked, found, budget, advice)
+    return candidates(snapshot, result, asked, found, budget, advice)
 
 
 def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
