@@ -112,7 +112,7 @@ def candidates(
 
 def _where_named(snapshot: Snapshot, asked: str) -> str:
     """Text units that hold the name: what stands once, of no known type, has no entity."""
-    key = normalise_name(asked[:300])
+    key = normalise_name(asked[:300]).encode("utf-8", "replace").decode("utf-8")
     units = snapshot.by_key("mentions", [key], "key", ["text_unit_id"])["text_unit_id"].to_pylist()
     rows = snapshot.by_key("text_units", sorted(set(units)), "id", ["n"]).to_pylist()
     ids = [f"[t{n}]" for n in sorted(row["n"] for row in rows)]

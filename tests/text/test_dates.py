@@ -327,7 +327,7 @@ def test_a_date_set_apart_in_a_title_dates_the_text_and_a_link_to_an_archive_or_
     links = "\n".join(f"* [{n}](https://example.org/{n})" for n in range(12))
     title = "Harbour asks for masks a hundred times more often than before - 07/02/2020 - Coast News"
     assert dates.in_head(f"{title}\n\nThe harbour was seen by many people from the town on 25/01/2020 and on other days too.") == "2020-02-07"
-    assert dates.in_head("Harbour news of 07/02/2020 that nobody had expected in this quiet town of ours, as on 25/01/2020.") == ""
+    assert dates.in_head("Harbour news of 07/02/2020 that were not expected in this quiet town of ours, as on 25/01/2020.") == ""
     for line in ('[December 02, 2025](https://example.org/archive/2025/12/02/ "archive page")', "###### 1-5 December 2025"):
         assert dates.in_head(f"# The mill\n\nThe mill of Orl.\n\n{links}\n\n{line}\n\nThe mill of Orl is closed.") == "", line
 
