@@ -568,9 +568,9 @@ def show(
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
-            # of the late ones that have no room here the next page shows none
-            shown = hit.id in late
-            return len(hits) if shown else next(n for n, one in enumerate(hits) if one is hit)
+            if hit.id in late:  # no page shows those that have no room here
+                return len(hits)
+            return next(at for at, other in enumerate(hits) if other is hit)
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
 
 

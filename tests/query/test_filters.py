@@ -15,7 +15,7 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.query import filters, local, sections, topics
+from graphrag_mcp.query import extracts, filters, local, sections, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
@@ -524,3 +524,13 @@ def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Pat
     found = local_search(snapshot, "United States climate of the east", filters=["uri=text:climate"]).text
     assert "No passage names" not in found and "dry behind the mountains" in found
     assert "No passage names" in local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"]).text
+
+
+def test_in_a_row_of_three_names_each_is_a_thing_of_its_own(tmp_path: Path) -> None:
+    told = [f"{name} sells oil. The port of {name} is closed." for name in ("Norvik", "Tessel", "Quorra")]
+    index_documents(tmp_path, IndexRequest(texts=tuple(InlineText(text, text[:6]) for text in told)), Settings())
+    snapshot = open_snapshot(tmp_path)
+    worth = dict.fromkeys(query_terms("Norvik Tessel Quorra oil"), 1.0)
+    things = extracts._listed(snapshot, "Norvik Tessel Quorra oil", worth)
+    assert len(things) == 3 and all("oil" in one and len(one) < len(worth) for one in things)
+    assert extracts._listed(snapshot, "Norvik Tessel oil", worth) == []
