@@ -4,8 +4,11 @@
     python door.py LOG call TOOL '{"query": "..."}'         one call of the MCP server at URL
     python door.py LOG shell 'grep -rn word . | head'       one shell command in the folder FOLDER
 
-URL and FOLDER are environment variables, so that the agent under test cannot choose. Each look adds
-a line {"look", "characters", "seconds", "failed"} to LOG; `python door.py LOG sum` adds them up.
+URL, FOLDER and BUDGET are environment variables, so that the agent under test cannot choose. Each look
+adds a line {"look", "characters", "seconds", "failed"} to LOG; `python door.py LOG sum` adds them up.
+
+BUDGET is a number of characters for all looks of one LOG: 12,000 for each question is the protocol. A
+look is cut where the budget ends, each look says what is left, and a look without budget is refused.
 """
 
 from __future__ import annotations
@@ -48,8 +51,9 @@ def _shell(command: str) -> tuple[str, bool]:
 
 
 def total(log: Path) -> dict[str, int]:
-    """Looks and characters of a log."""
-    rows = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    """Looks and characters of a log; a log that is not there has none."""
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    rows = [json.loads(line) for line in lines]
     return {"looks": len(rows), "characters": sum(row["characters"] for row in rows)}
 
 
@@ -58,6 +62,11 @@ def main(words: list[str]) -> int:
     if look == ["sum"]:
         print(json.dumps(total(log)))
         return 0
+    budget = int(os.environ.get("BUDGET", "0"))
+    left = budget - total(log)["characters"]
+    if budget and left <= 0:
+        print("The reading budget is used up. Answer from what you have read.")
+        return 0  # no look
     began = time.monotonic()
     try:
         text, failed = _shell(look[1]) if look[0] == "shell" else anyio.run(_tool, look)
@@ -67,10 +76,14 @@ def main(words: list[str]) -> int:
             file=sys.stderr,
         )
         return 1  # no look
+    if budget:
+        text = text[:left]
     row = {"look": look, "characters": len(text), "seconds": round(time.monotonic() - began, 2)}
     with log.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row | {"failed": failed}, ensure_ascii=False) + "\n")
     print(text)
+    if budget:
+        print(f"({left - len(text):,} characters of the reading budget are left.)")
     return 0
 
 
