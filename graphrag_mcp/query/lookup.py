@@ -6,7 +6,9 @@ from __future__ import annotations
 import heapq
 import json
 import math
+import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -449,18 +451,33 @@ def _aliases(given: str) -> list[str]:
 
 
 def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
-    """Aliases of the documents with this uri, or whose uri ends with it."""
+    """Aliases of the documents with this uri or path, or whose uri ends with it."""
     if not bare or len(given) > 1_000:
         return []
-    names = [_sql(one) for one in dict.fromkeys((given, given.strip(), bare))]
+    spellings = list(dict.fromkeys((given, given.strip(), bare, *_uris_of(snapshot, bare))))
+    names = [_sql(one) for one in spellings]
     ways = [f"uri = '{one}' OR uri = 'text:{one}'" for one in names]
     ways.append(f"ends_with(uri, '/{names[-1]}') OR starts_with(uri, '{names[-1]}#')")
     for where in ways:
         if found := snapshot.rows("documents", where, ["n", "uri"]).to_pylist():
             found.sort(key=lambda row: row["uri"])
-            whole = [row for row in found if row["uri"] in (given, given.strip(), bare)]
+            whole = [row for row in found if row["uri"] in spellings]
             return [f"d{row['n']}" for row in (whole or found)[:IDS]]
     return []
+
+
+def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
+    """The uris that a path may have in this index: in the form of their accents (NFC), and for an
+    absolute path `<label>/<path below the folder>`, the innermost folder last."""
+    name = unicodedata.normalize("NFC", path)
+    if not os.path.isabs(path):
+        return [name]
+    name, found = os.path.normpath(name), []
+    for label, source in snapshot.manifest.sources.items():
+        folder = unicodedata.normalize("NFC", source.get("path", "")).rstrip(os.sep) + os.sep
+        if source.get("path") and name.startswith(folder):
+            found.append((len(folder), f"{label}/{name[len(folder) :].replace(os.sep, '/')}"))
+    return [uri for _, uri in sorted(found)]
 
 
 # ---- the passages behind an id -------------------------------------------------------------------
