@@ -74,7 +74,7 @@ class Settings:
     seed: int = 42
     # Which models, where, how fast. A key is no setting: the name of its variable is.
     chat_model: str = ""  # "" = none: nothing ever calls out
-    # "local:<folder or name>" runs in this process (extra [local])
+    # "local:<folder or name>" runs in this process (extra [vectors])
     embedding_model: str = ""  # "" = no vectors
     rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder
     base_url: str = ""  # "" = the provider's own

@@ -31,7 +31,7 @@ from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
 FOLDER = Path(__file__).resolve().parents[2]  # that this package lies in
-EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
+EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "vectors": ("onnxruntime", "tokenizers")}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
 
@@ -244,8 +244,8 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
     named = settings.embedding_model, settings.rerank_model
-    if any(name.startswith(LOCAL) for name in named) and not record["extras"]["local"]:
-        steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
+    if any(name.startswith(LOCAL) for name in named) and not record["extras"]["vectors"]:
+        steps.append("install the extra graphrag-mcp[vectors], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:
         variable = models["key_variable"]

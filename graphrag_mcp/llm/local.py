@@ -1,29 +1,44 @@
-"""An embedding model and a reranker in this process, by sentence-transformers: no server, no key,
-no network.
+"""An embedding model and a reranker in this process, run by ONNX Runtime: no server, no key, no torch.
 
-`local:<folder or name>`: a folder is read as it is; a name is looked up in the library's cache, and
-fetched when it is not there. Nothing heavy is imported before the first text, or `warm`."""
+The setting is `local:FOLDER` or `local:OWNER/NAME`. A folder holds an ONNX file (of several the
+smallest is taken, which is the one with 8-bit weights) and `tokenizer.json`. A name is looked up in
+the cache of huggingface_hub and fetched once where it is not there. Nothing heavy is imported before
+the first text, or `warm`."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-import os
+import logging
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import LOCAL, Embedded, Usage
 
+if TYPE_CHECKING:
+    import numpy as np
+    from tokenizers import Encoding
+
 T = TypeVar("T")
-EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a model behind an API"
-BATCH = 32  # texts that go through the model together; more is no faster on a CPU
+EXTRA = "Install the extra with pip install 'graphrag-mcp[vectors]', or choose a model behind an API"
+BATCH = 8  # texts that go through the model together: 8, 16 and 32 give 29, 26 and 25 a CPU second
+LONGEST_INPUT = 512  # tokens, where the model's files state no limit
+LONGEST_PAIR = 4_000  # characters of a text that a reranker reads
 QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
+CONFIGURATION = (
+    "config.json",
+    "tokenizer.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+)
 
 # Families whose published way of use puts words in front, where the model's own files do not say
 # so: a pattern of the name, what goes before a question, what goes before a text.
@@ -34,60 +49,152 @@ _FAMILIES = (
     (r"bge-.*-en(?:-|$)", "Represent this sentence for searching relevant passages: ", ""),
     (r"bge-.*-zh(?:-|$)", "为这个句子生成表示以用于检索相关文章：", ""),
 )
+_log = logging.getLogger(__name__)
+_loading = threading.Lock()
 
 
-class _Local:
-    """A model of this process, one call at a time, each on every core. `name` is the setting."""
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """The files of one model, and what they say of its use.
 
-    def __init__(self, setting: str, load: Callable[[Any, str, dict[str, Any]], Any]) -> None:
-        self.name, self._load = setting, load
-        self._model: Any = None
+    `pooling` is "mean" or "cls"; `longest` is a number of tokens."""
+
+    graph: Path
+    tokenizer: Path
+    pooling: str
+    longest: int
+    vocabulary: int
+
+
+class _OnnxModel:
+    """An ONNX graph with its tokenizer. Calls run one at a time, each on every core.
+
+    `name` is the setting, `local:` included."""
+
+    def __init__(self, setting: str) -> None:
+        self.name = setting
+        self._session: Any = None
+        self._tokenizer: Any = None
+        self._files: ModelFiles | None = None
         self._worker = ThreadPoolExecutor(1, "local-model")
 
     async def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
-        self._model = None
+        self._session = self._tokenizer = None
 
     def warm(self) -> None:
         """Begin to load the model, which takes seconds, while the caller does something else."""
         self._worker.submit(self._open)
 
-    def _open(self) -> None:
-        if self._model is None:
-            self._model = loaded(place(self.name), self._load)
+    def _open(self) -> ModelFiles:
+        if self._files is None or self._session is None:
+            with _loading:
+                self._files = files_of(place(self.name))
+                self._session, self._tokenizer = loaded(self._files)
+        return self._files
 
     async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
-        """The result of `work`, in which the model is open."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work, *arguments)
 
-        def opened() -> T:
-            self._open()
-            return work(*arguments)
+    def _outputs(self, texts: Sequence[Any]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """For each text its number, the graph's output for it, and its attention mask.
 
-        return await asyncio.get_running_loop().run_in_executor(self._worker, opened)
+        Texts of like length share a batch, so that little is padded."""
+        encodings: list[Encoding] = self._tokenizer.encode_batch(list(texts))
+        order = sorted(range(len(texts)), key=lambda number: len(encodings[number].ids))
+        for start in range(0, len(order), BATCH):
+            numbers = order[start : start + BATCH]
+            feed = padded([encodings[number] for number in numbers])
+            names = [entry.name for entry in self._session.get_inputs()]
+            output = self._session.run(None, {name: feed[name] for name in names})[0]
+            for row, number in enumerate(numbers):
+                yield number, output[row], feed["attention_mask"][row]
 
 
-class LocalEmbedder(_Local):
-    """`query_prompt` and `text_prompt` are what the model wants before the two kinds of text."""
+class LocalEmbedder(_OnnxModel):
+    """Vectors of unit length. `query_prompt` and `text_prompt` are what the model wants before a
+    question and before a text. `dimensions` keeps the first so many numbers of each vector; 0 keeps
+    all."""
 
     def __init__(self, setting: str, dimensions: int = 0) -> None:
-        super().__init__(
-            setting,
-            lambda library, where, options: library.SentenceTransformer(
-                where, device="cpu", truncate_dim=dimensions or None, **options
-            ),
-        )
+        super().__init__(setting)
+        self._dimensions = dimensions
         self.query_prompt, self.text_prompt = prompts(setting.removeprefix(LOCAL).strip())
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """No tokens are counted: no one is paid, and no budget of calls to a provider is used."""
+        """Vectors of texts, in their order. No tokens are counted: nothing is paid for, and no
+        budget of calls to a provider is used. Raises ModelError."""
         return await self._in_turn(self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> Embedded:
-        options = {"batch_size": BATCH, "prompt": "", "normalize_embeddings": True}
-        options |= {"convert_to_numpy": True, "show_progress_bar": False}
-        rows = attempted(self.name, lambda: self._model.encode(texts, **options)).astype("<f4")
-        dimension = int(rows.shape[1]) if len(rows) else 0
-        return Embedded(tuple(row.tobytes() for row in rows), dimension, Usage())
+        files = self._open()
+        vectors: dict[int, np.ndarray] = attempted(
+            self.name,
+            lambda: {
+                number: unit_vector(pooled(output, mask, files.pooling), self._dimensions)
+                for number, output, mask in self._outputs(texts)
+            },
+        )
+        rows = tuple(vectors[number].tobytes() for number in range(len(texts)))
+        return Embedded(rows, len(rows[0]) // 4 if rows else 0, Usage())
+
+
+class LocalReranker(_OnnxModel):
+    """A cross-encoder: reads a question together with each text."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """A score for each text, in their order; higher is better. Raises ModelError."""
+        if not texts:
+            return ()
+        return await self._in_turn(self._rerank, query, list(texts))
+
+    def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
+        self._open()
+        pairs = [(query, text[:LONGEST_PAIR]) for text in texts]
+        scores = attempted(
+            self.name,
+            lambda: {number: float(output[-1]) for number, output, _ in self._outputs(pairs)},
+        )  # of two labels the second says that the text answers
+        return tuple(round(scores[number], 5) for number in range(len(texts)))
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def padded(encodings: Sequence[Encoding]) -> dict[str, np.ndarray]:
+    """The inputs of a graph for one batch, int64 of shape (texts, longest)."""
+    import numpy as np
+
+    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
+    feed = {
+        name: np.zeros(shape, np.int64)
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    }
+    for row, encoding in enumerate(encodings):
+        length = len(encoding.ids)
+        feed["input_ids"][row, :length] = encoding.ids
+        feed["attention_mask"][row, :length] = 1
+        feed["token_type_ids"][row, :length] = encoding.type_ids
+    return feed
+
+
+def pooled(output: np.ndarray, mask: np.ndarray, pooling: str) -> np.ndarray:
+    """One vector of a text: the graph's own where it pools, else the first token's or the mean."""
+    if output.ndim == 1:
+        return output
+    return output[0] if pooling == "cls" else output[mask.astype(bool)].mean(axis=0)
+
+
+def unit_vector(vector: np.ndarray, dimensions: int) -> np.ndarray:
+    """The first `dimensions` numbers (0: all) scaled to length 1, as float32."""
+    import numpy as np
+
+    kept = vector[: dimensions or None].astype("<f4")
+    length = float(np.linalg.norm(kept))
+    return kept / np.float32(length) if length else kept
+
+
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def place(setting: str) -> str:
@@ -96,76 +203,133 @@ def place(setting: str) -> str:
     folder = Path(where).expanduser()
     if where and folder.is_dir():
         return str(folder)
-    if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
+    if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") != 1:
         what = f"{setting!r} names no folder that is there"
         move = "Give local:/path/of/a/model, or local:owner/name as on the model hub"
         raise ModelError(what, move, final=True)
     return where
 
 
+def files_of(where: str) -> ModelFiles:
+    """The files of a model in a folder, or under a name. ModelError says what is missing."""
+    folder = Path(where) if Path(where).is_dir() else fetched(where)
+    graphs = sorted(folder.rglob("*.onnx"), key=lambda path: (path.stat().st_size, str(path)))
+    tokenizer = folder / "tokenizer.json"
+    if not graphs or not tokenizer.is_file():
+        lacks = "an ONNX file" if not graphs else "tokenizer.json"
+        move = "Export it with: optimum-cli export onnx --model NAME FOLDER"
+        raise ModelError(f"the folder {folder} has no model: {lacks} is missing", move, final=True)
+    config, limits = (read_json(folder / name) for name in (CONFIGURATION[0], CONFIGURATION[2]))
+    pooling = read_json(folder / CONFIGURATION[4])
+    positions = config.get("max_position_embeddings", LONGEST_INPUT)
+    longest = limits.get("max_seq_length", min(positions, LONGEST_INPUT))
+    return ModelFiles(
+        graphs[0],
+        tokenizer,
+        "cls" if pooling.get("pooling_mode_cls_token") is True else "mean",
+        longest if isinstance(longest, int) and longest > 0 else LONGEST_INPUT,
+        config.get("vocab_size", 0) if isinstance(config.get("vocab_size"), int) else 0,
+    )
+
+
+def fetched(name: str) -> Path:
+    """The folder of a model of the hub, from the cache of this machine or fetched once.
+
+    Of several ONNX files the smallest is fetched, and its SHA-256 is compared with the hub's."""
+    try:
+        from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+    except ImportError as error:
+        raise missing_extra(error) from error
+    try:
+        cached = snapshot_download(name, local_files_only=True)
+        if any(Path(cached).rglob("*.onnx")):
+            return Path(cached)
+    except Exception:  # not in the cache: the library has several errors for that
+        pass
+    try:
+        listed = HfApi().model_info(name, files_metadata=True)
+        siblings = {entry.rfilename: entry for entry in listed.siblings or ()}
+        graphs = [entry for entry in siblings.values() if entry.rfilename.endswith(".onnx")]
+        if not graphs:
+            raise ValueError("it has no ONNX file")
+        graph = min(graphs, key=lambda entry: (entry.size or 0, entry.rfilename))
+        _log.warning("fetching the model %s once (%d MB)", name, (graph.size or 0) // 1_000_000)
+        wanted = [graph.rfilename, *(file for file in CONFIGURATION if file in siblings)]
+        paths = [Path(hf_hub_download(name, file, revision=listed.sha)) for file in wanted]
+        expected = graph.lfs.sha256 if graph.lfs else ""
+        with paths[0].open("rb") as file:
+            if expected and hashlib.file_digest(file, "sha256").hexdigest() != expected:
+                raise ValueError("the file that arrived is not the one that the hub lists")
+    except Exception as error:
+        what = f"the model {name!r} is not on this machine and cannot be fetched ({_brief(error)})"
+        move = (
+            f"Run: hf download {name} --local-dir FOLDER where there is a network,"
+            " then use local:FOLDER"
+        )
+        raise ModelError(what, move, final=True) from error
+    return paths[0].parents[graph.rfilename.count("/")]
+
+
+def loaded(files: ModelFiles) -> tuple[Any, Any]:
+    """The session of a graph and its tokenizer. ModelError where either cannot be read."""
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise missing_extra(error) from error
+    try:
+        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(files.longest)
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors only: standard error belongs to our own log
+        providers = ["CPUExecutionProvider"]
+        session = onnxruntime.InferenceSession(str(files.graph), options, providers=providers)
+        words = tokenizer.get_vocab_size(with_added_tokens=False)
+        if files.vocabulary and words > files.vocabulary:
+            raise ValueError(
+                f"the tokenizer knows {words} tokens, the model {files.vocabulary}: they belong to two models"
+            )
+        return session, tokenizer
+    except Exception as error:
+        what = f"the model {files.graph} cannot be read ({_brief(error)})"
+        move = "Bring the folder again: an ONNX file and the tokenizer.json that belongs to it"
+        raise ModelError(what, move, final=True) from error
+
+
 def prompts(where: str) -> tuple[str, str]:
     """What goes before a question and before a text: by the model's files, else by its family."""
-    named = _own_prompts(where)
-    kinds = ([named[key] for key in kind if named.get(key)] for kind in (QUESTION, TEXT))
+    folder = Path(where).expanduser()
+    named = read_json(folder / CONFIGURATION[3]).get("prompts") if folder.is_dir() else {}
+    stated = {key: text for key, text in (named or {}).items() if isinstance(text, str)}
+    kinds = ([stated[key] for key in kind if stated.get(key)] for kind in (QUESTION, TEXT))
     question, text = (next(iter(found), "") for found in kinds)
     if question or text:
         return question, text
-    name = Path(where).name.casefold()
+    name = folder.name.casefold()
     families = (words for pattern, *words in _FAMILIES if re.search(pattern, name))
     question, text = next(families, ("", ""))
     return question, text
 
 
-def _own_prompts(where: str) -> dict[str, str]:
-    file: Any = Path(where).expanduser() / "config_sentence_transformers.json"
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of a model; {} where there is none, or none that can be read."""
     try:
-        if not file.parent.is_dir() and where.count("/") == 1:
-            from huggingface_hub import try_to_load_from_cache
-
-            file = try_to_load_from_cache(where, file.name)
-        found = json.loads(Path(file).read_text("utf-8"))["prompts"]
-        return {name: one for name, one in found.items() if isinstance(one, str)}
-    except (ImportError, OSError, ValueError, LookupError, TypeError, AttributeError):
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
+    return content if isinstance(content, dict) else {}
 
 
-_loading = threading.Lock()
-
-
-def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
-    """What `load` makes of the library; a folder or what is in the cache needs no network."""
-    with _loading:
-        # No bars of progress: standard error belongs to our own log.
-        os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-        with suppress(ImportError):
-            from transformers.utils import logging
-
-            logging.disable_progress_bar()
-            logging.set_verbosity_error()
-        try:
-            import sentence_transformers as library
-        except ImportError as error:
-            what = f"a local model needs sentence-transformers ({error})"
-            raise ModelError(what, EXTRA, final=True) from error
-        try:
-            return load(library, where, {"local_files_only": True})
-        except Exception as error:
-            if Path(where).is_dir():
-                what = f"the folder {where} cannot be read as a model ({_brief(error)})"
-                move = "Give a folder in the form of sentence-transformers"
-                raise ModelError(what, move, final=True) from error
-        try:
-            return load(library, where, {})
-        except Exception as error:
-            what = f"the model {where!r} is not on this machine and cannot be fetched ({_brief(error)})"
-            move = f"Run: hf download {where} --local-dir FOLDER where there is a network, then use local:FOLDER"
-            raise ModelError(what, move, final=True) from error
+def missing_extra(error: ImportError) -> ModelError:
+    return ModelError(f"a local model needs onnxruntime and tokenizers ({error})", EXTRA, final=True)
 
 
 def attempted(name: str, work: Callable[[], T]) -> T:
+    """The result of `work`, with whatever the runtime raises as a ModelError."""
     try:
         return work()
-    except Exception as error:  # whatever the library raises: out of memory, a broken file
+    except Exception as error:
         what = f"the model {name!r} failed ({_brief(error)})"
         raise ModelError(what, "Try another model", final=True) from error
 
@@ -173,33 +337,3 @@ def attempted(name: str, work: Callable[[], T]) -> T:
 def _brief(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
-
-
-RERANK_BATCH = 16  # pairs that go through the model together
-LONGEST = 4_000  # characters of a text that are read; models cut at 512 tokens or a little more
-
-
-class LocalReranker(_Local):
-    """Reads a question together with each text."""
-
-    def __init__(self, setting: str) -> None:
-        super().__init__(
-            setting,
-            lambda library, where, options: library.CrossEncoder(where, device="cpu", **options),
-        )
-
-    async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        if not texts:
-            return ()
-        return await self._in_turn(self._rerank, query, list(texts))
-
-    def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        from torch.nn import Identity
-
-        pairs = [(query, text[:LONGEST]) for text in texts]
-        options = {"batch_size": RERANK_BATCH, "show_progress_bar": False}
-        # The bare scores: squeezed between 0 and 1, the best ones would all be 0.9999.
-        options["activation_fn"] = Identity()
-        scores = attempted(self.name, lambda: self._model.predict(pairs, **options))
-        scores = scores[:, -1] if scores.ndim > 1 else scores  # of two labels the second
-        return tuple(round(float(score), 5) for score in scores)

