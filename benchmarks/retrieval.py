@@ -36,7 +36,7 @@ from mcp.client.stdio import StdioServerParameters
 sys.path.insert(0, str(Path(__file__).parent))
 import corpora
 
-from graphrag_mcp.query.retrieval import Weights
+from graphrag_mcp.query.rank import Weights
 
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("evidence", 8), ("characters", 10), ("ms/call", 8))
 PASSED_ON = (
@@ -109,7 +109,7 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
     vector.
     """
     from graphrag_mcp.llm.asker import open_asker
-    from graphrag_mcp.query import retrieval
+    from graphrag_mcp.query import rank
     from graphrag_mcp.settings import load
     from graphrag_mcp.store.tables import open_snapshot
     from graphrag_mcp.text.tokens import count_tokens
@@ -126,10 +126,10 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
         for row in listed.to_pylist()
     }
     tally = Tally()
-    retrieval.retrieve(snapshot, "warm up", vector=vectors[0])
+    rank.retrieve(snapshot, "warm up", vector=vectors[0])
     for question, vector in zip(questions, vectors, strict=True):
         began = time.perf_counter()
-        found = retrieval.retrieve(snapshot, question["question"], weights, vector=vector)
+        found = rank.retrieve(snapshot, question["question"], weights, vector=vector)
         took = time.perf_counter() - began
         chosen, left = [], tokens
         for one in found.passages:

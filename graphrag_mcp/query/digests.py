@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import passages, retrieval, times
+from graphrag_mcp.query import passages, times
 from graphrag_mcp.query.passages import Hit, Line
+from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something, sentences, telling
 from graphrag_mcp.text.terms import terms
@@ -49,7 +50,7 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
     words = [[dict.fromkeys(terms(one)) for one in said] for said in every]
     counts = [Counter(term for some in held for term in some) for held in words]
     wanted = list(dict.fromkeys(term for counter in counts for term in counter))
-    worth, _ = retrieval.term_worth(snapshot, wanted)
+    worth, _ = term_worth(snapshot, wanted)
 
     def value(said: str, held: dict[str, None], place: int, counter: Counter[str]) -> float:
         weight = math.fsum(worth.get(term, 0.0) * math.log1p(counter[term]) for term in held)

@@ -22,7 +22,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import answer as answers
-from graphrag_mcp.query import drift, model_replies, reports, retrieval
+from graphrag_mcp.query import drift, model_replies, rank, reports
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
@@ -199,7 +199,7 @@ def _group_of(found: Context, groups: Sequence[list[Context]]) -> list[Context] 
 
 
 def _context(session: Drift, walk: Walk, id: str) -> Context | None:
-    found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
+    found = rank.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = []
     if found.passages:
         sections = sections_of(Source(session.snapshot, found), STEP_TOKENS, False, STEP_SHARES)

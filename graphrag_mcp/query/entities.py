@@ -17,7 +17,8 @@ from graphrag_mcp.code.symbols import MODULE
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
+from graphrag_mcp.query.question import MARKS
+from graphrag_mcp.query.rank import CANDIDATES, Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot, once
@@ -41,7 +42,7 @@ class Scored:
         return sum(self.parts.values())
 
 
-def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
+def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     """Entities that the question names (else those whose titles share its words), those of the best
     passages, and those near it in meaning, best first; damaged rows are missing."""
     held: dict[str, float] = defaultdict(float)
@@ -75,14 +76,14 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
     return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
 
 
-def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
+def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     """Passages that name the entity, in the order of its text units, without a score."""
     whole = snapshot.served("entities", [entity["id"]])
     units = [id for row in whole for id in row["text_unit_ids"][:UNITS]]
     numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
-    found = (Passage(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
+    found = (Ranked(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
     return [one for one in found if entity["id"] in one.entity_ids]
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from graphrag_mcp.query import local, passages, topics
 from graphrag_mcp.query.filters import Filters, Part
 from graphrag_mcp.query.passages import Hit, Line, Source
+from graphrag_mcp.query.question import is_stem
 from graphrag_mcp.query.reports import asked_about
-from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, entities, times
-from graphrag_mcp.query.retrieval import Passage, scaled
+from graphrag_mcp.query.rank import Ranked, scaled
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of
@@ -93,7 +93,7 @@ class Filters:
         found = times.of_passages(snapshot, ids)
         return {id for id in ids if id in found and _timely(found[id], self.of(*TIME))}
 
-    def passing(self, snapshot: Snapshot, passages: Sequence[Passage]) -> list[Passage]:
+    def passing(self, snapshot: Snapshot, passages: Sequence[Ranked]) -> list[Ranked]:
         """The passages that pass, on a scale that begins at the best of them."""
         kept = [one for one in passages if self.passage(one.document_id, one.entity_ids)]
         timely = self.timely(snapshot, [one.id for one in kept])
@@ -102,8 +102,8 @@ class Filters:
         return scaled([one for one in kept if one.id in timely])
 
     def including(
-        self, snapshot: Snapshot, passages: Sequence[Passage], count: int | None
-    ) -> list[Passage]:
+        self, snapshot: Snapshot, passages: Sequence[Ranked], count: int | None
+    ) -> list[Ranked]:
         """Passages that name an included entity: those of the question, then some of no word."""
         known = {one.id for one in passages}
         held = [one for one in passages if self.includes(one.entity_ids)]

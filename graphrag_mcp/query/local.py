@@ -19,10 +19,17 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
-from graphrag_mcp.query import passages, retrieval
+from graphrag_mcp.query import passages, rank
 from graphrag_mcp.query.context import ORDER
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
-from graphrag_mcp.query.retrieval import MARKS, NAME_CHARACTERS, Passage, Retrieved
+from graphrag_mcp.query.question import (
+    MARKS,
+    NAME_CHARACTERS,
+    QUERY_CHARACTERS,
+    in_addresses,
+    no_form_occurs,
+)
+from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
@@ -383,14 +390,14 @@ def find(
     filters: Filters | None = None,
     vector: bytes | None = None,
     asker: Asker | None = None,
-) -> Retrieved:
+) -> Ranking:
     """Passages best first, as the mode sees them, of those that pass the filters."""
-    found = Retrieved()
+    found = Ranking()
     if query:
-        found = retrieval.retrieve(
+        found = rank.retrieve(
             snapshot,
             query,
-            retrieval.WORDS_ALONE if mode == "basic" else retrieval.Weights(),
+            rank.WORDS_ALONE if mode == "basic" else rank.Weights(),
             keywords,
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
@@ -407,7 +414,7 @@ def find(
     return found
 
 
-def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> None:
+def _rank_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> None:
     """Rank passages by the entities of the question that they hold, rare ones counting more, and by
     the pairs of them; plain text counts nothing."""
     from graphrag_mcp.query.entities import naming, ranked
@@ -426,12 +433,12 @@ def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | N
         values = sorted((worth[id] for id in worth.keys() & one.entity_ids), reverse=True)
         one.parts = {"entities": sum(values), "relationships": PAIR * sum(values[1:])}
     order = sorted(known.values(), key=lambda one: (-round(one.total(), 9), place[one.id]))
-    found.passages = [one for one in order if one.total() > 0][: retrieval.CANDIDATES]
-    retrieval.scaled(found.passages)
+    found.passages = [one for one in order if one.total() > 0][: rank.CANDIDATES]
+    rank.scaled(found.passages)
     found.considered = {"passages": len(found.passages), "entities": len(worth)}
 
 
-def near_the_best(ranked: Sequence[Passage]) -> list[Passage]:
+def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Without the passages behind a fall of relevance: what a model reads should be on topic."""
     least = FALL * ranked[0].score
     return [one for n, one in enumerate(ranked) if n < LEAST_PASSAGES or one.score >= least]
@@ -439,7 +446,7 @@ def near_the_best(ranked: Sequence[Passage]) -> list[Passage]:
 
 def source_of(
     snapshot: Snapshot,
-    found: Retrieved,
+    found: Ranking,
     corpus: str = "",
     filters: Filters | None = None,
     explain: bool = False,
@@ -469,9 +476,9 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
 
 
 def length_note(query: str) -> str:
-    if len(query) <= retrieval.QUERY_CHARACTERS:
+    if len(query) <= QUERY_CHARACTERS:
         return ""
-    return f"Only the first {retrieval.QUERY_CHARACTERS} characters of the query were used."
+    return f"Only the first {QUERY_CHARACTERS} characters of the query were used."
 
 
 # ---- words of the question that do not occur -----------------------------------------------------
@@ -483,7 +490,7 @@ _ASKING = re.compile(
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
 
 
-def only_common_words(found: Retrieved) -> bool:
+def only_common_words(found: Ranking) -> bool:
     """Does every name of the question hold a word that does not occur, and does the corpus hold few
     of its other words?
 
@@ -503,10 +510,10 @@ def only_common_words(found: Retrieved) -> bool:
     if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
         return False
     words = (form.split() for form in named)
-    return all(any(retrieval.absent(word, known, unknown) for word in some) for some in words)
+    return all(any(no_form_occurs(word, known, unknown) for word in some) for some in words)
 
 
-def missing(snapshot: Snapshot, found: Retrieved) -> str:
+def missing(snapshot: Snapshot, found: Ranking) -> str:
     """A sentence on names, numbers and quoted words of the question that occur nowhere: an agent
     should know before it trusts the context. Words that were looked for in their place are always
     named, and words of addresses, which only search_text finds."""
@@ -523,7 +530,7 @@ def missing(snapshot: Snapshot, found: Retrieved) -> str:
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     absent = list(dict.fromkeys(absent))[:5]
-    linked = retrieval.in_addresses(snapshot, absent)
+    linked = in_addresses(snapshot, absent)
     said = {
         "Nowhere in this corpus": [one for one in absent if one not in linked],
         "Only in addresses, where search_text finds it in quotes": [
@@ -536,7 +543,7 @@ def missing(snapshot: Snapshot, found: Retrieved) -> str:
     )
 
 
-def _absent_words(found: Retrieved) -> list[str]:
+def _absent_words(found: Ranking) -> list[str]:
     """Numbers and quoted words of the question that occur nowhere; capitalised ones too where most of
     the question is known, since in a language that the corpus does not hold all would be."""
     unknown = set(found.unknown)
@@ -548,7 +555,7 @@ def _absent_words(found: Retrieved) -> list[str]:
         bare
         for word, bare in every
         if bare
-        and retrieval.absent(word, found.terms, unknown)
+        and no_form_occurs(word, found.terms, unknown)
         and (
             any(map(str.isdigit, bare))
             or bare in quoted
@@ -557,7 +564,7 @@ def _absent_words(found: Retrieved) -> list[str]:
     ]
 
 
-def _absent(form: str, found: Retrieved) -> bool:
+def _absent(form: str, found: Ranking) -> bool:
     words = query_terms(form)
     return bool(words) and found.terms.keys().isdisjoint(words)
 

@@ -33,7 +33,7 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
-from graphrag_mcp.query.retrieval import Weights, term_worth
+from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
@@ -267,7 +267,7 @@ def _bearing(
 ) -> tuple[list[Row], str]:
     """The passages with only those sentences that say most on the question, of each document its share
     of the budget; and which documents are left out: the same text as another one, or little on it."""
-    worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
+    worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
     things, asked = passages.things_of(query, worth), extracts.question_of(snapshot, worth, query)
     known = topics.count(snapshot)
     of_document: dict[str, list[str]] = {}

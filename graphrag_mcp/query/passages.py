@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line, repeats
 from graphrag_mcp.query import context, series, times
-from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
+from graphrag_mcp.query.rank import DEFINING, Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import (
     NOTICE,
@@ -82,7 +82,7 @@ OTHERS = 0.6  # of the worth of a sentence that another person says in a convers
 
 
 Worth = Mapping[str, float]  # of the terms of a question
-Ranked = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
+MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
 
 
 COMMON = 2.1  # worth of words that every eighth passage holds
@@ -94,7 +94,7 @@ class Source:
     `explained`: results say of each passage why it is there. `useful`: it may be shown."""
 
     snapshot: Snapshot
-    found: Retrieved
+    found: Ranking
     corpus: str = ""
     filters: Filters | None = None
     factor: float = 1.0
@@ -326,7 +326,7 @@ def finished(
     return result
 
 
-def _merged(sources: Sequence[Source]) -> Ranked:
+def _merged(sources: Sequence[Source]) -> MergedPassages:
     """Passages of all corpora by score; those of one corpus in its own order."""
     ranked = [
         (one.score * source.factor, number, one)
@@ -347,7 +347,7 @@ def _focus(sources: Sequence[Source]) -> dict[str, float]:
     return {term: worth * (1.0 if term in rest else NAMED) for term, worth in every.items()}
 
 
-def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
+def _hits(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(one.id, score) for score, other, one in ranked if other == number]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
-from graphrag_mcp.query import context, retrieval
+from graphrag_mcp.query import context
+from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
 
@@ -45,14 +46,14 @@ _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for a general question."""
-    asked, idle = query[: retrieval.QUERY_CHARACTERS], _ASKING
+    asked, idle = query[:QUERY_CHARACTERS], _ASKING
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
         idle = _GENERAL
     wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
     if all(term in idle or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
-    worth, unknown = retrieval.term_worth(snapshot, wanted)
+    worth, unknown = term_worth(snapshot, wanted)
     worth = {term: value for term, value in worth.items() if term not in _ASKING}
     if worth.keys() <= _FRAMING:
         return None if (_FRAMING | _ASKING).issuperset(unknown) else worth

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 
-from graphrag_mcp.query import reports, retrieval
+from graphrag_mcp.query import reports
+from graphrag_mcp.query.question import NAME_CHARACTERS
 from graphrag_mcp.query.reports import OVERVIEW
 from graphrag_mcp.query.text_search import quoted
 from graphrag_mcp.store.tables import Snapshot
@@ -29,7 +30,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
         return "fused", "The question is empty, so this is an overview."
     if quoted(query):
         return "text", "The question quotes words, which must stand in the text."
-    mentions = extract(query[: retrieval.NAME_CHARACTERS])
+    mentions = extract(query[:NAME_CHARACTERS])
     forms = {entity_id(mention.key): mention.form for mention in mentions if mention.strong}
     known = snapshot.by_key("entities", list(forms), "id", ["id"])["id"].to_pylist()
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus

@@ -13,7 +13,7 @@ from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.retrieval import TABLES, Retrieved, why
+from graphrag_mcp.query.rank import TABLES, Ranking, why
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed
 
@@ -143,7 +143,7 @@ def source_items(source: Source, count: int) -> list[Item]:
     return items
 
 
-def _chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> list[entities.Scored]:
+def _chosen(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> list[entities.Scored]:
     """The entities of the context, best first; those that a filter includes come first."""
     if filters is None:
         return entities.ranked(snapshot, found)[:ENTITIES]

@@ -16,10 +16,17 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
-from graphrag_mcp.query import local, passages, retrieval
+from graphrag_mcp.query import local, passages
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
-from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
+from graphrag_mcp.query.question import (
+    MARKS,
+    QUERY_CHARACTERS,
+    in_addresses,
+    no_form_occurs,
+    term_worth,
+)
+from graphrag_mcp.query.rank import CANDIDATES, Ranked, Ranking, bm25
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
@@ -216,7 +223,7 @@ def _is_identifier(query: str) -> bool:
 
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
-) -> tuple[Retrieved, list[str], str]:
+) -> tuple[Ranking, list[str], str]:
     """What matches and passes, best first, with the literals of the query, as written; where none holds
     all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
@@ -247,34 +254,34 @@ def absent(
     written, in this order. `found`: something holds all that is quoted, so that only the other
     words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
-    known, unknown = retrieval.term_worth(snapshot, terms_of(used))
+    known, unknown = term_worth(snapshot, terms_of(used))
     either = _EITHER.search(used)
     sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
     rows = _holding(snapshot, [[one] for one in sought], True) if len(sought) > 1 else []
     held = {one for _, some in rows for one in some}
     lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]])]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
-    words = [word for word in words if retrieval.absent(word, known, set(unknown))]
-    linked = retrieval.in_addresses(snapshot, words)
+    words = [word for word in words if no_form_occurs(word, known, set(unknown))]
+    linked = in_addresses(snapshot, words)
     return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
 
 
 def _matches(
     snapshot: Snapshot, query: str, sought: Sequence[Sequence[str]], most: bool = False
-) -> Retrieved:
+) -> Ranking:
     """Passages best first: the whole query found literally before its words found apart; of
     literals those with `most` of them, then the rarest, then definitions, then those in the case that
     they are written in; what stands in addresses alone comes last, since their words are no terms."""
-    worth, _ = retrieval.term_worth(snapshot, terms_of(query))
+    worth, _ = term_worth(snapshot, terms_of(query))
     literals = [one for some in sought for one in some]
     if sought:
         held = _holding(snapshot, sought, most)
         if not most and len(literals) > len(sought):
-            return Retrieved(query, _by_turns(snapshot, query, literals, held, worth), terms=worth)
+            return Ranking(query, _by_turns(snapshot, query, literals, held, worth), terms=worth)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
         held = [(row, set()) for row in rows]
-    score, whole = retrieval.bm25(snapshot, worth), plain(query)
+    score, whole = bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
     number = Counter(one for _, some in held for one in some)
@@ -285,14 +292,14 @@ def _matches(
         first = all(one in text for one in literals) if literals else exact
         value = 0.9 * raw[id] / top + 0.1 * exact
         names = ("title_id", "document_id", "entity_ids", "terms")
-        passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
+        passage = Ranked(id, raw[id], **{name: row[name] for name in names}, score=value)
         rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
         defined = passages.defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
     for at, one in enumerate(found if most else ()):  # those of several corpora are merged by it
         one.score = 1 - 0.3 * at / len(found)
-    return Retrieved(query, found, terms=worth)
+    return Ranking(query, found, terms=worth)
 
 
 def _by_turns(
@@ -301,7 +308,7 @@ def _by_turns(
     literals: Sequence[str],
     rows: Sequence[tuple[dict[str, Any], set[str]]],
     worth: Mapping[str, float],
-) -> list[Passage]:
+) -> list[Ranked]:
     """The passages that hold one of several literals: the best one on each of these in turn, of a
     document that has been shown less. What holds many of them is a table or a menu as often as
     not, so a passage counts by the literal that it says most on and by the other words."""
@@ -309,7 +316,7 @@ def _by_turns(
     parts = [terms_of(one) for one in literals]
     rest = worth.keys() - {term for some in parts for term in some}
     scores = [
-        retrieval.bm25(snapshot, {term: worth[term] for term in some if term in worth})
+        bm25(snapshot, {term: worth[term] for term in some if term in worth})
         for some in [*parts, sorted(rest)]
     ]
     every, value = {row["id"]: row for row, _ in rows}, dict[str, float]()
@@ -341,7 +348,7 @@ def _by_turns(
     order |= dict.fromkeys(sorted(value.keys() - order.keys(), key=rank))
     names = ("title_id", "document_id", "entity_ids", "terms")
     return [
-        Passage(
+        Ranked(
             id,
             value[id],
             **{name: every[id][name] for name in names},

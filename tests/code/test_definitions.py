@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import retrieval
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.retrieval import Weights
+from graphrag_mcp.query.rank import Weights
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -38,12 +38,12 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_the_definition_comes_before_its_uses(snapshot: Snapshot, question: str, file: str) -> None:
     result = local_search(snapshot, question, max_tokens=2_000, explain=True)
     assert result.citations[0].uri.endswith(file) and "defines a word of the question" in result.citations[0].why
-    plain = retrieval.retrieve(snapshot, question, Weights(defines=0.0)).passages[0]
+    plain = rank.retrieve(snapshot, question, Weights(defines=0.0)).passages[0]
     assert snapshot.by_key("passages", [plain.id], "id", ["title"])["title"][0].as_py() != file
 
 
 def test_only_source_code_defines_anything(snapshot: Snapshot) -> None:
-    found = retrieval.retrieve(snapshot, "show me the struct Bollard in the code").passages
+    found = rank.retrieve(snapshot, "show me the struct Bollard in the code").passages
     titles = {row["id"]: row["title"] for row in snapshot.rows("passages", "", ["id", "title"]).to_pylist()}
     assert [titles[one.id] for one in found if "defines" in one.parts] == ["pier.rs"]
 

@@ -14,8 +14,8 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.query import entities, retrieval, text_search
-from graphrag_mcp.query.retrieval import is_stem
+from graphrag_mcp.query import entities, rank, text_search
+from graphrag_mcp.query.question import is_stem
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name, query_terms, terms
@@ -41,7 +41,7 @@ def build(folder: Path) -> Snapshot:
 
 def named(snapshot: Snapshot, question: str, expected: str) -> bool:
     """Does this question's name lead to the entity that carries the expected one?"""
-    found = retrieval.retrieve(snapshot, question)
+    found = rank.retrieve(snapshot, question)
     key = normalise_name(expected)
     best = [one.row for one in entities.ranked(snapshot, found) if one.parts["name"]][:5]
     return any(key in {row["key"], *row["names"]} for row in best)
@@ -49,7 +49,7 @@ def named(snapshot: Snapshot, question: str, expected: str) -> bool:
 
 def answered(snapshot: Snapshot, question: str, passage: str) -> bool:
     """Is the passage among the first three, by the fused ranking?"""
-    return passage in titles(snapshot, [one.id for one in retrieval.retrieve(snapshot, question).passages[:3]])
+    return passage in titles(snapshot, [one.id for one in rank.retrieve(snapshot, question).passages[:3]])
 
 
 def titles(snapshot: Snapshot, ids: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
 from graphrag_mcp.query.model_replies import read_answer, read_keywords, read_node
-from graphrag_mcp.query.retrieval import Passage
+from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
@@ -149,7 +149,7 @@ def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_rel
     headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
     assert {"Reports", "Entities", "Relationships", "Sources"} <= set(headings)
     scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.29, "e": 0.31}
-    ranked = [Passage(id, 0.0, score=score) for id, score in scores.items()]
+    ranked = [Ranked(id, 0.0, score=score) for id, score in scores.items()]
     assert [one.id for one in near_the_best(ranked)] == ["a", "b", "c", "e"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import local, retrieval
+from graphrag_mcp.query import local, rank
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -51,7 +51,7 @@ def test_the_measure_that_is_asked_for_is_not_searched_for(chats: Snapshot) -> N
        "|World War I battles|Zeig mir alle Briefe|el mes pasado|告诉我谁是校长|What did Ana say of her job?|5 mi from Rome".split("|")],
 )  # fmt: skip
 def test_which_questions_are_in_the_first_person(question: str, own: bool) -> None:
-    assert retrieval.in_first_person(question) is own
+    assert rank.in_first_person(question) is own
 
 
 def test_a_question_in_the_first_person_without_a_known_word_finds_nothing(chats: Snapshot) -> None:

@@ -10,7 +10,7 @@ import pytest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.query import retrieval
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search, several
@@ -112,7 +112,7 @@ def test_a_rare_name_of_a_question_decides_before_its_common_words(tmp_path: Pat
         "Quillmark was set up by Dora Penhallow after the war. It made pens. It was sold twice. It moved north."
     )
     snapshot = made(tmp_path, texts)
-    found = retrieval.retrieve(
+    found = rank.retrieve(
         snapshot,
         "Which city did the founder of the company Quillmark build the bridge and the factory in?",
     )

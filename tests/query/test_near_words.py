@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import retrieval
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.question import nearest, nearest_words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -50,21 +51,21 @@ def test_a_word_with_another_ending_or_a_slip_finds_the_passage_that_is_meant_an
 
 
 def test_a_word_that_is_known_in_one_form_is_read_as_nothing_else(snapshot: Snapshot) -> None:
-    found = retrieval.retrieve(snapshot, "Which churches stand in Koivula?")
+    found = rank.retrieve(snapshot, "Which churches stand in Koivula?")
     assert found.near == {} and "church" in found.terms
 
 
 @pytest.mark.parametrize("word", ["Zanzibar", "refuse", "koi", "1437", "Koivuranta", "海槛", "snake_koivulassa"])
 def test_what_is_near_to_nothing_is_read_as_nothing(snapshot: Snapshot, word: str) -> None:
-    assert retrieval.nearest(snapshot, [word.casefold()], ()) == {}
+    assert nearest(snapshot, [word.casefold()], ()) == {}
 
 
 def test_short_words_and_far_endings_are_other_words(snapshot: Snapshot) -> None:
     held = ["refuel", "filing", "australia", "sponsored", "emphasis"]
     for word in ("refuse", "firing", "austria"):
-        assert retrieval.nearest_words(word, held) == []
-    assert retrieval.nearest_words("sponsered", held) == ["sponsored"]
-    assert retrieval.nearest_words("emphasize", held) == ["emphasis"]
+        assert nearest_words(word, held) == []
+    assert nearest_words("sponsered", held) == ["sponsored"]
+    assert nearest_words("emphasize", held) == ["emphasis"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
 ) -> None:
     texts = (InlineText(f"The {word} of the harbour office is down.", "a"), InlineText("Boats came in late today.", "b"))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    found = retrieval.retrieve(open_snapshot(tmp_path / "c"), asked)
+    found = rank.retrieve(open_snapshot(tmp_path / "c"), asked)
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
 
 
@@ -84,8 +85,8 @@ def test_what_is_told_are_words_and_no_stems(tmp_path: Path) -> None:
     request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
     index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    assert retrieval.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
-    assert retrieval.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
+    assert rank.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
+    assert rank.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
 
 
 def test_a_question_of_which_only_common_words_stand_here_is_not_found(sample_home: Path) -> None:

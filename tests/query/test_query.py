@@ -14,7 +14,7 @@ import pytest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.query import lookup, reports, retrieval
+from graphrag_mcp.query import lookup, rank, reports
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search, several
@@ -107,7 +107,7 @@ def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: in
 
 @pytest.mark.parametrize("response_format", ["concise", "detailed"])
 def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_format: str) -> None:
-    ranked = [one.id for one in retrieval.retrieve(snapshot, QUESTION).passages]
+    ranked = [one.id for one in rank.retrieve(snapshot, QUESTION).passages]
     rows = snapshot.by_key("passages", ranked, "id", ["n", "part", "parts"]).to_pylist()
     cursor, shown, lines = "", [], []
     for _ in range(100):
@@ -630,13 +630,13 @@ def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None
 # ---- retrieval -----------------------------------------------------------------------------------
 
 
-def recall(snapshot: Snapshot, questions: list[dict], weights: retrieval.Weights) -> float:
+def recall(snapshot: Snapshot, questions: list[dict], weights: rank.Weights) -> float:
     listed = snapshot.rows("passages", "", ["id", "uri"])
     uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
     found = 0.0
     for question in questions:
         ranked = list(
-            dict.fromkeys(uri[one.id] for one in retrieval.retrieve(snapshot, question["question"], weights).passages)
+            dict.fromkeys(uri[one.id] for one in rank.retrieve(snapshot, question["question"], weights).passages)
         )
         gold = {f"text:{id}" for id in question["gold"]}
         found += len(gold & set(ranked[:5])) / len(gold)
@@ -658,15 +658,15 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     question = "In which town does the family of the winner of the Tern Prize have its business?"
 
-    def titles(weights: retrieval.Weights) -> list[str]:
+    def titles(weights: rank.Weights) -> list[str]:
         snapshot = open_snapshot(tmp_path / "c")
-        ids = [one.id for one in retrieval.retrieve(snapshot, question, weights).passages]
+        ids = [one.id for one in rank.retrieve(snapshot, question, weights).passages]
         return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
-    assert titles(retrieval.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(retrieval.Weights())[:3]
-    linked = next(one for one in retrieval.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.parts)
+    assert titles(rank.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(rank.Weights())[:3]
+    linked = next(one for one in rank.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.parts)
     assert linked.parts["link"] > 0
-    assert "Ilse Brandt" not in titles(retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
+    assert "Ilse Brandt" not in titles(rank.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
@@ -679,8 +679,8 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    text_only = retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
-    assert recall(snapshot, questions, retrieval.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
+    text_only = rank.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    assert recall(snapshot, questions, rank.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import entities, retrieval
+from graphrag_mcp.query import entities, rank
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -28,7 +28,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return open_snapshot(home / "c")
 
 
-def uris(snapshot: Snapshot, found: retrieval.Retrieved) -> list[str]:
+def uris(snapshot: Snapshot, found: rank.Ranking) -> list[str]:
     return snapshot.by_key("passages", [one.id for one in found.passages], "id", ["uri"])["uri"].to_pylist()
 
 
@@ -39,19 +39,19 @@ def test_the_reranker_reads_the_question_and_the_best_passages_with_their_titles
         read.append((query, len(texts), texts[0]))
         return [0.0] * len(texts)
 
-    retrieval.retrieve(snapshot, "kettle", rerank=rerank)
-    assert len(read) == 1 and read[0][:2] == ("kettle", retrieval.RERANKED) and read[0][2].startswith("Note ")
+    rank.retrieve(snapshot, "kettle", rerank=rerank)
+    assert len(read) == 1 and read[0][:2] == ("kettle", rank.RERANKED) and read[0][2].startswith("Note ")
 
 
 def test_what_it_likes_rises_and_what_it_did_not_read_stays_behind(snapshot: Snapshot) -> None:
-    before = retrieval.retrieve(snapshot, "kettle")
-    wanted = before.passages[retrieval.RERANKED - 1]
-    place = uris(snapshot, before)[retrieval.RERANKED - 1].removeprefix("text:note")
+    before = rank.retrieve(snapshot, "kettle")
+    wanted = before.passages[rank.RERANKED - 1]
+    place = uris(snapshot, before)[rank.RERANKED - 1].removeprefix("text:note")
 
     def rerank(query: str, texts: Sequence[str]) -> list[float]:
         return [float(text.startswith(f"Note {place}")) for text in texts]
 
-    after = retrieval.retrieve(snapshot, "kettle", rerank=rerank)
+    after = rank.retrieve(snapshot, "kettle", rerank=rerank)
     assert after.passages[0].id == wanted.id and after.passages[0].parts["rerank"] > 0
     assert after.passages[0].raw == wanted.raw and {one.id for one in after.passages} == {
         one.id for one in before.passages
@@ -62,14 +62,14 @@ def test_what_it_likes_rises_and_what_it_did_not_read_stays_behind(snapshot: Sna
 @pytest.mark.parametrize("said", [None, [1.0], []])
 def test_a_reranker_that_fails_changes_nothing(snapshot: Snapshot, said: list[float] | None) -> None:
     assert (
-        retrieval.retrieve(snapshot, "kettle", rerank=lambda query, texts: said).passages
-        == retrieval.retrieve(snapshot, "kettle").passages
+        rank.retrieve(snapshot, "kettle", rerank=lambda query, texts: said).passages
+        == rank.retrieve(snapshot, "kettle").passages
     )
 
 
 def test_equal_opinions_change_no_order(snapshot: Snapshot) -> None:
-    plain = [one.id for one in retrieval.retrieve(snapshot, "kettle").passages]
-    same = retrieval.retrieve(snapshot, "kettle", rerank=lambda query, texts: [3.0] * len(texts))
+    plain = [one.id for one in rank.retrieve(snapshot, "kettle").passages]
+    same = rank.retrieve(snapshot, "kettle", rerank=lambda query, texts: [3.0] * len(texts))
     assert [one.id for one in same.passages] == plain
 
 
@@ -81,7 +81,7 @@ def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> No
     given = tuple(InlineText(text, str(at), "") for at, text in enumerate(texts))
     index_documents(tmp_path / "c", IndexRequest(texts=given), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    found = retrieval.retrieve(snapshot, "Кто директор Северстроя?")
+    found = rank.retrieve(snapshot, "Кто директор Северстроя?")
     assert [mention.form for mention in found.names if mention.strong] == ["Северстроя"]
     first = entities.ranked(snapshot, found)[0]
     assert first.row["title"] == "Северстрой" and first.parts["name"] == 1.0
@@ -98,7 +98,7 @@ def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_pa
     snapshot = open_snapshot(tmp_path / "c")
 
     def shares() -> list[float]:
-        found = retrieval.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?").passages
+        found = rank.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?").passages
         assert "poet" in snapshot.served("passages", [found[0].id])[0]["text"]
         return [one.parts["named"] for one in found if "named" in one.parts]
 
@@ -107,11 +107,11 @@ def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_pa
 
 
 def test_what_a_title_brings_is_whole_for_the_best_and_for_a_document_of_one_passage() -> None:
-    def passage(id: str, document: str, position: int, text: float) -> retrieval.Passage:
-        return retrieval.Passage(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
+    def passage(id: str, document: str, position: int, text: float) -> rank.Ranked:
+        return rank.Ranked(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
 
     found = [passage("best", "a", 5, 0.8), passage("far", "a", 6, 0.2), passage("first", "a", 0, 0.2),
              passage("alone", "b", 0, 0.0), passage("other", "c", 3, 0.3)]  # fmt: skip
-    retrieval._focus(found, "link")
+    rank._focus(found, "link")
     left = {one.id: round(one.parts["link"], 3) for one in found}
     assert left == {"best": 0.4, "far": 0.002, "first": 0.002, "alone": 0.4, "other": 0.4}

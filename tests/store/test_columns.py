@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from graphrag_mcp.query import retrieval
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store.tables import KEPT, Columns, Snapshot, open_snapshot
@@ -86,5 +86,5 @@ def test_searches_that_keep_nothing_in_memory_give_the_same_results(folder: Path
     bare = Snapshot(folder, kept.manifest)
     for search in (local_search, global_search):
         assert search(bare, question).model_dump() == search(kept, question).model_dump()
-    found, other = (retrieval.retrieve(snapshot, question) for snapshot in (kept, bare))
+    found, other = (rank.retrieve(snapshot, question) for snapshot in (kept, bare))
     assert found.passages == other.passages

@@ -12,8 +12,8 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedEmbedder
-from graphrag_mcp.query import entities, retrieval
-from graphrag_mcp.query.retrieval import Passage
+from graphrag_mcp.query import entities, rank
+from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
@@ -108,7 +108,7 @@ def embedded(embedder: ScriptedEmbedder, text: str) -> bytes:
     return asyncio.run(embedder.embed([text])).vectors[0]
 
 
-def titles(snapshot: Snapshot, found: retrieval.Retrieved) -> list[str]:
+def titles(snapshot: Snapshot, found: rank.Ranking) -> list[str]:
     ids = [one.id for one in found.passages]
     return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
@@ -118,8 +118,8 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
 ) -> None:
     snapshot, embedder = notes
     near = embedded(embedder, f"Birds\n{NOTES['Birds']}")
-    assert not retrieval.retrieve(snapshot, "gulls offspring").passages
-    found = retrieval.retrieve(snapshot, "gulls offspring", vector=near)
+    assert not rank.retrieve(snapshot, "gulls offspring").passages
+    found = rank.retrieve(snapshot, "gulls offspring", vector=near)
     assert titles(snapshot, found)[0] == "Birds" and found.passages[0].parts["vector"] > 0
     assert found.passages[0].raw == 0.0
     assert found.considered["near"] == len(NOTES)
@@ -130,8 +130,8 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
 ) -> None:
     snapshot, embedder = notes
     question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
-    plain = retrieval.retrieve(snapshot, question)
-    both = retrieval.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
+    plain = rank.retrieve(snapshot, question)
+    both = rank.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
     raw = {one.id: one.raw for one in plain.passages}
     assert both.trust > 0.5 and {one.id: one.raw for one in both.passages if one.id in raw} == raw
     assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
@@ -140,30 +140,30 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
 
 def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
     snapshot, embedder = notes
-    plain = retrieval.retrieve(snapshot, "rye bread and salt cakes")
-    misled = retrieval.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
+    plain = rank.retrieve(snapshot, "rye bread and salt cakes")
+    misled = rank.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
     assert misled.trust == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
     assert misled.passages[0].parts == plain.passages[0].parts
 
 
 def test_words_that_occur_nowhere_leave_a_question_open() -> None:
-    some = {"p1": Passage("p1", 2.0, terms="tern terns nest")}
+    some = {"p1": Ranked("p1", 2.0, terms="tern terns nest")}
     worth = {"terns": 1.0, "tern": 1.5}
-    assert retrieval.openness(some, worth, 0) == 0.0 < retrieval.openness(some, worth, 3)
-    assert retrieval.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
+    assert rank.openness(some, worth, 0) == 0.0 < rank.openness(some, worth, 3)
+    assert rank.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
     snapshot, _ = notes
-    assert retrieval.retrieve(snapshot, "terns nest", vector=b"").passages == retrieval.retrieve(snapshot, "terns nest").passages
-    other = retrieval.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
-    assert [one.score for one in other.passages] == [one.score for one in retrieval.retrieve(snapshot, "terns nest").passages]
+    assert rank.retrieve(snapshot, "terns nest", vector=b"").passages == rank.retrieve(snapshot, "terns nest").passages
+    other = rank.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
+    assert [one.score for one in other.passages] == [one.score for one in rank.retrieve(snapshot, "terns nest").passages]
 
 
-def candidates(count: int) -> dict[str, Passage]:
+def candidates(count: int) -> dict[str, Ranked]:
     """Passages p00 .. of which the first five hold the question's words."""
     ids = [f"p{number:02}" for number in range(count)]
-    return {id: Passage(id, 5.0 - at if at < 5 else 0.1, "", id, [], "") for at, id in enumerate(ids)}
+    return {id: Ranked(id, 5.0 - at if at < 5 else 0.1, "", id, [], "") for at, id in enumerate(ids)}
 
 
 def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
@@ -171,13 +171,13 @@ def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
     agreeing = {id: 0.9 if one.raw >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
     blind = {id: (at * 17 % 40) / 40 for at, id in enumerate(some)}
     contrary = {id: -value for id, value in agreeing.items()}
-    assert retrieval.agreement(some, agreeing) == 1.0 and retrieval.agreement(some, contrary) == 0.0
-    assert 0.0 <= retrieval.agreement(some, blind) < 0.5
+    assert rank.agreement(some, agreeing) == 1.0 and rank.agreement(some, contrary) == 0.0
+    assert 0.0 <= rank.agreement(some, blind) < 0.5
 
 
 def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
-    wordless = {id: Passage(id, 0.0, "", id, [], "") for id in ("p1", "p2")}
-    assert retrieval.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
+    wordless = {id: Ranked(id, 0.0, "", id, [], "") for id in ("p1", "p2")}
+    assert rank.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 
 def test_entities_near_the_question_in_meaning_are_proposed(tmp_path: Path) -> None:
@@ -188,6 +188,6 @@ def test_entities_near_the_question_in_meaning_are_proposed(tmp_path: Path) -> N
     snapshot = open_snapshot(tmp_path / "c")
     (row,) = snapshot.rows("entities", "title = 'Cora Vane'", ["id", "title", "description"]).to_pylist()
     near = embedded(embedder, f"{row['title']}: {row['description']}")
-    found = retrieval.retrieve(snapshot, "zebra crossing", vector=near)
+    found = rank.retrieve(snapshot, "zebra crossing", vector=near)
     listed = {one.row["title"]: one for one in entities.ranked(snapshot, found)}
     assert listed[row["title"]].parts["vector"] > 0

@@ -13,20 +13,27 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
-from os.path import commonprefix
 from pathlib import Path
 from statistics import median
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import times
+from graphrag_mcp.query.question import (
+    NAME_CHARACTERS,
+    QUERY_CHARACTERS,
+    add_near,
+    is_stem,
+    name_keys,
+    rarity,
+    term_worth,
+)
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import temporal
@@ -34,20 +41,17 @@ from graphrag_mcp.text.prose import OWN, language_of, sentences
 from graphrag_mcp.text.terms import (
     composed,
     entity_id,
-    is_cjk,
     lists_of,
     normalise_name,
     query_terms,
-    stop_word,
     terms,
 )
 from graphrag_mcp.types import Mention
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 RERANKED = 50  # passages that a reranker reads
-QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # that are read of a question
+KEYWORDS = 20  # that are read
 LONG = 40  # terms of a text that is searched for, from which on repeated ones count more
-QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 K1, B = 1.2, 0.75  # BM25
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
 SOURCES = 10  # high passages that links, shared names and neighbours start from
@@ -68,11 +72,6 @@ LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
 LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
 PASSAGE = ("id", "title", "text")  # what a reranker is shown
 BY_NAME = frozenset({"link", "shared", "named"})  # parts of a score that a name brings
-MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
-
-# Hindi and Thai have signs for vowels
-_LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"
-_WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
 
 Place = tuple[str, int]  # document, position in it
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -87,8 +86,6 @@ class Weights:
     keyword: float = 0.5  # of a word of a keyword, beside a question that names something
     name: float = 1.75  # factor for a rare term of a name of the question
     unnamed: float = 0.65  # factor for the words of a passage that holds no rare name
-    near: float = 0.5  # of a word that replaces an unknown one
-    form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the question names the title of the document
     holds: float = 0.02  # the passage holds the names of the question as names, not only as words
     link: float = 0.5  # of the best passage that names the title of the document
@@ -119,7 +116,7 @@ def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
 
 
 @dataclass(slots=True)
-class Passage:
+class Ranked:
     """A candidate: its BM25, the parts of its score, and the score as a share of the best one."""
 
     id: str
@@ -137,11 +134,11 @@ class Passage:
 
 
 @dataclass(slots=True)
-class Retrieved:
+class Ranking:
     """What was found for a question, and how the question was read."""
 
     query: str = ""
-    passages: list[Passage] = field(default_factory=list)  # best first
+    passages: list[Ranked] = field(default_factory=list)  # best first
     names: list[Mention] = field(default_factory=list)  # of the question
     named: list[str] = field(default_factory=list)  # ids that entities of these names have
     terms: dict[str, float] = field(default_factory=dict)  # that occur, with their worth
@@ -165,7 +162,7 @@ def retrieve(
     *,
     vector: bytes | None = None,
     rerank: Rerank | None = None,
-) -> Retrieved:
+) -> Ranking:
     """Rank the passages for a question. There are none if no passage holds a word of it and there
     are no vectors.
 
@@ -173,18 +170,18 @@ def retrieve(
     question names nothing. `vector` is the question's (float32 bytes). `rerank` scores texts for a
     question, or gives None when it cannot."""
     query = composed(query)
-    found = Retrieved(query, names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
+    found = Ranking(query, names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = terms_of(query[:QUERY_CHARACTERS])
     own = in_first_person(query)
     if own:
         wanted = [term for term in wanted if term not in MEASURES] or wanted
-    found.terms, found.unknown = term_worth(snapshot, wanted, weights)
+    found.terms, found.unknown = term_worth(snapshot, wanted)
     # An issue, or another long text, repeats what it is about.
     said = Counter(terms(query[:QUERY_CHARACTERS]) if len(wanted) > LONG else ())
     for term in found.terms:
         found.terms[term] *= 1 + math.log(max(said[term], 1))
     _add_keywords(snapshot, found, keywords, weights)
-    found.near = _add_near(snapshot, found.terms, wanted, weights)
+    found.near = add_near(snapshot, found.terms, wanted)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
     found.named = list(dict.fromkeys(entity_id(key) for key in keys))
     rare = _rare_terms(found.names, found.terms)
@@ -217,7 +214,7 @@ def retrieve(
     return found
 
 
-def scaled(ranked: list[Passage]) -> list[Passage]:
+def scaled(ranked: list[Ranked]) -> list[Ranked]:
     """The passages, best first, with scores as shares of the best one's."""
     top = ranked[0].total() if ranked else 0.0
     for passage in ranked:
@@ -228,9 +225,9 @@ def scaled(ranked: list[Passage]) -> list[Passage]:
 class _Candidates:
     """The passages that are ranked for one question, and how each is scored by itself."""
 
-    def __init__(self, snapshot: Snapshot, found: Retrieved, weights: Weights) -> None:
+    def __init__(self, snapshot: Snapshot, found: Ranking, weights: Weights) -> None:
         self.snapshot, self.found, self.weights = snapshot, found, weights
-        self.passages: dict[str, Passage] = {}
+        self.passages: dict[str, Ranked] = {}
         self._named = frozenset(found.named)
         self.similar: dict[str, float] = {}  # by vector
         self._worth: Mapping[str, float] = found.terms
@@ -257,11 +254,11 @@ class _Candidates:
         self._worth, self._score, self.passages = worth, bm25(self.snapshot, worth), {}
         self._add(self.snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT))
 
-    def _add(self, rows: pa.Table) -> list[Passage]:
+    def _add(self, rows: pa.Table) -> list[Ranked]:
         """The passages of these rows that are no candidates yet become some."""
         names = ["id", "title_id", "document_id", "entity_ids", "terms", "position", "n_terms"]
         added = [
-            Passage(id, self._score(terms, length), title_id, document_id, entity_ids, terms, at)
+            Ranked(id, self._score(terms, length), title_id, document_id, entity_ids, terms, at)
             for id, title_id, document_id, entity_ids, terms, at, length in rows_of(
                 rows.select(names)
             )
@@ -301,7 +298,7 @@ class _Candidates:
         mean = self.weights.common * sum(terms.values()) / len(terms)
         return {term: mean * worth[term] / worth[first[0]] for term in first}
 
-    def _by_words(self) -> list[Passage]:
+    def _by_words(self) -> list[Ranked]:
         return sorted(self.passages.values(), key=lambda one: (-round(one.raw, 9), one.id))
 
     def score_alone(self) -> None:
@@ -320,7 +317,7 @@ class _Candidates:
         for passage in self.passages.values():
             self._score_alone(passage)
 
-    def _score_alone(self, passage: Passage) -> None:
+    def _score_alone(self, passage: Ranked) -> None:
         if self._top:
             passage.parts["text"] = (1 - self._meaning) * min(passage.raw / self._top, 1.0)
         if self._meaning and passage.id in self.similar and self._high > self._low:
@@ -332,7 +329,7 @@ class _Candidates:
             share = min(held / max(len(self.found.names), 1), 1.0)
             passage.parts["holds"] = self.weights.holds * share
 
-    def join(self, rows: pa.Table) -> list[Passage]:
+    def join(self, rows: pa.Table) -> list[Ranked]:
         """The passages of these rows that were no candidates, scored by themselves."""
         added = self._add(rows)
         if self.similar and added:
@@ -343,88 +340,20 @@ class _Candidates:
             self._score_alone(passage)
         return added
 
-    def best(self, count: int | None = None) -> list[Passage]:
+    def best(self, count: int | None = None) -> list[Ranked]:
         order = [(-round(one.total(), 9), one.id, one) for one in self.passages.values()]
         return [one for _, _, one in sorted(order)[:count]]
 
 
-def _holds(passage: Passage, term: str) -> bool:
+def _holds(passage: Ranked, term: str) -> bool:
     return f" {term} " in f" {passage.terms} "
 
 
 # ---- the question --------------------------------------------------------------------------------
 
 
-def term_worth(
-    snapshot: Snapshot, wanted: Sequence[str], weights: Weights = Weights()
-) -> tuple[dict[str, float], list[str]]:
-    """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
-    if not wanted:
-        return {}, []
-    holding = dict(rows_of(snapshot.by_key("terms", wanted, "term", ["term", "passages"])))
-    total = snapshot.manifest.counters.get("passages", 0)
-    worth: dict[str, float] = {}
-    unknown: list[str] = []
-    for before, term, after in zip(["", *wanted], wanted, [*wanted[1:], ""], strict=False):
-        share = 1.0
-        stemmed = is_stem(after, term)  # names are stored without stems
-        if stemmed:
-            share = weights.form if after in holding else 1.0
-        elif is_stem(term, before):
-            share = 1.0 - weights.form
-        if holding.get(term, 0) > 0:
-            worth[term] = share * rarity(total, holding[term])
-        elif share >= 0.5 or not stemmed:
-            unknown.append(term)
-    return worth, unknown
-
-
-def rarity(total: int, holding: int) -> float:
-    """What a term is worth that `holding` of `total` passages hold."""
-    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
-
-
-def is_stem(term: str, form: str) -> bool:
-    """Does `term` look like the stem that follows its form in a list of terms?"""
-    shorter = 2 < len(term) <= len(form) and term != form
-    return shorter and form.startswith(term[:-1]) and form.isalpha()
-
-
-def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
-    """Was no form of this word found? `unknown` holds a word or its stem."""
-    found = terms_of(word)
-    return not unknown.isdisjoint(found) and not any(term in known for term in found)
-
-
-def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
-    """Those of a few words that stand in the addresses of texts, whose words are no terms."""
-    words = [word for word in words[:5] if word.isascii()]
-    texts = snapshot.rows("passages", "", ["text"])["text"] if words else None
-    forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
-    found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
-    return {word for word, holds in found.items() if holds.as_py()}
-
-
-def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
-    """Keys under which the question may name something: the names found in it, and its runs of up
-    to six words. A question is short, so titles that no rule recognises as a name ("How to Eat")
-    can be tried one by one."""
-    keys = dict.fromkeys(mention.key for mention in names)
-    spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
-    plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
-    for first, (start, end) in enumerate(spans):
-        if plain[first]:
-            continue
-        if not stop_word(query[start:end].casefold()):
-            keys.setdefault(normalise_name(query[start:end]))
-        for last in range(first + 1, min(first + NAME_WORDS, len(spans))):
-            if not plain[last]:
-                keys.setdefault(normalise_name(query[start : spans[last][1]]))
-    return [key for key in keys if key]
-
-
 def _add_keywords(
-    snapshot: Snapshot, found: Retrieved, keywords: Sequence[str], weights: Weights
+    snapshot: Snapshot, found: Ranking, keywords: Sequence[str], weights: Weights
 ) -> None:
     """The names and terms of keywords that the question lacks."""
     known = {mention.key for mention in found.names}
@@ -434,7 +363,7 @@ def _add_keywords(
         if key and key not in known:
             known.add(key)
             found.names.append(Mention(key, form, "other", False, 0, 0))
-        more, _ = term_worth(snapshot, query_terms(form), weights)
+        more, _ = term_worth(snapshot, query_terms(form))
         for term, value in more.items():
             found.terms.setdefault(term, share * value)
 
@@ -476,7 +405,7 @@ def bm25(
     return score
 
 
-def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknown: int) -> float:
+def openness(passages: Mapping[str, Ranked], worth: Mapping[str, float], unknown: int) -> float:
     """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked
     for, everything where the best one holds half of it or less. Unknown words count as an average
     word each, as far as they outnumber the known ones."""
@@ -489,7 +418,7 @@ def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknow
     return min(max((WORDS_DECIDE - held / total) / (WORDS_DECIDE - WORDS_LACK), 0.0), 1.0)
 
 
-def agreement(passages: Mapping[str, Passage], similar: Mapping[str, float]) -> float:
+def agreement(passages: Mapping[str, Ranked], similar: Mapping[str, float]) -> float:
     """How far the vectors bear out the words of this question, 0 to 1: a model that does not know
     the language or the matter tells the passages that hold most of the question's words from the
     others no better than chance.
@@ -506,7 +435,7 @@ def agreement(passages: Mapping[str, Passage], similar: Mapping[str, float]) -> 
     return min(max((share - CHANCE) / (CLEAR - CHANCE), 0.0), 1.0)
 
 
-def _focus(passages: Collection[Passage], part: str) -> None:
+def _focus(passages: Collection[Ranked], part: str) -> None:
     """What a title brings belongs where the document speaks of the matter: it is whole for the
     passage that is best by its words and meaning, and hardly any for those far behind it."""
     given = [passage for passage in passages if part in passage.parts]
@@ -519,7 +448,7 @@ def _focus(passages: Collection[Passage], part: str) -> None:
             passage.parts[part] *= (value / most) ** FOCUS
 
 
-def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
+def _put_leader_first(passages: Collection[Ranked], weights: Weights) -> None:
     """A passage that by itself is clearly the best comes before all that the graph brings."""
     own = [
         (-round(sum(one.parts.get(part, 0.0) for part in ("text", "vector", "defines")), 9), one.id)
@@ -533,7 +462,7 @@ def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
 
 
 def _demote_unnamed(
-    passages: Collection[Passage], found: Retrieved, rare: Collection[str], weights: Weights
+    passages: Collection[Ranked], found: Ranking, rare: Collection[str], weights: Weights
 ) -> None:
     """A passage that holds no rare name of the question, that is not next to one that does, and
     that no title or name connects with one, counts less by its words."""
@@ -585,7 +514,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
 def _share_names(candidates: _Candidates, share: float) -> None:
     """A rare name that a high passage and a few others hold, not the question, ties them."""
     sources = candidates.best(SOURCES)
-    holders: dict[str, list[Passage]] = {id: [] for one in sources for id in one.entity_ids}
+    holders: dict[str, list[Ranked]] = {id: [] for one in sources for id in one.entity_ids}
     for id in candidates.found.named:
         holders.pop(id, None)
     for passage in candidates.passages.values():
@@ -712,17 +641,17 @@ DEFINING = frozenset(
 SHORTEST = 3  # letters of a name that is defined; `i` and `do` are in too many places
 
 
-def _is_code(passage: Passage) -> bool:
+def _is_code(passage: Ranked) -> bool:
     return bool(language_of(passage.terms.partition(" ")[0]))
 
 
-def _files(passages: Iterable[Passage]) -> Iterable[list[Passage]]:
+def _files(passages: Iterable[Ranked]) -> Iterable[list[Ranked]]:
     """The passages of source code by their file."""
     return lists_of((one.document_id, one) for one in filter(_is_code, passages)).values()
 
 
 def give_definitions(
-    passages: Sequence[Passage], worth: Mapping[str, float], weights: Weights
+    passages: Sequence[Ranked], worth: Mapping[str, float], weights: Weights
 ) -> None:
     """Give each passage that defines terms of the question a share, whole for the term that is
     worth most. A term counts with its stem, which follows it."""
@@ -739,12 +668,12 @@ def give_definitions(
             passage.parts["defines"] = weights.defines * max(map(names.__getitem__, held)) / top
 
 
-def give_files(passages: Iterable[Passage], weights: Weights) -> None:
+def give_files(passages: Iterable[Ranked], weights: Weights) -> None:
     """Give each passage of source code a share of what the two next best passages of its file are
     worth by their words: a file that speaks of the matter in several definitions comes before one
     that repeats its words in one. The best passage of all source code keeps its score, so that it
     stands to prose as before."""
-    after: list[tuple[Passage, float]] = []
+    after: list[tuple[Ranked, float]] = []
     for some in _files(passages):
         own = sorted((passage.parts.get("text", 0.0) for passage in some), reverse=True)
         after += [(one, one.total() + weights.file * sum(own[1:3])) for one in some]
@@ -755,7 +684,7 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
         passage.parts["file"] = scale * score - passage.total()
 
 
-def _spread(passages: Iterable[Passage], weights: Weights) -> None:
+def _spread(passages: Iterable[Ranked], weights: Weights) -> None:
     """Passages behind the FROM_FILE best of a file count less: it must not fill a result."""
     for some in _files(passages):
         some.sort(key=lambda one: (-round(one.total(), 9), one.id))
@@ -766,9 +695,7 @@ def _spread(passages: Iterable[Passage], weights: Weights) -> None:
 # ---- a reranker ----------------------------------------------------------------------------------
 
 
-def _reranked(
-    snapshot: Snapshot, found: Retrieved, rerank: Rerank, weights: Weights
-) -> list[Passage]:
+def _reranked(snapshot: Snapshot, found: Ranking, rerank: Rerank, weights: Weights) -> list[Ranked]:
     """The best passages get a share of a reranker's opinion in place of the same share of what they
     were worth. What it did not read counts as the worst that it did read."""
     head = [passage.id for passage in found.passages[:RERANKED]]
@@ -783,105 +710,3 @@ def _reranked(
         value = top * opinion.get(passage.id, 0.0) - passage.total()
         passage.parts["rerank"] = weights.rerank * value
     return sorted(found.passages, key=lambda one: (-round(one.total(), 9), one.id))
-
-
-# ---- words that do not occur ---------------------------------------------------------------------
-# They are replaced by the nearest words of the corpus, without knowing a language. Another ending
-# is what is left behind a long common beginning (Koivulassa, Koivula). A slip is one letter more,
-# less, other or exchanged with its neighbour, or a hyphen. With beginnings of 4 letters and slips in
-# words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
-
-UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
-LETTERS, EXCHANGED, SLIP_LETTERS = 4, 5, 7  # of a word; of one with letters exchanged; with others
-COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
-ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
-_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
-
-
-def _add_near(
-    snapshot: Snapshot, worth: dict[str, float], wanted: Sequence[str], weights: Weights
-) -> dict[str, list[str]]:
-    """Add the nearest words to the terms of a question, each at its share of what it is worth.
-    Gives the words added; a stem is none. Stems are not replaced: so short, they are near to too
-    much."""
-    total = snapshot.manifest.counters.get("passages", 0)
-    pairs = zip(wanted, ["", *wanted], strict=False)
-    unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
-    found = nearest(snapshot, unknown, worth)
-    words: dict[str, list[str]] = {}
-    for term, near in found.items():
-        forms = Counter[str]()
-        for form, passages in near:
-            worth.setdefault(form, weights.near * rarity(total, passages))
-            forms.update({stem: passages for stem in query_terms(form) if stem != form})
-        # no stem that stands only where one of these forms does
-        words[term] = [one for one, passages in near if passages > forms[one]]
-    return words
-
-
-def nearest(
-    snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
-) -> dict[str, list[tuple[str, int]]]:
-    """{unknown term: [(term, passages that hold it), ...]}, nearest first; without terms that have
-    nothing near. `known` are the terms of the question that occur: who has one form of a word needs
-    no other."""
-    wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
-    # Korean words of one syllable are tried with other particles; no ends of longer words.
-    longer = [term for term in unknown if len(term) > 2]
-    short = (term for term in unknown if len(term) == 2)
-    whole = [term for term in short if not any(term in word for word in longer)]
-    particles = {term: other_particles(term) for term in whole[:UNKNOWN]}
-    starts = sorted({start for term in wanted for start in _starts(term)})
-    where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
-    where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
-    if not where:
-        return {}
-    rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
-    held = {term: count for term, count in rows_of(rows) if count > 0}
-    found = {
-        term: [form for form in forms if form in held] for term, forms in particles.items()
-    } | {term: nearest_words(term, held) for term in wanted}
-    return {term: [(one, held[one]) for one in near] for term, near in found.items() if near}
-
-
-def _replaceable(term: str, known: Collection[str]) -> bool:
-    plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
-    if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
-        return False
-    longer = (one for one in known if len(one) > 2)
-    return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
-
-
-def _starts(term: str) -> tuple[str, ...]:
-    """What every word begins with that can be near."""
-    return term[:2], term[0] + "-", term.replace("-", "")[:2]
-
-
-def nearest_words(term: str, words: Iterable[str]) -> list[str]:
-    """The words with a slip, then those with another ending and the longest common beginning."""
-    from rapidfuzz.distance import OSA
-
-    slips: list[str] = []
-    endings: list[tuple[int, str]] = []
-    joined, starts = term.replace("-", ""), _starts(term)
-    shortest, longest = len(term) - ENDING, len(term) + ADDED
-    near = [one for one in words if one.startswith(starts) and shortest <= len(one) <= longest]
-    for other in near:  # large corpora hold thousands of words with one beginning
-        if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
-            continue
-        if "-" in term + other:
-            if other.replace("-", "") == joined:
-                slips.append(other)
-            continue
-        shared = len(commonprefix((term, other)))
-        longer = max(len(term), len(other))
-        rest, added = len(term) - shared, len(other) - shared
-        if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:
-            endings.append((-shared, other))
-        elif abs(len(term) - len(other)) < 2 and OSA.distance(term, other, score_cutoff=1) == 1:
-            exchanged = sorted(term) == sorted(other)
-            if longer >= (EXCHANGED if exchanged else SLIP_LETTERS):
-                slips.append(other)
-    most = min(endings, default=(0, ""))[0]
-    same = [other for shared, other in sorted(endings) if shared == most]
-    return [*sorted(slips), *same][:NEAREST]

@@ -1,0 +1,196 @@
+"""What a question asks for: its terms with their worth, the names in it, and the words of the corpus
+that are nearest to words that do not occur."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Sequence, Set
+from os.path import commonprefix
+
+import pyarrow.compute as pc
+
+from graphrag_mcp.names.cjk import other_particles
+from graphrag_mcp.names.extract import terms_of
+from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.terms import is_cjk, normalise_name, query_terms, stop_word
+from graphrag_mcp.types import Mention
+
+QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # that are read of a question
+QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
+NEAR = 0.5  # worth of a word that replaces an unknown one
+FORM = 0.4  # share of a word's own form; the rest goes to its stem, since text holds both
+MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
+
+# Hindi and Thai have signs for vowels
+_LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"
+_WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
+
+
+def term_worth(snapshot: Snapshot, wanted: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+    """The terms of a query that occur, with their idf; and those that occur nowhere."""
+    if not wanted:
+        return {}, []
+    holding = dict(rows_of(snapshot.by_key("terms", wanted, "term", ["term", "passages"])))
+    total = snapshot.manifest.counters.get("passages", 0)
+    worth: dict[str, float] = {}
+    unknown: list[str] = []
+    for before, term, after in zip(["", *wanted], wanted, [*wanted[1:], ""], strict=False):
+        share = 1.0
+        stemmed = is_stem(after, term)  # names are stored without stems
+        if stemmed:
+            share = FORM if after in holding else 1.0
+        elif is_stem(term, before):
+            share = 1.0 - FORM
+        if holding.get(term, 0) > 0:
+            worth[term] = share * rarity(total, holding[term])
+        elif share >= 0.5 or not stemmed:
+            unknown.append(term)
+    return worth, unknown
+
+
+def rarity(total: int, holding: int) -> float:
+    """What a term is worth that `holding` of `total` passages hold."""
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def is_stem(term: str, form: str) -> bool:
+    """Does `term` look like the stem that follows its form in a list of terms?"""
+    shorter = 2 < len(term) <= len(form) and term != form
+    return shorter and form.startswith(term[:-1]) and form.isalpha()
+
+
+def no_form_occurs(word: str, known: Container[str], unknown: Set[str]) -> bool:
+    """Was no form of this word found? `unknown` holds a word or its stem."""
+    found = terms_of(word)
+    return not unknown.isdisjoint(found) and not any(term in known for term in found)
+
+
+def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
+    """Those of a few words that stand in the addresses of texts, whose words are no terms."""
+    words = [word for word in words[:5] if word.isascii()]
+    texts = snapshot.rows("passages", "", ["text"])["text"] if words else None
+    forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
+    found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
+    return {word for word, holds in found.items() if holds.as_py()}
+
+
+def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
+    """Keys under which the question may name something: the names found in it, and its runs of up
+    to six words. A question is short, so titles that no rule recognises as a name ("How to Eat")
+    can be tried one by one."""
+    keys = dict.fromkeys(mention.key for mention in names)
+    spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
+    plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
+    for first, (start, end) in enumerate(spans):
+        if plain[first]:
+            continue
+        if not stop_word(query[start:end].casefold()):
+            keys.setdefault(normalise_name(query[start:end]))
+        for last in range(first + 1, min(first + NAME_WORDS, len(spans))):
+            if not plain[last]:
+                keys.setdefault(normalise_name(query[start : spans[last][1]]))
+    return [key for key in keys if key]
+
+
+# ---- words that do not occur ---------------------------------------------------------------------
+# They are replaced by the nearest words of the corpus, without knowing a language. Another ending
+# is what is left behind a long common beginning (Koivulassa, Koivula). A slip is one letter more,
+# less, other or exchanged with its neighbour, or a hyphen. With beginnings of 4 letters and slips in
+# words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
+
+UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
+LETTERS, EXCHANGED, SLIP_LETTERS = 4, 5, 7  # of a word; of one with letters exchanged; with others
+COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
+ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
+
+
+def add_near(
+    snapshot: Snapshot, worth: dict[str, float], wanted: Sequence[str]
+) -> dict[str, list[str]]:
+    """Add the nearest words to the terms of a question, each at its share of what it is worth.
+    Gives the words added; a stem is none. Stems are not replaced: so short, they are near to too
+    much."""
+    total = snapshot.manifest.counters.get("passages", 0)
+    pairs = zip(wanted, ["", *wanted], strict=False)
+    unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
+    found = nearest(snapshot, unknown, worth)
+    words: dict[str, list[str]] = {}
+    for term, near in found.items():
+        forms = Counter[str]()
+        for form, passages in near:
+            worth.setdefault(form, NEAR * rarity(total, passages))
+            forms.update({stem: passages for stem in query_terms(form) if stem != form})
+        # no stem that stands only where one of these forms does
+        words[term] = [one for one, passages in near if passages > forms[one]]
+    return words
+
+
+def nearest(
+    snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
+) -> dict[str, list[tuple[str, int]]]:
+    """{unknown term: [(term, passages that hold it), ...]}, nearest first; without terms that have
+    nothing near. `known` are the terms of the question that occur: who has one form of a word needs
+    no other."""
+    wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
+    # Korean words of one syllable are tried with other particles; no ends of longer words.
+    longer = [term for term in unknown if len(term) > 2]
+    short = (term for term in unknown if len(term) == 2)
+    whole = [term for term in short if not any(term in word for word in longer)]
+    particles = {term: other_particles(term) for term in whole[:UNKNOWN]}
+    starts = sorted({start for term in wanted for start in _starts(term)})
+    where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
+    where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
+    if not where:
+        return {}
+    rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
+    held = {term: count for term, count in rows_of(rows) if count > 0}
+    found = {
+        term: [form for form in forms if form in held] for term, forms in particles.items()
+    } | {term: nearest_words(term, held) for term in wanted}
+    return {term: [(one, held[one]) for one in near] for term, near in found.items() if near}
+
+
+def _replaceable(term: str, known: Collection[str]) -> bool:
+    plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
+    if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
+        return False
+    longer = (one for one in known if len(one) > 2)
+    return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
+
+
+def _starts(term: str) -> tuple[str, ...]:
+    """What every word begins with that can be near."""
+    return term[:2], term[0] + "-", term.replace("-", "")[:2]
+
+
+def nearest_words(term: str, words: Iterable[str]) -> list[str]:
+    """The words with a slip, then those with another ending and the longest common beginning."""
+    from rapidfuzz.distance import OSA
+
+    slips: list[str] = []
+    endings: list[tuple[int, str]] = []
+    joined, starts = term.replace("-", ""), _starts(term)
+    shortest, longest = len(term) - ENDING, len(term) + ADDED
+    near = [one for one in words if one.startswith(starts) and shortest <= len(one) <= longest]
+    for other in near:  # large corpora hold thousands of words with one beginning
+        if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
+            continue
+        if "-" in term + other:
+            if other.replace("-", "") == joined:
+                slips.append(other)
+            continue
+        shared = len(commonprefix((term, other)))
+        longer = max(len(term), len(other))
+        rest, added = len(term) - shared, len(other) - shared
+        if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:
+            endings.append((-shared, other))
+        elif abs(len(term) - len(other)) < 2 and OSA.distance(term, other, score_cutoff=1) == 1:
+            exchanged = sorted(term) == sorted(other)
+            if longer >= (EXCHANGED if exchanged else SLIP_LETTERS):
+                slips.append(other)
+    most = min(endings, default=(0, ""))[0]
+    same = [other for shared, other in sorted(endings) if shared == most]
+    return [*sorted(slips), *same][:NEAREST]
