@@ -188,6 +188,13 @@ class App:
                 self._askers[corpus] = open_asker(self.folder(corpus), self.settings, limited=False)
             return self._askers[corpus]
 
+    def reads_with_models(self, corpus: str) -> bool:
+        """Does a search of this corpus need a model: for the question's vector, or to rerank?"""
+        from graphrag_mcp.llm.asker import with_vectors
+
+        settings = with_vectors(self.settings, self.folder(corpus))
+        return bool(settings.embedding_model or settings.rerank_model)
+
     def drift_path(self, session_id: str) -> Path:
         """The journal of a DRIFT session of the caller. BadInput for what is no id of ours."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):

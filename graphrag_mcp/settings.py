@@ -133,6 +133,7 @@ class Substituted(str):
         return str(self), self.template, self.values
 
 
+VECTORS = "local:intfloat/multilingual-e5-small"  # of `index --vectors`, where no model is set
 SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
 TENANTS = "tenants"  # the folder or prefix of a home that holds those of its tenants
 _STORES = "object-stores"  # the folder that holds the copies of such homes

@@ -250,8 +250,8 @@ def search(options: argparse.Namespace) -> int:
         filters=options.filter,
         **given,
     )
-    asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
-    askers = {"": app.asker(corpora[0])} if asked and snapshot else {}
+    asked = snapshot and (options.answer or app.reads_with_models(corpora[0]))
+    askers = {"": app.asker(corpora[0])} if asked else {}
     if mode == "global":
         return _shown(options, global_.search(parts, request, askers), reason)
     return _shown(options, local.search(parts, request, askers), reason, snapshot)

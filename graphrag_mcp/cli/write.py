@@ -24,6 +24,7 @@ from graphrag_mcp.cli.output import asked
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.settings import VECTORS
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import Result
 
@@ -265,6 +266,8 @@ def index(options: argparse.Namespace) -> int:
     budget = {name: getattr(options, name) for name in ("max_calls", "max_tokens", "max_cost")}
     engine = {"engine": options.engine, "engine_address": options.address}
     settings = output.settings_of(options, **budget, **engine)
+    if options.vectors and not settings.embedding_model:
+        settings = replace(settings, embedding_model=VECTORS)
     nothing = any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)

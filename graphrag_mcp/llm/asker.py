@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import protocols
 from graphrag_mcp.llm.replies import storable
+from graphrag_mcp.store.manifest import read as read_manifest
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
@@ -598,6 +599,19 @@ def priced(settings: Settings) -> None:
         raise BadInput(f"max_cost {s.max_cost:g} would limit nothing, for no prices are set", move)
 
 
+def with_vectors(settings: Settings, folder: Path) -> Settings:
+    """The settings with the model in this process that made the vectors of a corpus (`index
+    --vectors`), where they name no embedding model."""
+    manifest = None if settings.embedding_model else read_manifest(folder)
+    made_with = str(manifest.parameters.get("embedding", "")) if manifest else ""
+    if not made_with.startswith(protocols.LOCAL):
+        return settings
+    model, _, dimensions = made_with.rpartition(" ")
+    if not model or not dimensions.isdigit():
+        model, dimensions = made_with, "0"
+    return replace(settings, embedding_model=model, embedding_dimensions=int(dimensions))
+
+
 def open_asker(
     folder: Path,
     settings: Settings,
@@ -613,7 +627,7 @@ def open_asker(
     Without limits, for searches, a book that cannot be used is done without."""
     from graphrag_mcp.store.shared_replies import open_book
 
-    s = settings
+    s = with_vectors(settings, folder)
     chat = embedder = reranker = None
     if s.rerank_model:
         from graphrag_mcp.llm.local import LocalReranker
@@ -622,7 +636,9 @@ def open_asker(
     if s.embedding_model.startswith(protocols.LOCAL):
         from graphrag_mcp.llm.local import LocalEmbedder
 
-        embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions)
+        # A model that only the index names is not fetched: that index may come from elsewhere.
+        fetches = bool(settings.embedding_model)
+        embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions, fetches=fetches)
         if not limited:  # a search: the model is loaded while the index is opened
             embedder.warm()
     if s.chat_model or (s.embedding_model and embedder is None):

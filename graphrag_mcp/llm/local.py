@@ -71,8 +71,8 @@ class _OnnxModel:
 
     `name` is the setting, `local:` included."""
 
-    def __init__(self, setting: str) -> None:
-        self.name = setting
+    def __init__(self, setting: str, fetches: bool = True) -> None:
+        self.name, self._fetches = setting, fetches
         self._session: Any = None
         self._tokenizer: Any = None
         self._files: ModelFiles | None = None
@@ -89,7 +89,7 @@ class _OnnxModel:
     def _open(self) -> ModelFiles:
         if self._files is None or self._session is None:
             with _loading:
-                self._files = files_of(place(self.name))
+                self._files = files_of(place(self.name), self._fetches)
                 self._session, self._tokenizer = loaded(self._files)
         return self._files
 
@@ -114,10 +114,10 @@ class _OnnxModel:
 class LocalEmbedder(_OnnxModel):
     """Vectors of unit length. `query_prompt` and `text_prompt` are what the model wants before a
     question and before a text. `dimensions` keeps the first so many numbers of each vector; 0 keeps
-    all."""
+    all. `fetches`: a model that is not on this machine may be fetched."""
 
-    def __init__(self, setting: str, dimensions: int = 0) -> None:
-        super().__init__(setting)
+    def __init__(self, setting: str, dimensions: int = 0, *, fetches: bool = True) -> None:
+        super().__init__(setting, fetches)
         self._dimensions = dimensions
         self.query_prompt, self.text_prompt = prompts(setting.removeprefix(LOCAL).strip())
 
@@ -210,9 +210,14 @@ def place(setting: str) -> str:
     return where
 
 
-def files_of(where: str) -> ModelFiles:
+def files_of(where: str, fetches: bool = True) -> ModelFiles:
     """The files of a model in a folder, or under a name. ModelError says what is missing."""
-    folder = Path(where) if Path(where).is_dir() else fetched(where)
+    folder = Path(where) if Path(where).is_dir() else cached(where)
+    if folder is None:
+        if not fetches:
+            what = f"the model {where!r} of this index is not on this machine"
+            raise ModelError(what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True)
+        folder = fetched(where)
     graphs = sorted(folder.rglob("*.onnx"), key=lambda path: (path.stat().st_size, str(path)))
     tokenizer = folder / "tokenizer.json"
     if not graphs or not tokenizer.is_file():
@@ -232,20 +237,25 @@ def files_of(where: str) -> ModelFiles:
     )
 
 
-def fetched(name: str) -> Path:
-    """The folder of a model of the hub, from the cache of this machine or fetched once.
-
-    Of several ONNX files the smallest is fetched, and its SHA-256 is compared with the hub's."""
+def cached(name: str) -> Path | None:
+    """The folder of a model of the hub in the cache of this machine."""
     try:
-        from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+        from huggingface_hub import snapshot_download
     except ImportError as error:
         raise missing_extra(error) from error
     try:
-        cached = snapshot_download(name, local_files_only=True)
-        if any(Path(cached).rglob("*.onnx")):
-            return Path(cached)
+        folder = Path(snapshot_download(name, local_files_only=True))
     except Exception:  # not in the cache: the library has several errors for that
-        pass
+        return None
+    return folder if any(folder.rglob("*.onnx")) else None
+
+
+def fetched(name: str) -> Path:
+    """The folder of a model of the hub, fetched once into the cache of this machine.
+
+    Of several ONNX files the smallest is fetched, and its SHA-256 is compared with the hub's."""
+    from huggingface_hub import HfApi, hf_hub_download
+
     try:
         listed = HfApi().model_info(name, files_metadata=True)
         siblings = {entry.rfilename: entry for entry in listed.siblings or ()}

@@ -156,11 +156,10 @@ def _wishes(
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
     """Who asks models, by corpus ("": the one meant); none where no model has anything to do."""
     app = desk_of(ctx).app
-    # for the question's vector, or to look at passages again
-    always = app.settings.embedding_model or app.settings.rerank_model
-    if not always and not (answer and len(parts) == 1):
-        return {}
-    return {name: app.asker(name or app.corpus_for_reading(corpus)) for name, _ in parts}
+    answers = answer and len(parts) == 1
+    names = {name: name or app.corpus_for_reading(corpus) for name, _ in parts}
+    asked = {name: corpus for name, corpus in names.items() if answers or app.reads_with_models(corpus)}
+    return {name: app.asker(corpus) for name, corpus in asked.items()}
 
 
 async def with_progress(

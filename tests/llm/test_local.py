@@ -222,3 +222,14 @@ def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path,
     asker = open_asker(folder, settings, limited=False)
     found = local_search(open_snapshot(folder), "Which boat went down in bad weather?", asker=asker)
     assert found.citations[0].uri.endswith("vessel.txt")
+    # Without a setting, the model that the index was made with goes on: for searches and for the next run.
+    plain = Settings(home=tmp_path / "home")
+    assert open_asker(folder, plain, limited=False).embedding_model == f"local:{model}"
+    (tmp_path / "notes" / "ink.txt").write_text("The scribe dips his quill.", "utf-8")
+    index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), plain)
+    assert open_snapshot(folder).count("passages_vectors") == 5
+
+
+def test_an_index_from_elsewhere_does_not_fetch_its_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not on this machine"):
+        run(LocalEmbedder("local:owner/no-such-model", fetches=False).embed(["salt"]))
