@@ -162,9 +162,16 @@ def build_server(
 def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[Any]]:
     """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
 
+    from mcp import MCPError
+    from mcp.types import INVALID_PARAMS
+
+    from graphrag_mcp.tools.limits import excess
+
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         user = getattr(ctx.request, "scope", {}).get("user")  # of a token that http.py has verified
         known = user is not None and user.is_authenticated
+        if ctx.method != "tools/call" and (what := excess(ctx.params or {})):
+            raise MCPError(INVALID_PARAMS, f"{what[:1].upper()}{what[1:]}")
         SUBJECT.set(str(user.display_name) if known else "")
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)

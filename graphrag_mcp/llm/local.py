@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 T = TypeVar("T")
-EXTRA = "Install the extra with pip install 'graphrag-mcp[vectors]', or choose a model behind an API"
+EXTRA = (
+    "Install the extra with pip install 'graphrag-mcp[vectors]', or choose a model behind an API"
+)
 BATCH = 8  # texts that go through the model together: 8, 16 and 32 give 29, 26 and 25 a CPU second
 LONGEST_INPUT = 512  # tokens, where the model's files state no limit
 LONGEST_PAIR = 4_000  # characters of a text that a reranker reads
@@ -216,7 +218,9 @@ def files_of(where: str, fetches: bool = True) -> ModelFiles:
     if folder is None:
         if not fetches:
             what = f"the model {where!r} of this index is not on this machine"
-            raise ModelError(what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True)
+            raise ModelError(
+                what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True
+            )
         folder = fetched(where)
     graphs = sorted(folder.rglob("*.onnx"), key=lambda path: (path.stat().st_size, str(path)))
     tokenizer = folder / "tokenizer.json"
@@ -332,7 +336,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def missing_extra(error: ImportError) -> ModelError:
-    return ModelError(f"a local model needs onnxruntime and tokenizers ({error})", EXTRA, final=True)
+    return ModelError(
+        f"a local model needs onnxruntime and tokenizers ({error})", EXTRA, final=True
+    )
 
 
 def attempted(name: str, work: Callable[[], T]) -> T:

@@ -71,6 +71,7 @@ KINDS = {
 SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
+NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
 LEAST, BEARING = 100, 1_000  # tokens of a document that is read with a question
@@ -196,12 +197,15 @@ def passage_items(
 ) -> tuple[list[Item], list[str]]:
     """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
-    meant = {one: _meant(snapshot, one) for one in given if one.strip()}
+    given = list(dict.fromkeys(one for one in given if one.strip()))
+    meant = {one: _meant(snapshot, one) for one in given[:NAMES]}
     if not meant:
         example = 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
         raise BadInput("no ids were given", example)
     wanted = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
     notes = []
+    if len(given) > NAMES:
+        notes.append(f"{len(given)} ids were given; the first {NAMES} were looked up.")
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} were read.")
     unknown = [one for one, aliases in meant.items() if not aliases]

@@ -45,6 +45,7 @@ _QUOTED = re.compile(
 
 _EITHER = re.compile(r"\s(?:OR|\|)(?:\s+(?:OR|\|))*(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
+QUOTATIONS = 100  # of one query
 SOFT = "\u00ad"  # a hyphen where a word may be divided
 
 
@@ -75,8 +76,14 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
                 found[-1].append(text)
             elif whole or (at < last and n == len(parts) - 1):
                 found.append([text])
-    kept = ([one for one in some if plain(one)] for some in found)
-    return [some for some in kept if some]
+    kept = dict.fromkeys(tuple(one for one in some if plain(one)) for some in found)
+    literals = {one for some in kept for one in some}
+    if len(literals) > QUOTATIONS:  # each is compared with every passage
+        what = (
+            f"the query has {len(literals)} quoted strings, and at most {QUOTATIONS} are looked for"
+        )
+        raise BadInput(what, "Ask in several calls")
+    return [list(some) for some in kept if some]
 
 
 def plain(text: str) -> str:

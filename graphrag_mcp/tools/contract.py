@@ -17,9 +17,10 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
@@ -37,6 +38,7 @@ from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
 from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.text.terms import table
+from graphrag_mcp.tools.limits import CHARACTERS, as_json, excess
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
 
@@ -401,14 +403,6 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def as_json(value: Any, opening: str) -> Any:
-    """What a text of JSON says that begins so; any other value as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(opening):
-        with suppress(ValueError, RecursionError):
-            return json.loads(value)
-    return value
-
-
 def as_strings(value: Any) -> Any:
     return [as_text(item) for item in as_list(value) if item is not None]
 
@@ -485,6 +479,8 @@ Texts = objects(TABLES["text"], "texts")
 # ---- wrong calls ----------------------------------------------------------------------------------
 
 GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
+OF_ANY_SIZE = ("texts", "results")  # documents and what an agent read in them
+STRANGE = 5  # unknown arguments that are named, each with its nearest known name
 
 
 class OurTool(Tool):
@@ -493,12 +489,20 @@ class OurTool(Tool):
     async def run(
         self, arguments: dict[str, Any], context: Any, convert_result: bool = False
     ) -> Any:
+        names = accepted(self)
+        whole = {given for given, name in names.items() if name in OF_ANY_SIZE}
+        questions = [given for given, name in names.items() if name == "query"]
+        arguments, notes = _cut(arguments, questions)
+        if what := excess(arguments, whole):
+            said = f"{what[:1].upper()}{what[1:]} Call it as {usage(self)}."
+            return sent(encodable(said), is_error=True)
         strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
         reads = self.annotations is not None and self.annotations.read_only_hint
         if wrong or (strange and not reads):
             said = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
             return sent(said, is_error=True)
-        token = REMARKS.set([f"{sentence} It was ignored." for sentence in strange])
+        notes += [f"{sentence} It was ignored." for sentence in strange]
+        token = REMARKS.set(notes)
         try:
             return await super().run(arguments, context, convert_result)
         except UnexpectedToolError:
@@ -507,6 +511,18 @@ class OurTool(Tool):
             return sent(str(error.__cause__ or error), is_error=True)
         finally:
             REMARKS.reset(token)
+
+
+def _cut(arguments: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The arguments with these as long as a text may be, and a remark on each that was longer: who
+    asks with a whole text in the question is answered all the same."""
+    texts = {name: arguments[name] for name in names if isinstance(arguments.get(name), str)}
+    long = {name: text for name, text in texts.items() if len(text) > CHARACTERS}
+    remarks = [
+        f"{name} of {len(text):,} characters was cut to {CHARACTERS:,}."
+        for name, text in long.items()
+    ]
+    return {**arguments, **{name: text[:CHARACTERS] for name, text in long.items()}}, remarks
 
 
 def usage(tool: Tool) -> str:
@@ -529,16 +545,17 @@ def accepted(tool: Tool) -> dict[str, str]:
 
 def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """A sentence for each argument that the tool does not have; those set to null do not matter."""
-    known, sentences = accepted(tool), []
-    for name, value in arguments.items():
-        if name in known or value is None:
-            continue
-        found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-        near = known.get(found[0] if found else GUESSES.get(name.lower(), ""))
+    known = accepted(tool)
+    strange = (name for name, value in arguments.items() if name not in known and value is not None)
+    sentences = []
+    for name in islice(strange, STRANGE):
+        asked = name[:60].lower()
+        found = difflib.get_close_matches(asked, known, n=1, cutoff=0.6)
+        near = known.get(found[0] if found else GUESSES.get(asked, ""))
         listed = f"it has {', '.join(tool.parameters['properties'])}."
         said = f"did you mean {near!r}?" if near else listed
         sentences.append(f"{tool.name} has no argument {name[:60]!r}; {said}")
-    return sentences[:5]
+    return sentences
 
 
 def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:

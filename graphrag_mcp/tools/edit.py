@@ -18,6 +18,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.tools import contract
+from graphrag_mcp.tools.limits import as_json
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ ECHOED = 300  # characters of ids or fields that the next call repeats
 
 def as_fields(value: Any) -> Any:
     """Fields however they come: an object, its JSON, or a list of `name=value`."""
-    value = contract.as_json(value, "{")
+    value = as_json(value, "{")
     if isinstance(value, dict):
         return [f"{name}={one}" for name, one in value.items()]
     return contract.as_strings(value)

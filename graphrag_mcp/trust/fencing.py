@@ -296,10 +296,14 @@ SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Commun
 # `show_secrets`).
 SHOW_SECRETS: ContextVar[bool] = ContextVar("SHOW_SECRETS", default=False)
 
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+_HIDDEN = re.compile(  # the end of a line of Windows hides nothing
+    "(?:(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff])+"
+)
+# Those of them that the text around them may explain.
+_EXPLICABLE = re.compile(
+    "[\u115f\u1160\u180b-\u180f\u200b-\u200d\ufe00-\ufe0f\U000e0061-\U000e007f\U000e0100-\U000e01ef]"
 )
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 _JOINING = (  # letters that take another form beside a joiner: Arabic, Syriac, those of India, Mongolian
@@ -390,44 +394,62 @@ def visible(text: str) -> str:
 
     Explained are: joiners between letters of scripts that join, after a virama, or between emoji; a
     space of no width between letters of scripts without spaces; one variation selector behind what
-    has variants; the tags of the three flags that have them; fillers beside Hangul letters; a
-    line's own end. Of long runs the first four are shown."""
-    return _HIDDEN.sub(_escaped, text)
+    has variants; the tags of the three flags that have them; fillers beside Hangul letters. Of long
+    runs the first four are shown."""
+    if _HIDDEN.search(text) is None:
+        return text
+    explained = _explained(text)
+
+    def escaped(run: re.Match[str]) -> str:
+        start, end = run.span()
+        if end - start > RUN:
+            first = run[0][:4].translate(_SHOWN_AS)
+            return f"{first}[+{end - start - 4} hidden characters]"
+        if explained.isdisjoint(range(start, end)):
+            return run[0].translate(_SHOWN_AS)
+        return "".join(
+            text[at] if at in explained else text[at].translate(_SHOWN_AS)
+            for at in range(start, end)
+        )
+
+    return _HIDDEN.sub(escaped, text)
 
 
 def hiding(text: str) -> list[int]:
     """Where the text hides something: turned direction, tags, three unexplained ones in a row."""
-    found = []
-    for match in _HIDDEN.finditer(text):
-        explained = _explained(text, *match.span())
-        unexplained = [at for at in range(*match.span()) if at not in explained]
-        if unexplained and (len(unexplained) > 2 or _TURNING.search(match[0])):
+    explained, found = _explained(text), []
+    for run in _HIDDEN.finditer(text):
+        unexplained = [at for at in range(*run.span()) if at not in explained]
+        if unexplained and (len(unexplained) > 2 or _TURNING.search(run[0])):
             found.append(unexplained[0])
     return found
 
 
 def uncovered(text: str) -> tuple[str, list[int]]:
     """The text without what is invisible, and where each character stood; [] where nothing was."""
-    if _HIDDEN.search(text) is None:
+    places: list[int] = []
+    at = 0
+    for run in _HIDDEN.finditer(text):
+        places += range(at, run.start())
+        places += (place for place in range(*run.span()) if text[place] == "\r")
+        at = run.end()
+    if not at:
         return text, []
-    places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
-    return "".join(text[at] for at in places), places
+    places += range(at, len(text))
+    return "".join(text[place] for place in places), places
 
 
-def _escaped(match: re.Match[str]) -> str:
-    text, (start, end) = match.string, match.span()
-    explained = _explained(text, start, end)
-    if end - start <= RUN:
-        places = range(start, end)
-        return "".join(text[at] if at in explained else _escape(text[at]) for at in places)
-    first = "".join(map(_escape, match[0][:4]))
-    return f"{first}[+{end - start - 4} hidden characters]"
+class _ShownAs(dict[int, str]):
+    r"""`\u202e` for the number of a character; what lies beyond as its two halves, so that it is right
+    inside of JSON as well. Filled as characters come: invisible ones are some 5,000."""
+
+    def __missing__(self, number: int) -> str:
+        halves = chr(number).encode("utf-16-be", "surrogatepass").hex()
+        said = "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
+        return self.setdefault(number, said)
 
 
-def _escape(ch: str) -> str:
-    r"""`\u202e`; what lies beyond as its two halves, so that it is right inside of JSON as well."""
-    halves = ch.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
+_SHOWN_AS = _ShownAs()
 
 
 @cache
@@ -439,7 +461,6 @@ def _explanations() -> re.Pattern[str]:
     symbols = ("So", "Sk", "Sm", "Po")  # emoji and others that have variants
     picture = "".join(ch for ch in beyond if unicodedata.category(ch) in symbols) + "\u3030"
     forms = (
-        r"\r(?=\n)",  # the end of a line
         # the flags of England, Scotland and Wales
         "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
         "|\U000e0077\U000e006c\U000e0073)\U000e007f",
@@ -456,9 +477,11 @@ def _explanations() -> re.Pattern[str]:
     return re.compile("|".join(forms))
 
 
-def _explained(text: str, start: int, end: int) -> set[int]:
-    """The characters of an invisible run that have a reason to stand there."""
-    spans = (match.span() for match in _explanations().finditer(text, max(0, start - 8), end + 8))
+def _explained(text: str) -> set[int]:
+    """The places of invisible characters that have a reason to stand there."""
+    if _EXPLICABLE.search(text) is None:
+        return set()
+    spans = (match.span() for match in _explanations().finditer(text))
     return {at for span in spans for at in range(*span)}
 
 

@@ -1,0 +1,67 @@
+"""How much one request may hold. It is looked at before anything else is done with a request, in one
+pass that ends at the limit: what comes after may take time for each argument, item and character.
+
+Files and texts to be indexed, and results of an agent, are no smaller than the request that brings
+them (over HTTP 4 MiB); everything else is a question, a name or a list of ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+ARGUMENTS = 100  # of one call; the tools have up to 17
+ITEMS = 1_000  # of one argument, those within items counted as well
+CHARACTERS = (
+    20_000  # of one text: as a question they take up to 0.6 s, where four million took 11 s
+)
+IN_ALL = 200_000  # characters of one argument
+
+
+def excess(given: Mapping[str, Any], whole: Collection[str] = ()) -> str:
+    """What is too much in the arguments of a call, as a sentence; "" for nothing. Arguments that
+    `whole` names may be of any size."""
+    if len(given) > ARGUMENTS:
+        return f"{len(given):,} arguments were given, and at most {ARGUMENTS} are read."
+    for name, value in given.items():
+        if len(name) > CHARACTERS:
+            return f"the name of an argument has {len(name):,} characters."
+        if name not in whole and (what := too_much(value)):
+            return f"{name[:60]!r} has {what}."
+    return ""
+
+
+def too_much(value: Any) -> str:
+    """What one value has too much of, as in `3,000 items, and at most 1,000 are read`."""
+    if isinstance(value, str) and len(value) <= IN_ALL:
+        value = as_json(value, "[{")
+    items = characters = 0
+    left = [value]
+    while left:
+        one = left.pop()
+        inner: Iterable[Any] = ()
+        if isinstance(one, str):
+            if len(one) > CHARACTERS:
+                return f"a text of {len(one):,} characters, and at most {CHARACTERS:,} are read"
+            characters += len(one)
+        elif isinstance(one, Mapping):
+            inner = (*one, *one.values()) if len(one) <= ITEMS else ()
+            items += len(one)
+        elif isinstance(one, list | tuple):
+            inner = one if len(one) <= ITEMS else ()
+            items += len(one)
+        if items > ITEMS:
+            return f"{items:,} items or more, and at most {ITEMS:,} are read"
+        if characters > IN_ALL:
+            return f"over {IN_ALL:,} characters"
+        left.extend(inner)
+    return ""
+
+
+def as_json(value: Any, openings: str) -> Any:
+    """What a text of JSON says that begins with one of these signs; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in tuple(openings):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
