@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.cli import output
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import Settings, default_roots
+from graphrag_mcp.text.terms import counted
 
 if TYPE_CHECKING:
     from graphrag_mcp.install.hosts import Host
@@ -23,6 +25,32 @@ MODEL_VARIABLES = ("GRAPHRAG_MCP_CHAT_MODEL", "GRAPHRAG_MCP_EMBEDDING_MODEL", "O
 NOTHING = "Nothing was deleted. The same with --yes does it."
 OF_MACHINE = "this file names places of this machine, so the one that shares the project needs one of their own"
 NO_FOLDER = "no folder was named, so tools cannot index files; give --root FOLDER, or index with graphrag-mcp index"
+
+
+def check_model(options: argparse.Namespace) -> int:
+    """Make five calls of the configured models: what works, what it costs, which settings to write."""
+    import anyio
+
+    from graphrag_mcp.llm.check import check_settings
+
+    check = anyio.run(check_settings, output.settings_of(options), os.environ)
+    usage = check.usage
+    if options.json:
+        output.print_json(asdict(check) | {"works": check.works, "usage": asdict(usage)})
+        return int(not check.works)
+    for call in check.calls:
+        word = "works" if call.works else "FAILS"
+        print(f"{word}  {call.name}, {call.seconds:.1f} s: {one_line(call.sentence, 400)}")
+    about = "about " if usage.estimated else ""
+    tokens = usage.prompt_tokens + usage.output_tokens
+    print(f"\n{counted(len(check.calls), 'calls')}, {about}{tokens:,} tokens.", *check.notes)
+    if check.advice:
+        lines = [f"{name} = {value}" for name, value in check.advice.items()]
+        print("\nWrite into the settings file (graphrag-mcp init writes one):", *lines, sep="\n  ")
+    return int(not check.works)
+
+
+check_model.__name__ = "check-model"
 
 
 def install(options: argparse.Namespace) -> int:

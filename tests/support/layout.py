@@ -45,6 +45,7 @@ FRONT_ENDS = ("cli", "tools", "server", "http", "__main__")
 # Imported inside a function, and not at the start, because of what they load or hold.
 LATE = {
     "llm.openai_chat": "the client openai, for those who have a model",
+    "llm.check": "five calls of a model, for one command",
     "llm.local": "ONNX Runtime, for users who have a local model",
     "index.dry_run": "a run in memory with imitated replies, which no other run needs",
 }

@@ -1,0 +1,229 @@
+"""A check of the configured models: what works, what it costs, and which settings to write.
+
+At most five calls: a plain reply, a reply as JSON by a schema, a reply in pieces, a prompt as long
+as that of a report, and one embedding. Each is a call as indexing makes it, through the same
+client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, ModelError
+from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Usage
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.tokens import count_tokens
+
+OUTPUT = 200  # tokens that a reply of the check may have
+SCHEMA: dict[str, Any] = {
+    "title": "names",
+    "type": "object",
+    "properties": {"names": {"type": "array", "items": {"type": "string"}}},
+    "required": ["names"],
+    "additionalProperties": False,
+}
+FACT = "The lighthouse keeper is called Marit Fenn."
+FILLER = "The ferry left the harbour at noon and came back in the evening with the post. "
+MEGABYTE = 250_000  # tokens of a megabyte of text
+SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the check. `works` says whether indexing can rely on it; `sentence` what came."""
+
+    name: str
+    works: bool
+    sentence: str
+    seconds: float = 0.0
+    usage: Usage = Usage()
+
+
+@dataclass(slots=True)
+class ModelCheck:
+    """The calls of a check, and the settings that would make it better, with their reasons."""
+
+    chat_model: str
+    embedding_model: str
+    calls: list[Call] = field(default_factory=list)
+    advice: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def works(self) -> bool:
+        return all(call.works for call in self.calls)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all calls together."""
+        return Usage(
+            sum(call.usage.prompt_tokens for call in self.calls),
+            sum(call.usage.output_tokens for call in self.calls),
+            any(call.usage.estimated for call in self.calls),
+        )
+
+
+async def check_models(
+    settings: Settings, chat: ChatModel | None, embedder: EmbeddingModel | None
+) -> ModelCheck:
+    """Ask the models and judge what they reply. BadInput where none is configured."""
+    if chat is None and embedder is None:
+        move = "Set GRAPHRAG_MCP_CHAT_MODEL, and OPENAI_BASE_URL for a server of your own"
+        raise BadInput("no model is configured", move)
+    check = ModelCheck(settings.chat_model, settings.embedding_model)
+    if chat is not None:
+        await _check_chat(check, settings, chat)
+    if embedder is not None:
+        check.calls.append(await _embedding(embedder))
+    _note_cost(check, settings)
+    return check
+
+
+async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) -> None:
+    plain = await _plain(chat)
+    check.calls.append(plain)
+    if not plain.works:
+        return  # the other calls would fail in the same way
+    structured = await _structured(chat)
+    if not structured.works and settings.json_mode != "none":
+        # A server may drop `response_format`, or answer it with an error: the prompt still asks for JSON.
+        check.advice["json_mode"] = '"none"'
+    check.calls += [structured, await _in_pieces(chat)]
+    long = await _long(chat, settings.report_tokens)
+    check.calls.append(long)
+    if not long.works:
+        check.advice["preset"] = '"small"'
+        check.notes.append(
+            "Give the server a context of 16,000 tokens or more, or write the settings below."
+        )
+    slowest = max(call.seconds for call in check.calls)
+    if slowest > SLOW * settings.timeout_seconds:
+        check.advice["timeout_seconds"] = str(round(4 * slowest))
+    if plain.usage.estimated:
+        check.notes.append(
+            "The server does not count tokens, so limits and costs are estimates by our own counter."
+        )
+
+
+async def _plain(chat: ChatModel) -> Call:
+    def judged(reply: Reply) -> tuple[bool, str]:
+        if reply.text.strip():
+            return True, "it replies"
+        return False, f"the reply was empty ({reply.finish}): it may have spent it all on reasoning"
+
+    return await _asked(chat, "plain reply", "Reply with the one word: ready", judged)
+
+
+async def _structured(chat: ChatModel) -> Call:
+    prompt = (
+        "Which people does this text name? Reply with a JSON object of the form"
+        ' {"names": ["..."]} and nothing else.\n\n<text>\nAnna Berg met Tom Hill in Oslo.\n</text>'
+    )
+
+    def judged(reply: Reply) -> tuple[bool, str]:
+        try:
+            names = replies.read(reply.text).get("names")
+        except (ValueError, AttributeError):  # no JSON, or no object
+            names = None
+        if not isinstance(names, list):
+            return False, f"the reply is no JSON of that form: {reply.text[:80]!r}"
+        right = [name for name in names if name in ("Anna Berg", "Tom Hill")]
+        return True, f"JSON can be read; {len(right)} of 2 names are right"
+
+    return await _asked(chat, "reply as JSON", prompt, judged, schema=SCHEMA)
+
+
+async def _in_pieces(chat: ChatModel) -> Call:
+    pieces: list[str] = []
+
+    def judged(reply: Reply) -> tuple[bool, str]:
+        if len(pieces) > 1:
+            return True, f"it came in {len(pieces)} pieces"
+        return True, "it comes in one piece, so answers appear all at once"
+
+    prompt = "Count from one to ten in words, on one line."
+    return await _asked(chat, "reply in pieces", prompt, judged, on_text=pieces.append)
+
+
+async def _long(chat: ChatModel, tokens: int) -> Call:
+    """Does the model read the beginning of a prompt as long as that of a report?"""
+    filler = FILLER * (tokens // count_tokens(FILLER))
+    prompt = (
+        f"<text>\n{FACT} {filler}\n</text>\n\nWhat is the lighthouse keeper called? Reply with the name."
+    )
+
+    def judged(reply: Reply) -> tuple[bool, str]:
+        if "Fenn" in reply.text:
+            return True, f"a prompt of {tokens:,} tokens is read from its beginning"
+        return False, (
+            f"of a prompt of {tokens:,} tokens the beginning was not read, or the server cut it: "
+            f"{reply.text[:60]!r}"
+        )
+
+    return await _asked(chat, "long prompt", prompt, judged)
+
+
+async def _embedding(embedder: EmbeddingModel) -> Call:
+    began = time.monotonic()
+    try:
+        made = await embedder.embed(["Anna Berg met Tom Hill in Oslo."])
+    except ModelError as error:
+        return Call("embedding", False, str(error), time.monotonic() - began)
+    sentence = f"vectors of {made.dimension} numbers"
+    return Call("embedding", True, sentence, time.monotonic() - began, made.usage)
+
+
+async def _asked(
+    chat: ChatModel,
+    name: str,
+    prompt: str,
+    judged: Callable[[Reply], tuple[bool, str]],
+    *,
+    schema: Mapping[str, Any] | None = None,
+    on_text: Callable[[str], None] | None = None,
+) -> Call:
+    began = time.monotonic()
+    messages = [Message("user", prompt)]
+    try:
+        reply = await chat.complete(messages, schema=schema, max_output=OUTPUT, on_text=on_text)
+    except ModelError as error:
+        return Call(name, False, str(error), time.monotonic() - began)
+    works, sentence = judged(reply)
+    return Call(name, works, sentence, time.monotonic() - began, reply.usage)
+
+
+def _note_cost(check: ModelCheck, settings: Settings) -> None:
+    if settings.price_prompt or settings.price_output:
+        # Reading a text once, with a seventh of it as output: what `--method light` asks for.
+        cost = MEGABYTE * (settings.price_prompt + settings.price_output / 7) / 1_000_000
+        check.notes.append(f"Reading 1 MB of text once costs about {cost:.2f} by the prices set.")
+    elif settings.chat_model and not settings.base_url:
+        check.notes.append("Set price_prompt and price_output to see what a run costs.")
+
+
+async def check_settings(settings: Settings, environ: Mapping[str, str]) -> ModelCheck:
+    """The check of the models that the settings name. Failed calls are not tried again, so that a
+    wrong address is told at once."""
+    from graphrag_mcp.llm import protocols
+    from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder
+    from graphrag_mcp.llm.transport import Pace
+
+    once = replace(settings, max_retries=0)
+    pace = Pace()
+    chat = OpenAIChat(once, environ, pace) if once.chat_model else None
+    embedder: EmbeddingModel | None = None
+    if once.embedding_model.startswith(protocols.LOCAL):
+        from graphrag_mcp.llm.local import LocalEmbedder
+
+        embedder = LocalEmbedder(once.embedding_model, once.embedding_dimensions)
+    elif once.embedding_model:
+        embedder = OpenAIEmbedder(once, environ, pace)
+    try:
+        return await check_models(once, chat, embedder)
+    finally:
+        for model in (chat, embedder):
+            if model is not None:
+                await model.close()
