@@ -20,7 +20,16 @@ from graphrag_mcp.cli.evaluate import eval as evaluate
 from graphrag_mcp.cli.output import as_utf8, failed
 from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
 from graphrag_mcp.cli.read import list as list_documents
-from graphrag_mcp.cli.upkeep import check_model, delete, digest, doctor, export, import_, install, rollback
+from graphrag_mcp.cli.upkeep import (
+    check_model,
+    delete,
+    digest,
+    doctor,
+    export,
+    import_,
+    install,
+    rollback,
+)
 from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, try_, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.text.terms import table
