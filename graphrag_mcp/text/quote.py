@@ -1,0 +1,203 @@
+"""The sentence picker: which sentences of a text are worth showing, for weighted terms.
+
+Search results, lists, maps, reports and summaries all quote through `quotes`. A sentence counts by
+four factors: the share of the terms that it holds by worth, its length, its place in the text, and
+whether it says something. None of them knows a site, a language or a kind of document.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import is_cjk, terms
+
+Worth = Mapping[str, float]
+
+# Measured by benchmarks/quotes.py: how often the best sentence of a gold document holds the evidence.
+BRIEF = (
+    4  # words of a sentence below which it says nothing; of Chinese and the like, pairs of letters
+)
+LEANS = 0.5  # worth of a fragment and of a question, beside a statement
+LED = 0.2  # what the first sentence of a text counts more; the second half of it, and so on
+LONG = 60  # words from which a sentence counts less, since it holds more terms by its length alone
+SAME = 0.6  # share of common terms from which two sentences say the same
+LONGEST = 260  # characters of one quotation
+
+_STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
+_ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
+_MARKED = re.compile(r"\A(?:[#>*•|+\-–—]\s*)+")
+# A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
+_SPEAKER = re.compile(
+    r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}[:：]\*{0,2}\s{1,3}(?=\S)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One sentence: its span in the text, its words on one line, and its score.
+
+    `share` is the part of the terms' worth that it holds, 0 to 1. `score` is `share` with the other
+    factors; scores of several texts for the same terms can be compared."""
+
+    start: int
+    end: int
+    text: str
+    score: float
+    share: float = 0.0
+
+
+def quotes(
+    text: str,
+    worth: Worth,
+    most: int = 1,
+    *,
+    literals: Collection[str] = (),
+    skip: Collection[str] = (),
+) -> list[Quote]:
+    """The best sentences of a text for weighted terms, best first, none that repeats another.
+
+    `worth`: terms (`text.terms.terms`) with weights. With no term in a sentence its share is 0 and its
+    score is small, so that a text always has a quotation. `literals` must be seen: a sentence that
+    holds one comes before all others. `skip`: sentences that are not quoted, such as the title.
+    """
+    left_out = {plain(one) for one in skip if one}
+    whole = math.fsum(worth.values()) or 1.0
+    folded = [one.casefold() for one in literals]
+    found: list[tuple[Quote, Set[str]]] = []
+    for place, (start, end) in enumerate(sentences(text)):
+        said = text[start:end]
+        if left_out and plain(said) in left_out:
+            continue
+        held = set(terms(said))
+        share = math.fsum(worth[term] for term in held & worth.keys()) / whole
+        exact = sum(one in said.casefold() for one in folded)
+        score = (share + 0.01) * says(said) * length_factor(said) * (
+            1 + LED / (1 + place)
+        ) + 2 * exact
+        found.append((Quote(start, end, one_line(said), round(score, 9), share), held))
+    found.sort(key=lambda one: (-one[0].score, one[0].start))
+    return distinct(found, most)
+
+
+def best(text: str, worth: Worth, **options: Collection[str]) -> Quote | None:
+    """The best sentence of a text; None for a text without words."""
+    return next(iter(quotes(text, worth, 1, **options)), None)
+
+
+def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:
+    """The first `most` of these quotes with their terms, without those that repeat one before."""
+    kept: list[Quote] = []
+    seen: list[Set[str]] = []
+    for quote, held in found:
+        if len(kept) == most:
+            break
+        if not repeats(held, seen):
+            kept.append(quote)
+            seen.append(held)
+    return kept
+
+
+def repeats(held: Set[str], seen: Iterable[Set[str]]) -> bool:
+    """Do these terms say the same as one of the sets before?"""
+    return any(len(held & other) > SAME * len(held | other) for other in seen)
+
+
+def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> dict[str, float]:
+    """Weights of the terms of texts that nothing is asked of: rare in the corpus, and coming back in
+    the texts. `rarity` gives the worth of terms in the corpus, such as their inverse frequency."""
+    counts = Counter(term for text in texts for term in terms(text))
+    known = rarity(list(counts))
+    return {term: known[term] * math.log1p(n) for term, n in counts.items() if term in known}
+
+
+# ---- factors ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16_384)
+def says(sentence: str) -> float:
+    """Does a sentence say something: 1 for a statement, less for a fragment or a question, and next to
+    nothing for a heading, a menu, a bare name or a time stamp, which have no words in lower case."""
+    bare = _MARKED.sub("", sentence.strip())
+    if "#" in sentence[:1]:
+        return 0.05
+    if who := _SPEAKER.match(bare):
+        bare = bare[who.end() :]
+    words = [word for word in bare.split() if any(map(str.isalpha, word))]
+    dense = any(map(is_cjk, bare[:40]))
+    number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
+    if number < BRIEF or not (dense or any(not word[:1].isupper() for word in words[1:])):
+        return 0.05
+    whole = _STOP.search(bare) is not None and not bare[:1].islower()
+    return 1.0 if whole and not _ASKS.search(bare) else LEANS
+
+
+def length_factor(sentence: str) -> float:
+    """1 for a sentence of up to LONG words, less for a longer one."""
+    words = len(sentence) / 2.5 if any(map(is_cjk, sentence[:40])) else sentence.count(" ") + 1
+    return min(1.0, math.sqrt(LONG / words))
+
+
+# ---- what is shown ---------------------------------------------------------------------------------
+
+
+def one_line(text: str) -> str:
+    """The text on one line without the marks of a list, a quotation or emphasis at its start."""
+    return " ".join(_MARKED.sub("", text.strip()).split())
+
+
+def plain(text: str) -> str:
+    return one_line(text).strip("*_` ").casefold()
+
+
+def speaker(text: str, start: int) -> str:
+    """`Ana: ` for a sentence of Ana's turn in a conversation; "" where there are no two turns."""
+    who = _SPEAKER.match(text, text.rfind("\n", 0, start) + 1)
+    if who is None or len(who[0].split()) > 3:
+        return ""
+    return (
+        f"{who[0].strip()} " if sum(map(bool, map(_SPEAKER.match, text.splitlines()))) > 1 else ""
+    )
+
+
+def with_speaker(text: str, quote: Quote) -> Quote:
+    """The quotation with who says it, where the text is a conversation."""
+    who = speaker(text, quote.start)
+    return (
+        quote
+        if not who or quote.text.startswith(who.strip())
+        else replace(quote, text=who + quote.text)
+    )
+
+
+def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
+    """At most so many characters of a text, cut at words, where the terms are worth most together."""
+    if len(text) <= characters:
+        return text
+    folded = text.casefold()
+    places = sorted(
+        (match.start(), term)
+        for term in worth
+        if len(term) > 1
+        for match in re.finditer(re.escape(term), folded)
+    )
+
+    def value(first: int) -> float:
+        end = first + characters * 2 // 3
+        return math.fsum(worth[term] for term in {t for at, t in places if first <= at < end})
+
+    first = max((at for at, _ in places), key=lambda at: (value(at), -at), default=0)
+    start = max(first - characters // 3, 0)
+    if start:
+        space = text.find(" ", start, start + 30)
+        start = space + 1 if space > 0 else start
+    end = start + characters
+    if end < len(text):
+        space = text.rfind(" ", start + characters // 2, end)
+        end = space if space > 0 else end
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")

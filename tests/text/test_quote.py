@@ -1,0 +1,86 @@
+"""The sentence picker: spans point into the text, statements come before headings and menus, the
+asked terms decide, and most gold documents give their evidence."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.text.quote import best, clipped, quotes, with_speaker
+from graphrag_mcp.text.terms import query_terms, terms
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+REPORT = """# Safety report 2024
+
+Contact | Imprint | Privacy
+
+The bridge at Olten was closed after the inspection. Repairs cost 2.4 million francs in all.
+Who pays for them? The canton pays for the repairs of the bridge. The canton pays for the bridge's repairs.
+"""
+
+
+def worth(query: str) -> dict[str, float]:
+    return dict.fromkeys(query_terms(query), 1.0)
+
+
+def test_a_quotation_points_to_its_place_in_the_text() -> None:
+    for one in quotes(REPORT, worth("bridge repairs cost"), 5):
+        assert " ".join(REPORT[one.start : one.end].split()).endswith(one.text)
+
+
+def test_the_sentence_with_most_of_the_terms_comes_first_and_repeats_are_left_out() -> None:
+    found = quotes(REPORT, worth("who pays for the repairs of the bridge"), 3)
+    assert found[0].text == "The canton pays for the repairs of the bridge."
+    assert not any("bridge's repairs" in one.text for one in found)
+
+
+def test_headings_and_menus_come_after_statements() -> None:
+    order = [one.text for one in quotes(REPORT, {}, 9)]
+    assert order[0].startswith("The bridge at Olten")
+
+
+def test_a_literal_must_be_seen() -> None:
+    found = best(REPORT, worth("bridge canton"), literals=["2.4 million"])
+    assert found is not None and "2.4 million" in found.text
+
+
+def test_a_turn_is_quoted_with_its_speaker() -> None:
+    chat = "Ana: I went to Bern. I bought a red canoe there.\nBen: That sounds like a good trip."
+    found = best(chat, worth("canoe"))
+    assert (
+        found is not None and with_speaker(chat, found).text == "Ana: I bought a red canoe there."
+    )
+
+
+def test_a_text_without_words_has_no_quotation() -> None:
+    assert best("", {"bridge": 1.0}) is None
+    assert best(" \n\n ", {}) is None
+
+
+def test_a_cut_sentence_shows_the_terms() -> None:
+    said = clipped(
+        f"{'many words before ' * 40}the decisive canoe{' and words behind' * 40}",
+        {"canoe": 1.0},
+        120,
+    )
+    assert "canoe" in said and len(said) <= 124
+
+
+@pytest.mark.parametrize(
+    ("name", "least"), [("hotpot_train100", 0.80), ("chroma", 0.53), ("cmrc_zh", 0.75)]
+)
+def test_the_best_sentence_of_a_gold_document_is_its_evidence(name: str, least: float) -> None:
+    if not (DATA / name).is_dir():
+        pytest.skip("the data beside the checkout is not there")
+    from benchmarks.quotes import cases, held
+
+    rows = cases(DATA / name)
+    texts = list(dict.fromkeys(text for _, text, _ in rows))
+    number = Counter(term for text in texts for term in set(terms(text)))
+    right = 0
+    for question, text, evidence in rows:
+        weights = {t: math.log(1 + len(texts) / (number[t] + 0.5)) for t in query_terms(question)}
+        found = best(text, weights)
+        right += found is not None and any(held(one, found.text) for one in evidence)
+    assert right >= least * len(rows)
