@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
+import logging
 import os
 import re
 import threading
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
+
+log = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
@@ -45,11 +48,25 @@ class App:
         # a link put in its place leads elsewhere
         self._pinned = [(root, root.resolve()) for root in settings.roots]
         self._lock = threading.Lock()
+        self._odd: set[str] = set()  # folders whose names have been complained of
 
     # ---- corpora ------------------------------------------------------------------------------
 
     def corpora(self) -> list[str]:
-        """Names of the corpora that have an index, sorted."""
+        """Names of the corpora that have an index, sorted. A folder with a name that none can have,
+        such as a copy that a file manager made, is left out, which is logged once."""
+        named = self._folders()
+        if odd := sorted(name for name in named - self._odd if not is_name(name)):
+            self._odd |= set(odd)
+            log.warning("%s", left_out(odd))
+        return sorted(filter(is_name, named))
+
+    def misnamed(self) -> str:
+        """What `corpora` leaves out, as a sentence; "" where it is nothing."""
+        odd = sorted(name for name in self._folders() if not is_name(name))
+        return left_out(odd) if odd else ""
+
+    def _folders(self) -> set[str]:
         base, known = self.home / "corpora", set[str]()
         if self.store:
             from graphrag_mcp.store import mirror
@@ -57,9 +74,11 @@ class App:
             known.update(mirror.corpora(self.home))
         if base.is_dir():
             for one in base.iterdir():  # a kept generation stands in for a lost manifest
+                if one.name.startswith("."):
+                    continue  # on its way out (jobs/delete.py)
                 kept = (one / "generations").glob("*.json")
                 known |= {one.name} if (one / "manifest.json").is_file() or any(kept) else set()
-        return sorted(known)
+        return known
 
     def folder(self, corpus: str) -> Path:
         """Where a corpus lives or would live. BadInput for a name that cannot be one."""
@@ -283,11 +302,23 @@ def corpus_name(folder: Path) -> str:
     return f"{slug or 'folder'}-{digest[:6]}"
 
 
-def checked_name(name: str) -> str:
-    """The name when it can be a folder on any platform: letters of any script, digits, - _ . ~"""
+def is_name(name: str) -> bool:
+    """Can this be the name of a corpus, as `checked_name` says?"""
     long = len(name.encode("utf-8", "surrogatepass")) > 200
     dots = name.startswith(".") or name.endswith(".")
-    if not name or long or dots or not all(map(_name_character, name)):
+    return bool(name) and not long and not dots and all(map(_name_character, name))
+
+
+def left_out(names: Sequence[str]) -> str:
+    """One sentence on folders in `corpora/` that are no corpora."""
+    listed = ", ".join(_short(name) for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"Left out of corpora: {listed}{more}, since no corpus can have such a name; rename the folder."
+
+
+def checked_name(name: str) -> str:
+    """The name when it can be a folder on any platform: letters of any script, digits, - _ . ~"""
+    if not is_name(name):
         raise BadInput(
             f"corpus name {name[:40]!r} cannot be used",
             "Use letters, digits, - _ . ~ without spaces or slashes, not starting or ending with a dot",

@@ -6,6 +6,7 @@ text."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -149,22 +150,26 @@ def _page(options: argparse.Namespace) -> int:
     """The explorer page on this machine until Ctrl-C."""
     from graphrag_mcp import http
     from graphrag_mcp.explorer.data import load
+    from graphrag_mcp.explorer.page import redirecting
 
     app = app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
     # what is wrong with the index is said here, and the map is ready
     load(app, "overview", {}, corpus)
 
-    def opened(address: str) -> None:
-        print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
-        # Without a screen Python would start a browser for terminals in this one.
-        screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-        if (screen or sys.platform != "linux") and not options.no_browser:
-            import webbrowser
+    with contextlib.ExitStack() as files:
 
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        def opened(address: str) -> None:
+            print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
+            # Without a screen Python would start a browser for terminals in this one.
+            screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+            if (screen or sys.platform != "linux") and not options.no_browser:
+                import webbrowser
 
-    http.explore(app, corpus, opened)
+                place = files.enter_context(redirecting(app.home, address)).as_uri()
+                threading.Thread(target=webbrowser.open, args=(place,), daemon=True).start()
+
+        http.explore(app, corpus, opened)
     return 0
 
 

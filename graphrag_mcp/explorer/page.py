@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import html
 import json
+import os
 import re
 import secrets
 import threading
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,6 +164,8 @@ def _cited(data: Any) -> Iterable[str]:
 
 
 BASE = "/explore"
+LAUNCHERS = "explore"  # the folder of a home for files that lead a browser to the page
+DAY = 86_400  # seconds
 OPEN = frozenset({BASE, f"{BASE}/", f"{BASE}/session"})
 HEADERS = {
     "Cache-Control": "no-store",
@@ -185,6 +191,33 @@ class OneTime:
             right = hmac.compare_digest(token.encode(), self.token.encode()) and not self._used
             self._used = self._used or right
         return self.session if right else ""
+
+
+@contextmanager
+def redirecting(home: Path, address: str) -> Iterator[Path]:
+    """A file that leads a browser to `address`, which only this user may read, while this lasts. An
+    address that holds a token must not be an argument of a browser: others see the list of processes."""
+    folder = home / LAUNCHERS
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    old = time.time() - DAY
+    for path in folder.glob("*.html"):  # of processes that were killed
+        with suppress(OSError):
+            if path.stat().st_mtime < old:
+                path.unlink()
+    path = folder / f"{secrets.token_hex(8)}.html"
+    text = (
+        '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+        f'<meta http-equiv="refresh" content="0;url={html.escape(address)}">'
+        f'<title>graphrag-mcp</title><a href="{html.escape(address)}">The explorer page</a>\n'
+    )
+    with open(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
+        file.write(text)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def routes(

@@ -855,6 +855,12 @@ def _report(
         lines.append(f"Inside: {below}")
     text = re.sub(r"\A# .*\n+", "", row["full_content"]) if detailed else _brief(row)
     named, cited = context.resolve_references(snapshot, [text])
+    if result.stale:
+        context.note(result, "Communities are being brought up to date.")
+        gone = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
+        if gone:
+            texts = f"{counted(len(gone), 'texts')} that this report cites"
+            context.note(result, f"{texts} left the index since it was written.")
     write = packing.render_references if detailed else packing.short_references
     text = write(text, named)
     page.add("\n".join([*lines, ""]))

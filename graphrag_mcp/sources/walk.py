@@ -49,7 +49,7 @@ _CORPUS = {"manifest.json", "truth", "tables"}  # entries of its folder
 
 # Folders and key of a home, which may lie among the documents: read as such, they would change with
 # every run, and bring back what was removed and what belongs to another token.
-OF_HOME = ("corpora", "drift", "jobs", "key", "tenants")
+OF_HOME = ("corpora", "drift", "explore", "jobs", "key", "tenants")
 HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at

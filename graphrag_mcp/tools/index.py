@@ -312,6 +312,12 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
 
 def status(app: App, corpus: str) -> StatusResult:
     """What the tool says, without its wire."""
+    result = _status(app, corpus)
+    result.text += f"\n{said}" if (said := app.misnamed()) else ""
+    return result
+
+
+def _status(app: App, corpus: str) -> StatusResult:
     known = app.corpora()
     if not known and not corpus:
         running = queue.listing(app.home)[:RECENT_JOBS]

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 OTHERS = 0o077
-OURS = ("corpora", "jobs", "drift")
+OURS = ("corpora", "jobs", "drift", "explore")
 
 
 def keep_private(home: Path) -> None:

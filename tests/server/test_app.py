@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.tools import contract
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
+from tests.support.command import run_cli
 from tests.support.openai_server import openai_server
 
 
@@ -274,3 +276,18 @@ def test_calls_that_wait_for_a_model_do_not_hold_up_the_others(tmp_path: Path) -
             finally:
                 gone.set()
             assert not any(one.result().is_error for one in waiting)
+
+
+def test_a_copy_of_a_corpus_with_an_odd_name_is_left_out_with_one_sentence(app: App, project: Path) -> None:
+    indexed(app, "c", project=str(project))
+    for name in ("c (copy)", "c:2"):
+        shutil.copytree(app.folder("c"), app.home / "corpora" / name)
+    shutil.copytree(app.folder("c"), app.home / "corpora" / ".hidden")
+    assert app.corpora() == ["c"] and app.corpus_for_reading() == "c"
+    with connected(build_server(app)) as call:
+        said = call.good("graph_status")
+        assert said["corpus"] == "c" and "Left out of corpora: 'c (copy)', 'c:2', since" in said["text"]
+    done = run_cli("status", "--home", app.home)
+    assert done.returncode == 0 and "'c (copy)'" in done.stdout, done.stderr
+    done = run_cli("doctor", "--home", app.home, "--json")
+    assert "Traceback" not in done.stderr and "'c (copy)'" in done.stderr
