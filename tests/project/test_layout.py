@@ -1,4 +1,4 @@
-"""The rules of the house: layers, limits of the layout, files per request, what an import costs, what is public."""
+"""The rules of the layout: layers, no circles, what an import costs, what is public, what an agent sees."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from mcp import Client
 
 import graphrag_mcp
 from graphrag_mcp.app import App
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.types import IndexRequest
 from tests.conftest import LONGEST, SLOW
 from tests.support import layout
 from tests.support.command import ROOT, SAMPLE, clean_environment
@@ -28,7 +26,6 @@ from tests.support.command import ROOT, SAMPLE, clean_environment
 PACKAGE = ROOT / "graphrag_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-INDEX_DOCUMENTS_FILES = 52
 
 
 def test_every_package_has_a_layer() -> None:
@@ -39,9 +36,8 @@ def test_imports_go_down_only() -> None:
     assert layout.wrong_layers() == []
 
 
-def test_no_limit_of_the_layout_is_passed() -> None:
-    """`python -m tests.support.layout --write` lowers the limits when something has become smaller."""
-    assert layout.over() == {}
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert layout.circles() == []
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -137,25 +133,6 @@ def test_the_public_names_are_these() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert [name for name in graphrag_mcp.__all__ if getattr(graphrag_mcp, name, None) is None] == []
-
-
-# ---- one request can be read in one sitting ---------------------------------------------------------
-
-
-def test_local_search_runs_through_few_files(sample_home: Path) -> None:
-    files = layout.files_of_a_search(sample_home)
-    assert {"tools/search.py", "query/local.py"} <= set(files)
-    assert len(files) <= json.loads(layout.LIMITS.read_text("utf-8"))[layout.SEARCH], files
-
-
-def test_index_documents_runs_through_few_files(tmp_path: Path) -> None:
-    request = IndexRequest(paths=(str(SAMPLE),))
-    with layout.Trace() as trace:
-        trace.recording = True
-        result = index_documents(tmp_path / "c", request, Settings(home=tmp_path))
-    assert result.errors == []
-    assert {"index/pipeline.py", "sources/read.py", "store/manifest.py"} <= trace.files
-    assert len(trace.files) <= INDEX_DOCUMENTS_FILES, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------
