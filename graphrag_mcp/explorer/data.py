@@ -28,6 +28,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.quote import best, clipped
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
 from graphrag_mcp.types import Citation
@@ -56,7 +57,8 @@ class Sources:
     """The text units that a view cites, read once."""
 
     def __init__(self, snapshot: Snapshot, ids: Iterable[str], texts: bool = False) -> None:
-        names = ["id", "n", "document_id", "line_start", *(["text"] if texts else [])]
+        names = ["id", "n", "document_id", "line_start", "char_start"]
+        names += ["text"] if texts else []
         rows = snapshot.served("text_units", list(dict.fromkeys(ids)), names)
         self.units = {row["id"]: row for row in rows}
         self.documents = filters.documents(snapshot)
@@ -477,7 +479,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     counts = Counter(id for way in ways for id in way["path"] if id in by_id)
     return {
         "query": query,
-        "hint": local.missing(found) if query else "",
+        "hint": local.missing(snapshot, found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
@@ -488,12 +490,16 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
 
 def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]) -> list[Data]:
     """The best sentence of each passage, with its place in the text unit."""
-    sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
-    listed = []
+    sources = Sources(snapshot, [row["text_unit_id"] for row in rows])
+    listed: list[Data] = []
     for row in rows:
-        sentence = passages.best_sentence(readable(row["text"]), weights, (), SENTENCE)
-        if (cite := sources.quoted(row["text_unit_id"], sentence.strip("…"))) is not None:
-            listed.append({"text": sentence, "cites": [cite]})
+        quote, unit = best(row["text"], weights), sources.units.get(row["text_unit_id"])
+        if quote is None or unit is None:
+            continue
+        shift = row["char_start"] - unit["char_start"]
+        if (cite := sources.cite(unit["id"], quote.start + shift, quote.end + shift)) is not None:
+            text = one_line(readable(row["text"][quote.start : quote.end]), LONG)
+            listed.append({"text": clipped(text, weights, SENTENCE), "cites": [cite]})
     return listed
 
 
@@ -540,7 +546,7 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
 def _number(given: Mapping[str, str], name: str, letter: str, without: int = 0) -> int:
     """The number behind an id (`c5` or `5`); `without` where it is left out."""
     text = given.get(name, "").strip()
-    match = re.fullmatch(rf"{letter}?(\d{{1,12}})(?:\.\d{{1,6}})?", text, re.IGNORECASE)
+    match = re.fullmatch(rf"(?:{letter})?([0-9]{{1,12}})(?:\.[0-9]{{1,6}})?", text, re.IGNORECASE)
     if text and match is None:
         raise BadInput(f"{text[:40]!r} is no id of the explorer", "Choose one from a list")
     return int(match[1]) if match else without
