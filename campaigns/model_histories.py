@@ -29,7 +29,8 @@ from campaigns.model_campaign import EAGER, demo, findings, same
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.edits import Target, Wish, edit, replay
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.work import claim, submit
+from graphrag_mcp.index.work import claim as claim_work
+from graphrag_mcp.index.work import submit
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.manifest import read
@@ -37,6 +38,7 @@ from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
+from tests.support.reply_forms import NO_CLAIMS, NOTHING, claim, claims, entity, records
 
 Messages = list[dict[str, Any]]
 PEOPLE = [
@@ -77,9 +79,9 @@ def kind_of(messages: Messages) -> str:
     words = str(messages[0]["content"])
     if '"rating_explanation"' in words:
         return "report"
-    if "<|COMPLETE|>" not in words:
+    if "<descriptions>" in words:
         return "describe"
-    return "glean" if len(messages) > 1 else "claims" if "QUOTE" in words else "extract"
+    return "glean" if len(messages) > 1 else "claims" if '"quotes"' in words else "extract"
 
 
 class Model:
@@ -108,23 +110,24 @@ def said(messages: Messages, kind: str) -> str:
     short = sorted(set(re.findall(r"\b[A-Z]{3}\b|北港局", text)))
     if kind == "glean":
         name = next((one for one in PEOPLE if one in text), "")
-        if "QUOTE" in words or not name:
-            return "<|COMPLETE|>"
-        return f'("entity"<|>Circle of {name}<|>concept<|>The circle of {name}.)\n##\n<|COMPLETE|>'
-    lines = demo(messages).split("\n##\n")
+        if '"quotes"' in words:
+            return NO_CLAIMS
+        return records(entity(name, f"{name} has a circle.", "concept")) if name else NOTHING
+    reply = demo(messages)
     if kind == "extract":
-        lines = [
-            f'("entity"<|>{one}<|>organization<|>{one} is named in short.)' for one in short
-        ] + lines
-    elif kind == "claims":
+        given = json.loads(reply)
+        named = [entity(one, f"{one} is named in short.", "organization") for one in short]
+        return records(*named, *given["entities"], *given["relationships"])
+    if kind == "claims":
         quotes = {
             one: next(part for part in re.split(r"(?<=[.。])\s*", text) if one in part)
             for one in short
         }
-        form = "({0}<|>NONE<|>WATCH<|>TRUE<|>NONE<|>NONE<|>{0} was watched.<|>{1})"
-        lines = [form.format(one, quote) for one, quote in quotes.items()] + lines
-        lines = lines[: -1 if _number(text) % 2 and len(lines) > 1 else None]
-    return "\n##\n".join(lines)
+        watched = [claim(one, f"{one} was watched.", said) for one, said in quotes.items()]
+        reply = claims(*watched, *json.loads(reply)["claims"])
+        whole = _number(text) % 2 == 0 or reply.count("}, {") < 1
+        return reply if whole else reply[: reply.rindex("}, {") + 4]
+    return reply
 
 
 def _number(*of: object) -> int:
@@ -230,7 +233,7 @@ class History:
         """Some of the work is done by an agent, perhaps after a text has changed."""
         rng, given = self.rng, Settings(**{**self.chosen, "home": self.home})
         self.run(method="agent", chat_model="")
-        items = claim(self.corpus, given, "ada", max_items=20).items
+        items = claim_work(self.corpus, given, "ada", max_items=20).items
         if rng.random() < 0.4:
             self.edit_folder()
             self.run(chat_model="")

@@ -26,7 +26,7 @@ SLOW = frozenset(
     explorer extract generations golden hostile_files hosts http import import_lightrag import_log index
     index_documents index_with_model install jobs keys_on_disk live_benchmark losses many_names
     model_histories object_storage patterns secrets several_machines tables tenants terminal token_shares
-    wheel whole_records work work_claims work_http workers
+    wheel work work_claims work_http workers
     """.split()
 )
 

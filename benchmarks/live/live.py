@@ -31,7 +31,6 @@ HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "recorded"
 # One reader answers all: a request waits for ten hours.
 SETTINGS = 'chat_model = "live"\ntimeout_seconds = 36000\nmax_retries = 0\n'
-FIELDS = re.compile(r"<\|>")
 
 
 # ---- requests and replies as files ----------------------------------------------------------------
@@ -228,7 +227,7 @@ class Recorded:
             same = sorted(of_kind, key=lambda one: -_shared(one["about"], wanted))[:1]
             same = [one for one in same if _shared(one["about"], wanted) >= 0.5]
         if not same and kind == "extract_more":
-            return "<|COMPLETE|>"
+            return '{"entities": [], "relationships": []}'
         if not same:
             self.missing.append((kind, wanted[:80]))
         return same[0]["reply"] if same else ""
@@ -263,16 +262,18 @@ def record(work: Path, reader: str) -> int:
 
 
 def replay(one: dict[str, Any]) -> tuple[int, int]:
-    """Well-formed records in a kept reply, and those of them that the product's parser keeps."""
+    """Records in a kept reply, and those that the product's parser keeps or counts as left out."""
     from graphrag_mcp.index import claims, describe, records, report_llm
     from graphrag_mcp.query import model_replies
 
     kind, reply = one["kind"], one["reply"]
     if kind in ("extract", "extract_more"):
-        found = records.parse(reply, text=one["about"], said=60 if kind == "extract" else 600)
-        return _well_formed(reply, 4), len(found.entities) + len(found.relations)
+        found = records.parse(reply, (), one["about"])
+        kept = len(found.entities) + len(found.relations) + sum(found.dropped.values())
+        return _listed(reply, "entities") + _listed(reply, "relationships"), kept
     if kind == "claims":
-        return _well_formed(reply, 8), len(claims.read_claims(reply, one["about"])[0])
+        made, _, lost = claims.read_claims(reply, one["about"])
+        return _listed(reply, "claims"), len(made) + sum(lost.values())
     if kind == "report":
         return _listed(reply, "findings"), len(report_llm.parse_report(reply).findings)
     if kind == "map":
@@ -290,20 +291,6 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         return 1, int(any(model_replies.read_keywords(reply)))
     reading = describe.parse_description if kind == "describe" else model_replies.read_answer
     return 1, int(bool(reading(reply)))
-
-
-def _well_formed(reply: str, least: int) -> int:
-    """Records with all fields and a value in each, each once; counted apart from the parsers. A last
-    one without its bracket was cut off where the reply has no end mark."""
-    pieces = [piece for piece in re.split(r"##|\n", reply) if FIELDS.search(piece)]
-    if "COMPLETE" not in reply and not "".join(pieces[-1:]).rstrip().endswith((")", "）")):
-        pieces = pieces[:-1]
-    found = set()
-    for piece in pieces:
-        fields = [field.strip(' ()"\t') for field in FIELDS.split(piece)]
-        if len(fields) >= least and all(fields[:least]):
-            found.add(tuple(fields))
-    return len(found)
 
 
 def _listed(reply: str, key: str) -> int:

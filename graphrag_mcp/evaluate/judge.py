@@ -125,7 +125,7 @@ class Verdict(BaseModel):
 def read_verdicts(text: str) -> dict[str, int]:
     """The winner by criterion: 1, 2, or 0 for neither. BadReply when one is missing."""
     try:
-        given = _VERDICTS.validate_python(replies.read(text))
+        given = _VERDICTS.validate_python(replies.read(text).values[0])
         return {name: given[name].winner for name in CRITERIA}
     except ValueError as error:
         raise BadReply("it is no JSON object with a winner of 0, 1 or 2 by criterion") from error

@@ -308,10 +308,7 @@ def _profile(
 
 def read_profile(reply: str) -> Profile:
     """The profile in a reply; BadReply when it holds neither a persona nor types."""
-    try:
-        found = replies.read(reply)
-    except ValueError:
-        found = None
+    found = replies.read(reply).values[0]
     if not isinstance(found, dict):
         raise BadReply("no JSON object")
     texts = {name: clean(str(found.get(name) or ""), most) for name, most in LONGEST.items()}
@@ -356,27 +353,29 @@ def clean_types(value: Any) -> tuple[str, ...]:
 
 # ---- worked examples -------------------------------------------------------------------------------
 
-MARK, FIELD = "<|COMPLETE|>", "<|>"
 MOST_EXAMPLES = 10
 LEAST_ENTITIES, LEAST_RELATIONS = 2, 1
 MOST_RECORDS = 25  # of a kind; an example goes with every question, and passages have some 10
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 400
 LONGEST_REPLY = 100_000  # characters that are looked at
-_RECORD = re.compile(r"\(\s*\"(entity|relationship)\"(<\|>.*)\)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text and what is to be found in it: fields after the tag, strong relationships first."""
+    """A text and what is to be found in it, as records of the reply, strong relationships first."""
 
     text: str
-    entities: tuple[tuple[str, ...], ...]
-    relations: tuple[tuple[str, ...], ...]
+    entities: tuple[dict[str, Any], ...]
+    relations: tuple[dict[str, Any], ...]
 
-    def records(self) -> list[str]:
-        tagged = [("entity", entity) for entity in self.entities]
-        tagged += [("relationship", one) for one in self.relations]
-        return [f'("{tag}"{FIELD}{FIELD.join(fields)})' for tag, fields in tagged]
+    def reply(self) -> str:
+        """The reply that is right, one record a line."""
+        lists = {"entities": self.entities, "relationships": self.relations}
+        parts = []
+        for name, records in lists.items():
+            lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+            parts.append(f'"{name}": [\n{lines}]')
+        return "{" + ",\n".join(parts) + "}"
 
 
 def _example_ask(
@@ -433,31 +432,35 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     Only relationships between entities of the example stay. BadReply when too little is left, or,
     with `literal`, when most names do not stand in the text (with a language for the results they
     may be translated)."""
-    body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
-    records = [match for piece in re.split(r"##|\n", body) if (match := _RECORD.fullmatch(piece))]
-    fields = [(one[1], *map(str.strip, one[2].split(FIELD)[1:])) for one in records]
-    entities: dict[str, tuple[str, ...]] = {}
-    for tag, name, *rest in fields:
-        if tag == "entity" and len(rest) == 2 and len(entities) < MOST_RECORDS:
-            name, kind = _plain(name, LONGEST_NAME), _type(rest[0], types)
-            key, description = normalise_name(name), _plain(rest[1], LONGEST_DESCRIPTION)
-            if kind and description and key:
-                entities.setdefault(key, (name, kind, description))
-    relations: dict[frozenset[str], tuple[str, ...]] = {}
-    for tag, *rest in fields:
-        if tag == "relationship" and len(rest) == 5 and (strength := _strength(rest[-1])):
-            ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in rest[:2]]
-            parts = [_plain(part, LONGEST_DESCRIPTION) for part in rest[2:-1]]
-            if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
-                names = [entities[end][0] for end in ends]
-                relations.setdefault(frozenset(ends), (*names, *parts, strength))
+    found = replies.read(reply[:LONGEST_REPLY]).values[0]
+    found = found if isinstance(found, dict) else {}
+    entities: dict[str, dict[str, Any]] = {}
+    for record in _objects(found.get("entities"), ("name", "type", "description"))[:MOST_RECORDS]:
+        name, kind = _plain(record["name"], LONGEST_NAME), _type(record["type"], types)
+        key, description = normalise_name(name), _plain(record["description"], LONGEST_DESCRIPTION)
+        if kind and description and key:
+            entities.setdefault(key, {"name": name, "type": kind, "description": description})
+    relations: dict[frozenset[str], dict[str, Any]] = {}
+    for record in _objects(found.get("relationships"), ("source", "target", "description")):
+        ends = [normalise_name(_plain(record[end], LONGEST_NAME)) for end in ("source", "target")]
+        description = _plain(record["description"], LONGEST_DESCRIPTION)
+        keywords = record.get("keywords")
+        listed = keywords if isinstance(keywords, list) else []
+        words = [_plain(str(one), LONGEST_NAME) for one in listed if str(one).strip()]
+        strength = _strength(record.get("strength"))
+        known = ends[0] != ends[1] and all(end in entities for end in ends)
+        if known and description and words and strength:
+            source, target = (entities[end]["name"] for end in ends)
+            whole = {"source": source, "target": target, "description": description}
+            whole |= {"keywords": words, "strength": strength}
+            relations.setdefault(frozenset(ends), whole)
     if len(entities) < LEAST_ENTITIES or len(relations) < LEAST_RELATIONS:
         raise BadReply(f"{len(entities)} usable entities and {len(relations)} usable relationships")
     folded = " ".join(text.split()).casefold()
-    found = sum(name.casefold() in folded for name, *_ in entities.values())
-    if literal and found * 2 < len(entities):
+    literally = sum(record["name"].casefold() in folded for record in entities.values())
+    if literal and literally * 2 < len(entities):
         raise BadReply("most names do not stand in the text")
-    strongest = sorted(relations.values(), key=lambda one: -float(one[-1]))[:MOST_RECORDS]
+    strongest = sorted(relations.values(), key=lambda one: -one["strength"])[:MOST_RECORDS]
     return Example(text, tuple(entities.values()), tuple(strongest))
 
 
@@ -469,9 +472,17 @@ def _type(given: str, types: Sequence[str]) -> str:
     return cleaned if cleaned in types else "other"
 
 
-def _strength(given: str) -> str:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", given)
-    return f"{float(match[1]):g}" if match and 0 < float(match[1]) <= 10 else ""
+def _objects(value: Any, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """The objects of a list that have a text under each of these names."""
+    listed = value if isinstance(value, list) else []
+    objects = (one for one in listed if isinstance(one, dict))
+    return [one for one in objects if all(isinstance(one.get(name), str) for name in texts)]
+
+
+def _strength(given: Any) -> float:
+    """A strength of over 0 to 10; 0 for anything else."""
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    return round(float(given), 3) if number and 0 < given <= 10 else 0.0
 
 
 # ---- files -----------------------------------------------------------------------------------------
@@ -520,8 +531,7 @@ def _broken(text: str) -> str:
 
 def _shown(example: Example) -> str:
     """As in extract_examples.md; a dollar sign is written twice, since the file is a template."""
-    records = "\n##\n".join(example.records())
-    return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
+    return f"{_tagged(example.text)}\n{example.reply()}".replace("$", "$$")
 
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:

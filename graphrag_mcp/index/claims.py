@@ -9,17 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from graphrag_mcp.index import extraction
+from pydantic import BaseModel, BeforeValidator, ValidationError
+
+from graphrag_mcp.index import extraction, places
 from graphrag_mcp.index.losses import Losses
-from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import FULL, clean, clean_name, plain_reply, unescaped
+from graphrag_mcp.llm.replies import clean, fault, read, schema_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import content_id, is_cjk, normalise_name
 
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.settings import Settings
 
-VERSION = "claims-1"
+VERSION = "claims-2"
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
-MOST_CLAIMS, MOST_QUOTES, MOST_PIECES = 200, 20, 5000
+MOST_CLAIMS, MOST_QUOTES = 200, 20
 LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 2000
 
 
@@ -72,6 +74,10 @@ class ClaimParams:
             text=extraction.guarded(text),
         )
 
+    def question(self, text: str, context: str = "") -> tuple[tuple[Message, ...], dict[str, Any]]:
+        """The first question about a text: its messages and the schema of the reply."""
+        return (Message("user", self.prompt(text, context)),), SCHEMA
+
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
     """From the settings and the corpus's own prompts, where it has some."""
@@ -102,8 +108,8 @@ async def claims_of_unit(
         return (claims, more[1], known[2] + more[2]), claims != known[0]
 
     reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
-    messages = (Message("user", params.prompt(text, context)),)
-    first = Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_many)
+    messages, schema = params.question(text, context)
+    first = Ask("claims", messages, reading, lambda: None, schema, doubt=_doubt, worth=_many)
     more = params.gleanings, params.more.substitute()
     again = extraction.Gleaning(*more, reading, lambda known: not known[1], join)
     found, _, reason = await extraction.asked(asker, first, again)
@@ -136,83 +142,90 @@ def _identity(claim: Claim) -> tuple[object, ...]:
     return normalise_name(claim.subject), normalise_name(claim.object), claim.type, claim.spans[:1]
 
 
-_DELIMITER = re.compile(FULL)
 # between several quotes in one field, or where words of one were left out
 _BETWEEN_QUOTES = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n|\.\.\.|…")
 _NOTHING = frozenset(
     ("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知")
 )
-FIELDS = 7  # before the quotes: subject, object, type, status, start, end, description
+
+
+def _texts(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+class ClaimSaid(BaseModel):
+    subject: str
+    object: str
+    type: str
+    status: str
+    start_date: str
+    end_date: str
+    description: str
+    quotes: Annotated[list[str], BeforeValidator(_texts)]
+
+
+class Claimed(BaseModel):
+    """The form of a reply. Its claims are validated one by one."""
+
+    claims: list[ClaimSaid]
+
+
+SCHEMA = schema_of(Claimed)
 # claims, whether the reply was complete, what was dropped why
 Reading = tuple[list[Claim], bool, Counter[str]]
 
 
 def read_claims(reply: str, text: str) -> Reading:
-    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when
-    nothing usable is in it.
+    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when the
+    reply is not of the form asked for or none of its claims can be used.
 
     Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
     that is known."""
-    plain, marked = plain_reply(reply)
-    lost: Counter[str] = Counter()
-    raws = _from_tuples(unescaped(plain), lost)
+    given = read(reply)
+    lists = [value["claims"] for value in given.values if _has_claims(value)]
+    if not lists:
+        raise BadReply('the reply has no list "claims"')
+    lost: Counter[str] = Counter({"cut off": not given.whole})
     claims: dict[tuple[object, ...], Claim] = {}
-    for raw in raws[: 10 * MOST_CLAIMS]:
-        if claim := _checked(raw, text, lost):
+    for value in chain.from_iterable(lists):
+        if claim := _checked(value, text, lost):
             claims.setdefault((*_identity(claim), claim.description), claim)
-    if not raws or not (claims or marked):
-        if +lost or not marked:
-            raise BadReply("no usable claim" if +lost else "no claims" if plain else "empty reply")
-        if len(plain) > 60:
-            raise BadReply("prose instead of claims")
-    if not claims and any(raw[0].casefold() in EXAMPLE_NAMES for raw in raws):
-        raise BadReply("the reply was the prompt again")
-    return list(claims.values())[:MOST_CLAIMS], marked, +lost
+    if not claims and +lost:
+        raise BadReply("no usable claim")
+    lost["too many"] += max(0, len(claims) - MOST_CLAIMS)
+    return list(claims.values())[:MOST_CLAIMS], given.whole, +lost
 
 
-def _from_tuples(plain: str, lost: Counter[str]) -> list[list[str]]:
-    """The fields of each record, in the order of the prompt. A line with as many delimiters begins
-    one; others belong to the one before, unless its bracket is closed."""
-    pieces: list[str] = []
-    for line in re.split(r"##|\n", plain)[:MOST_PIECES]:
-        if len(_DELIMITER.findall(line)) >= FIELDS - 1:
-            pieces.append(line)
-        elif pieces and not pieces[-1].rstrip().endswith((")", "）")):
-            pieces[-1] += f"\n{line}"
-        else:
-            lost["malformed"] += _DELIMITER.search(line) is not None
-    raws = []
-    for piece in pieces:
-        bare = piece.strip(" \t\n*-")
-        if bare[:1] in "(（[":
-            bare = bare[1:].removesuffix(")").removesuffix("）").removesuffix("]")
-        fields = [field.strip() for field in _DELIMITER.split(bare)]
-        raws.append(fields[1:] if fields[0].strip("\"'“” ").lower() == "claim" else fields)
-    return raws
+def _has_claims(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("claims"), list)
 
 
-def _checked(raw: Sequence[str], text: str, lost: Counter[str]) -> Claim | None:
-    subject, other, kind, status, begins, ends, description = (*raw, *[""] * FIELDS)[:FIELDS]
-    subject, other = (clean_name(name)[:LONGEST_NAME] for name in (subject, other))
-    description = clean(description, LONGEST_DESCRIPTION)
-    spans = quoted(text, raw[FIELDS:])
+def _checked(value: Any, text: str, lost: Counter[str]) -> Claim | None:
+    try:
+        said = ClaimSaid.model_validate(value)
+    except ValidationError as error:
+        lost[fault(error)] += 1
+        return None
+    subject, other = clean(said.subject, LONGEST_NAME), clean(said.object, LONGEST_NAME)
+    description = clean(said.description, LONGEST_DESCRIPTION)
+    spans = quoted(text, said.quotes)
     reasons = {
         "no subject": _is_nothing(subject),
         "no description": not re.search(r"\w", description),
-        "no quote": len(raw) <= FIELDS,
+        "no quote": not any(map(str.strip, said.quotes)),
         "invented quote": not spans,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         lost[reason] += 1
         return None
-    start, end = iso_date(begins), iso_date(ends)
-    for said, date in ((begins, start), (ends, end)):
-        lost["bad date"] += not date and not _is_nothing(said.strip(" \"'."))
+    start, end = iso_date(said.start_date), iso_date(said.end_date)
+    for date, read_as in ((said.start_date, start), (said.end_date, end)):
+        lost["bad date"] += not read_as and not _is_nothing(date.strip(" \"'."))
     if start and end and end[:10] < start[:10]:
         lost["bad date"] += 1
         end = ""
-    kind = clean(kind, LONGEST_TYPE).strip(" .()\"'").upper()
-    status = status.strip(" \t\n\"'“”`*.").upper()
+    kind = clean(said.type, LONGEST_TYPE).upper()
+    status = said.status.strip().upper()
     return Claim(
         subject,
         "NONE" if _is_nothing(other) else other,
@@ -234,7 +247,7 @@ def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
     """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
     quotation marks. Of a quote that does not stand there as a whole the parts count, unless less
     than half of it is there: a sentence made up around a few true words supports nothing."""
-    folded, starts = extraction.folded_with_starts(text)
+    folded, starts = places.folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         if whole := _place(text, folded, starts, quote):
@@ -248,13 +261,13 @@ def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:
-    wanted = extraction.folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
+    wanted = places.folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
     # A word or two stand in any text and prove nothing.
     weight = sum(3 if is_cjk(ch) else 1 for ch in wanted if ch.isalnum())
     at = folded.find(wanted) if weight >= 12 else -1
     if at < 0:
         return None
-    begin, stop = starts[at], extraction.end_of(text, starts[at + len(wanted) - 1])
+    begin, stop = starts[at], places.end_of(text, starts[at + len(wanted) - 1])
     while stop < len(text) and text[stop] in ".!?。！？”\"'’":
         stop += 1  # the sentence's own end, which was taken off to compare
     return begin, stop

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from string import Template
 
+from pydantic import BaseModel
+
 from graphrag_mcp.llm.asker import Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import cut, read, refused, without_thoughts, words
+from graphrag_mcp.llm.replies import clean, cut, schema_of, validated, words
 from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
@@ -23,17 +25,6 @@ MOST_WORDS = 800  # of a summary; 500 are asked for
 LONGEST_REPLY = 100_000  # characters
 OWN_LANGUAGE = "that of the descriptions"
 _TAG = re.compile(r"<(?=/\s*descriptions)", re.IGNORECASE)
-_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?```[ \t]*\Z", re.DOTALL)
-_INTRO = re.compile(
-    r"\A(?:(?:sure|certainly|of course|okay|ok)\b[^\n]{0,80}\n+|here(?: is|['’]s) [^\n]{0,200}:[ \t]*\n+"
-    r"|(?:\*\*)?(?:summary|merged (?:description|summary)|description|摘要|总结)(?:\*\*)?[ \t]*[:：](?:\*\*)?\s*)",
-    re.IGNORECASE,
-)
-# Records of another task, cut JSON, HTML, nothing.
-_NO_PROSE = re.compile(
-    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<[!?]?\w+[\s>/]|\A(?:null|none)\W*\Z", re.IGNORECASE
-)
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,9 @@ def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams)
     language = params.language or OWN_LANGUAGE
     text = params.template.substitute(names=named, descriptions=listed, language=language)
     without = partial(joined, fragments)
-    return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
+    return Ask(
+        "describe", (Message("user", text),), parse_description, without, SCHEMA, if_cut="refused"
+    )
 
 
 def _inside(text: str) -> str:
@@ -135,43 +128,26 @@ def _pieces(fragment: str, limit: int) -> list[str]:
     return [*pieces, fragment[begin:end].strip()]
 
 
+class Described(BaseModel):
+    """The form of a reply."""
+
+    description: str
+
+
+SCHEMA = schema_of(Described)
+
+
 def parse_description(reply: str) -> str:
-    """The description in a reply, without thoughts, fences, headings and phrases."""
+    """The description in a reply, in lines without marks of headings and emphasis."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
-    text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
-    if fenced := _FENCE.match(text):
-        text = fenced[1].strip()
-    if text.startswith("{"):
-        text = _from_json(text)
-    if re.search(r"</?descriptions>|\$(?:names|descriptions|language)\b", text):
-        raise BadReply("the reply was the prompt again")
-    if _NO_PROSE.search(text):
-        raise BadReply("the reply was no description")
-    text = _INTRO.sub("", _INTRO.sub("", text))
-    if refused(text):
-        raise BadReply("the model refused")
-    lines = (
-        re.sub(r"^\s*(?:#{1,6}\s+.*|-{3,}|={3,})$", "", line).strip() for line in text.splitlines()
-    )
-    text = re.sub(r"\n{2,}", "\n", "\n".join(lines)).replace("**", "").strip()
+    text = validated(Described, reply).description
+    lines = (clean(line, len(line)).lstrip("# ") for line in text.splitlines())
+    text = "\n".join(filter(None, lines)).replace("**", "")
     if sum(map(str.isalpha, text)) < 3:
-        raise BadReply("the reply was empty")
+        raise BadReply("the description is empty")
     size = words(text)
     return text if size <= MOST_WORDS else cut(text, max(1, len(text) * MOST_WORDS // size))
-
-
-def _from_json(text: str) -> str:
-    """The longest text of an object, from a model that answers in JSON whatever it is asked."""
-    try:
-        value = read(text)
-    except ValueError:
-        return text
-    said = value.values() if isinstance(value, dict) else ()
-    found = [one for one in said if isinstance(one, str)]
-    if not found:
-        raise BadReply("JSON without a text")
-    return max(found, key=len).strip()
 
 
 def _distinct(fragments: Sequence[str]) -> list[str]:

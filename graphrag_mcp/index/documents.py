@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -355,10 +355,6 @@ class Run:
         draft = self.draft
         changes = {**changes, **forgotten(changes, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
-
-    # ---- whatever leaves a trace: a run that is only rehearsed has other ways (dry_run.py) ----
-
-    writes: ClassVar[bool] = True
 
     def opened(self, manifest: Manifest) -> Snapshot:
         return Snapshot(self.folder, manifest)

@@ -1,49 +1,35 @@
 """Entities and relationships of a text unit by a model: the `llm` extractor, with gleaning.
 
 Takes an asker, a unit's text and the names that the keyless extractor found in it; gives an
-`Extraction`, whose records are None when no one answered. Then places in the text: where a name
-stands, in which spelling, and which sentence says a thing that stands nowhere literally. Knows
-nothing of other units, of the graph or of who answers."""
+`Extraction`, whose records are None when no one answered. Knows nothing of other units, of the graph
+or of who answers."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.index import records as parsing
+from graphrag_mcp.index.places import hits
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import without_thoughts
-from graphrag_mcp.text.terms import (
-    SIMPLIFY,
-    composed,
-    content_id,
-    is_cjk,
-    normalise_name,
-    query_terms,
-    terms,
-    with_origins,
-)
+from graphrag_mcp.text.terms import content_id, is_cjk, normalise_name
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.settings import Settings
 
 
-Finder = Callable[[str, str, int], list[tuple[int, int]]]
 R = TypeVar("R", EntityRecord, RelationRecord)
-_doubt, _whole = Records.doubt, Records.whole
-VERSION = "llm-1"
+VERSION = "llm-2"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
 # A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense
 # encyclopaedic text that is gleaned, each first reply having 18 entities: 42 % at 3 and 1/3, 27 %
@@ -52,8 +38,6 @@ MISSED_LEAST, MISSED_SHARE = 4, 1 / 2
 NAMES_WORTH_A_RECORD = 3  # strong names in a unit from which an empty list is not believed
 # characters of a first reply that a gleaning repeats; usual replies have up to 16,000
 SHOWN = 24_000
-MOST_HITS = 50
-NOTHING_MORE = 600  # characters in which a second look may say that it found nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +57,6 @@ class ExtractParams:
         words = (self.template.template, self.more.template, self.examples)
         return content_id(VERSION, *words, self.language, self.gleanings, *self.types)
 
-    @property
-    def echoes(self) -> frozenset[str]:
-        """Names of the example, in lower case: a reply that has them though the text has not
-        repeats the prompt."""
-        return _names_in(self.examples)
-
     def prompt(self, text: str, context: str = "") -> str:
         return self.template.substitute(
             entity_types=", ".join(self.types) or ANY_TYPE,
@@ -87,6 +65,10 @@ class ExtractParams:
             document=context,
             text=guarded(text),
         )
+
+    def question(self, text: str, context: str = "") -> tuple[tuple[Message, ...], dict[str, Any]]:
+        """The first question about a text: its messages and the schema of the reply."""
+        return (Message("user", self.prompt(text, context)),), parsing.SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +103,6 @@ def guarded(text: str) -> str:
     return re.sub(r"</(?=\s{0,20}(?:text|document))", r"<\\/", text, flags=re.IGNORECASE)
 
 
-@lru_cache(maxsize=32)
-def _names_in(examples: str) -> frozenset[str]:
-    try:
-        found = parse(examples, echoes=())
-    except BadReply:
-        return frozenset()
-    ends = [end for relation in found.relations for end in (relation.source, relation.target)]
-    return frozenset(map(str.casefold, [*(one.name for one in found.entities), *ends]))
-
-
 # ---- asking ---------------------------------------------------------------------------------------
 
 
@@ -140,34 +112,22 @@ async def extract_unit(
     """What a model finds in `text`. `known_names`: the strong names that the keyless extractor
     finds in it. `context`: the line on its document."""
 
-    def first_reply(reply: str, strict: bool = False) -> Records | None:
-        records = parse(reply, params.types, text, params.echoes, strict=strict)
+    def first_reply(reply: str) -> Records | None:
+        records = parse(reply, params.types, text)
         empty = not records.entities and not records.relations
         if empty and len(known_names) >= NAMES_WORTH_A_RECORD:
             raise BadReply("an empty list for a text with names")
         return records
 
     def later_reply(reply: str) -> Records | None:
-        # That nothing was missed is said in sentences, too: not believed, each later run would pay
-        # for it again.
-        asked = params.more.template[:60]
-        # A shorter one, of someone's own, may be words of any reply.
-        if len(asked) >= 40 and asked in reply:
-            raise BadReply("the reply was the prompt again")
-        return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
+        return parse(reply, params.types, text)
 
     def pays(found: Records) -> bool:
         return gleaning_pays(text, known_names, found)
 
-    first = Ask(
-        "extract",
-        (Message("user", params.prompt(text, context)),),
-        first_reply,
-        lambda: None,
-        doubt=_doubt,
-        worth=_whole,
-        strictly=partial(first_reply, strict=True),
-    )
+    messages, schema = params.question(text, context)
+    doubt, worth = Records.doubt, Records.whole
+    first = Ask("extract", messages, first_reply, lambda: None, schema, doubt=doubt, worth=worth)
     again = Gleaning(params.gleanings, params.more.substitute(), later_reply, pays, with_gleaned)
     return Extraction(*await asked(asker, first, again))
 
@@ -197,7 +157,7 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
         if auto and not await aside(again.pays, known):
             break
         messages += (Message("assistant", shown(answer.raw)), Message("user", again.more))
-        more = replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
+        more = replace(first, kind="glean", messages=messages, parse=again.parse)
         answer = await asker.ask(more)
         if answer.value is None:
             return known, by, f"no gleaning: {answer.reason}"
@@ -282,158 +242,3 @@ def _put(
         return False
     records[index] = new
     return True
-
-
-# ---- places in the text ---------------------------------------------------------------------------
-
-_SMALL = frozenset(
-    "of the and in on for at by to from with a an or de la le du des del di da von van der und".split()
-)
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ROMAN = re.compile(r"[IVXLC]+")
-_SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
-
-
-@lru_cache(maxsize=512)
-def locate(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case, traditional or
-    simplified; else whatever blanks and accents.
-
-    Never inside a longer word, where a script has words. However the letters of either are
-    composed."""
-    return hits(text, " ".join(name.split()), MOST_HITS)
-
-
-@lru_cache(maxsize=512)  # the ends of relationships are names of entities
-def spelled(text: str, name: str) -> str:
-    """The text's own spelling of `name`; a name that does not stand in it as it is, unless shouted."""
-    name = " ".join(name.split())
-    shouted = name.isupper() and sum(map(str.isalpha, name)) > 5
-    spans = _placed(_any_case, text, name, MOST_HITS) if shouted else []
-    spans = spans or locate(text, name)
-    forms = Counter(" ".join(text[start:end].split()) for start, end in spans)
-    if forms:
-        best = max(forms, key=lambda form: (forms[form], not form.isupper() and " " in form))
-        return name if best.isupper() and not name.isupper() and " " in name else best
-    if shouted and " " in name:
-        words = name.split(" ")
-        return " ".join(_title(word, index > 0) for index, word in enumerate(words))
-    return name
-
-
-def _title(word: str, inner: bool) -> str:
-    if _ROMAN.fullmatch(word):
-        return word
-    return word.lower() if inner and word.lower() in _SMALL else word.capitalize()
-
-
-def best_sentence(
-    text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str
-) -> tuple[int, int]:
-    """The sentence with most distinct terms of `words` (a description); the first of equals."""
-    wanted = set(query_terms(words))
-    shared = [len(wanted & _terms_of(text[start:end])) for start, end in spans_of_sentences]
-    return spans_of_sentences[shared.index(max(shared))] if shared else (0, len(text))
-
-
-@lru_cache(maxsize=4096)
-def _terms_of(sentence: str) -> frozenset[str]:
-    return frozenset(terms(sentence))
-
-
-def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    return _placed(_hits, text, name, most)
-
-
-def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """What `find` finds in the composed text, as places of the given one, letters whole."""
-    name = composed(name)
-    if text.isascii() or unicodedata.is_normalized("NFC", text):
-        return find(text, name, most)
-    whole, at = _composed(text)
-    found = find(whole, name, most)
-    return [(at[start], next(i for i in at[end:] if i > at[end - 1])) for start, end in found]
-
-
-def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    exactly = _bounded(text, text, name, most)
-    return exactly or _any_case(text, name, most) or _loosely(text, name, most)
-
-
-def _any_case(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    lower = _lower(text)
-    if len(lower) != len(text):
-        return _loosely(text, name, most)
-    spans = _bounded(lower, text, _lower(name), most)
-    if len(name) <= 3:  # US is not `us`
-        spans = [span for span in spans if text[span[0]].isupper() or not name[0].isupper()]
-    return spans
-
-
-def _loosely(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    if len(name) <= 3:
-        return []
-    folded, starts = folded_with_starts(text)
-    spans = _bounded(folded, folded, folded_with_starts(name)[0].strip(), most)
-    return [(starts[start], end_of(text, starts[end - 1])) for start, end in spans]
-
-
-def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """Spans of `name` in `where` that cut no word of `text`, which has the same offsets."""
-    spans: list[tuple[int, int]] = []
-    at = where.find(name) if name else -1
-    while at >= 0 and len(spans) < most:
-        end = at + len(name)
-        edges = (one for one in (at, end) if 0 < one < len(text))
-        inside = any(_of_word(text[one - 1]) and _of_word(text[one]) for one in edges)
-        if inside or (len(name) == 1 and text[end : end + 1] in ("+", "#")):  # C is not C++
-            at = where.find(name, at + 1)
-        else:
-            spans.append((at, end))
-            at = where.find(name, end)
-    return spans
-
-
-def _of_word(ch: str) -> bool:
-    """A letter or digit of a script with blanks: not Han, kana, Hangul, Thai."""
-    return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
-
-
-_composed = lru_cache(maxsize=16)(with_origins)
-
-
-@lru_cache(maxsize=16)
-def _lower(text: str) -> str:
-    """In lower case and in simplified Chinese, which changes no offset."""
-    return text.lower() if text.isascii() else text.lower().translate(SIMPLIFY)
-
-
-@lru_cache(maxsize=16)
-def folded_with_starts(text: str) -> tuple[str, array[int]]:
-    """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks
-    collapsed; and where each sign came from."""
-    out: list[str] = []
-    starts = array("q")
-    for at, ch in enumerate(text):
-        for sign in _fold(ch):
-            if sign != " " or (out and out[-1] != " "):
-                out.append(sign)
-                starts.append(at)
-    return "".join(out), starts
-
-
-@lru_cache(maxsize=4096)
-def _fold(ch: str) -> str:
-    if ch.isspace():
-        return " "
-    plain = unicodedata.normalize("NFKD", ch.translate(_SAME_SIGN)).casefold()
-    signs = (sign for sign in plain if not unicodedata.combining(sign))
-    return "".join(" " if sign.isspace() else sign for sign in signs)
-
-
-def end_of(text: str, at: int) -> int:
-    """The end of the character at `at`, accents that follow it included."""
-    at += 1
-    while at < len(text) and unicodedata.combining(text[at]):
-        at += 1
-    return at

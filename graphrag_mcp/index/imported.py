@@ -22,8 +22,8 @@ from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
 from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
-from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
+from graphrag_mcp.index.places import best_sentence, locate
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
 from graphrag_mcp.sources.read import Document

@@ -14,7 +14,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Asker, key_of, open_asker, priced
-from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
@@ -87,11 +85,11 @@ def index_documents(
     )
     try:
         if request.dry_run:
-            from graphrag_mcp.index.dry_run import Rehearsal, estimate
+            from graphrag_mcp.index.dry_run import estimate
 
             manifest = documents.of_this_release(folder, read(folder))
-            run = Rehearsal(folder, settings, manifest, progress, cancelled)
-            return estimate(run, request, asker, _work)
+            run = Run(folder, settings, manifest, progress, cancelled)
+            return estimate(run, request, asker, open_units)
         # A server's memory is not that of one call: it indexes, in other threads than the main one,
         # only what is little work.
         own_process = threading.current_thread() is threading.main_thread()
@@ -179,7 +177,7 @@ def _work(
     folder, manifest = run.folder, run.manifest
     run.began = 1 + (manifest.generation if manifest else 0)
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
-    run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
+    run.manifest = manifest = vectors.without_others(manifest, run.models.embedding)
     asker.length = _vector_bytes(run) if run.models.embedding else 0
     if run.models.extract is not None and manifest is not None:
         run.corrections = leases.corrections(folder)
@@ -194,15 +192,15 @@ def _work(
         if bring is not None:
             bring(run, plan)
     try:
-        if EDITS in kinds and run.writes:
+        if EDITS in kinds:
             edits.lift(run, plan)
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
         communities_stage.communities(run, request.recluster)
-        if run.corrections and run.writes:
+        if run.corrections:
             leases.corrected(folder, run.corrections)
-        if run.manifest is not None and run.writes:
+        if run.manifest is not None:
             run.manifest = tidy(folder, run.manifest)
             if run.manifest.generation < run.began:
                 run.began = run.manifest.began or run.manifest.generation  # nothing else is in it
@@ -211,20 +209,6 @@ def _work(
         asker.stop()
         return plan, "cancelled"
     return plan, "done"
-
-
-def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
-    """Vectors of another model, or of another length, cannot be compared with what comes now: all
-    are made again. From the first commit on the manifest names whose they are: who goes back after a
-    stop must not take these for others."""
-    if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
-        return manifest
-    kept = {
-        name: version for name, version in manifest.tables.items() if name not in VECTORS.values()
-    }
-    return replace(
-        manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding}
-    )
 
 
 def _vector_bytes(run: Run) -> int:
@@ -264,7 +248,7 @@ def _batches(
     run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
 ) -> Iterator[Batch]:
     """The edits of the call in batches; a batch's texts are asked about while it is being read."""
-    again = set(plan.live) if rederive else _open_units(run)
+    again = set(plan.live) if rederive else open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
@@ -388,7 +372,7 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
 # ---- text units that a model is asked about again -----------------------------------------------
 
 
-def _open_units(run: Run) -> set[str]:
+def open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before, or whose
     answer was replaced; fills `run.redo`."""
     if run.manifest is None or not run.models.extract:
@@ -423,8 +407,7 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
     known: dict[str, Context] = {}
     for start in range(0, len(units), 500):
         for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
-            asked = ((Message("user", one.prompt(text, context)),) for one in readers)
-            if any(asker.answered(key_of(messages, None)) for messages in asked):
+            if any(asker.answered(key_of(*one.question(text, context))) for one in readers):
                 yield id
 
 

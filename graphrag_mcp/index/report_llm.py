@@ -10,29 +10,28 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import Content, EdgeRow, EntityRow, inside_of
 from graphrag_mcp.index.report_extractive import KINDS, Report, outline
 from graphrag_mcp.llm import prompts, replies
-from graphrag_mcp.llm.asker import Ask, Asker, BadReply, aside
+from graphrag_mcp.llm.asker import Ask, Asker, aside
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import cut, refused, words
+from graphrag_mcp.llm.replies import BadReply, cut, words
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, shorten
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import content_id, table, terms
+from graphrag_mcp.text.terms import content_id, terms
 from graphrag_mcp.text.tokens import count_tokens
 
 COLUMNS = {
@@ -317,7 +316,6 @@ def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
 
 CRITERIA = "how important the community is for understanding the whole: its reach, and the consequences of what it does"
 OWN_LANGUAGE = "the language that most of the rows are in"
-SCHEMA: dict[str, Any] = table(__file__)
 
 
 def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
@@ -568,10 +566,33 @@ class Writing:
 
 
 LONGEST_REPLY = 400_000  # characters; a report has some 15,000
-LONGEST_TITLE = 160
-LONGEST_TEXT = 4_000
+LONGEST_TITLE, LONGEST_HEADING, LONGEST_WHY, LONGEST_TEXT = 160, 300, 600, 4_000
 MOST_FINDINGS = 15
 MOST_WORDS = 2_400  # 2,000 are asked for
+
+
+def _rating(value: Any) -> Any:
+    """A number from 0 to 10, or None: a report is worth more than its rating."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return round(float(value), 1) if plain and 0 <= value <= 10 else None
+
+
+class FindingSaid(BaseModel):
+    summary: str
+    explanation: str
+
+
+class ReportSaid(BaseModel):
+    """The form of a reply."""
+
+    title: str
+    summary: str
+    rating: Annotated[float | None, BeforeValidator(_rating), replies.NUMBER] = None
+    rating_explanation: str = ""
+    findings: list[FindingSaid]
+
+
+SCHEMA = replies.schema_of(ReportSaid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,99 +606,38 @@ class Draft:
     findings: tuple[tuple[str, str], ...] = ()
 
 
-_ECHO = re.compile(r"</?context>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE)
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
-
-
 def parse_report(reply: str) -> Draft:
-    """The draft that a reply holds: JSON in any state of repair."""
-    if not reply.strip():
-        raise BadReply("the reply was empty")
+    """The draft that a reply holds. Raises BadReply for one that is not of the form asked for."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
-    draft = None
-    with suppress(ValueError):
-        draft = next(filter(None, map(_draft, _objects(replies.read(reply)))), None)
-    if draft is None:
-        if refused(replies.without_thoughts(reply).strip()):
-            raise BadReply("the model refused")
-        if _ECHO.search(reply):
-            raise BadReply("the reply was the prompt again")
-        raise BadReply("no report with a title and a summary in the reply")
-    if refused(draft.summary):
-        raise BadReply("the model refused")
-    return draft
-
-
-def _objects(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """Objects from the outside in: some wrap the report in another one, in a list or in a call."""
-    if isinstance(value, Mapping):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list) and depth < 3:
-        for one in value[:20]:
-            yield from _objects(one, depth + 1)
-
-
-def _draft(found: Mapping[str, Any]) -> Draft | None:
-    named = {str(key).casefold().strip().replace(" ", "_"): one for key, one in found.items()}
-    title, summary = _line(named.get("title"), LONGEST_TITLE), _text(named.get("summary"))
+    said = replies.validated(ReportSaid, reply)
+    title, summary = _line(said.title, LONGEST_TITLE), _text(said.summary)
     if not (any(map(str.isalnum, title)) and any(map(str.isalnum, summary))):
-        return None
-    why = _line(named.get("rating_explanation"), 600)
+        raise BadReply("the report has no title or no summary")
+    why = _line(said.rating_explanation, LONGEST_WHY)
     room = MOST_WORDS - words(f"{title} {summary} {why}")
-    findings = tuple(_findings(named.get("findings"), room))
-    return Draft(title, summary, _number(named.get("rating")), why, findings)
+    return Draft(title, summary, said.rating, why, tuple(_findings(said.findings, room)))
 
 
-def _findings(value: Any, left: int) -> Iterator[tuple[str, str]]:
-    """From a list of objects or of texts at most MOST_FINDINGS and so many words; what is over is
-    cut at the end of a sentence."""
-    pairs = []
-    for one in value if isinstance(value, list) else [value]:
-        heading, text = "", _text(one)
-        if isinstance(one, Mapping):
-            heading, text = _line(one.get("summary"), 300), _text(one.get("explanation"))
-        pairs += [(heading or _headline(text), text)] if text else []
-    for heading, text in pairs[:MOST_FINDINGS]:
+def _findings(said: Sequence[FindingSaid], left: int) -> Iterator[tuple[str, str]]:
+    """At most MOST_FINDINGS and so many words; what is over is cut at the end of a sentence."""
+    for one in said[:MOST_FINDINGS]:
+        heading, text = _line(one.summary, LONGEST_HEADING), _text(one.explanation)
         if left < 40:
             return
+        if not text:
+            continue
         if (size := words(heading) + words(text)) > left:
             text = cut(text, max(1, len(text) * left // size))
         left -= size
-        yield heading, text
+        yield heading or one_line(text, LONGEST_HEADING), text
 
 
-def _number(value: Any) -> float | None:
-    """0-10 out of what stands for a rating: 7, "7/10", "7,5", 75 (of 100)."""
-    said = unicodedata.normalize("NFKC", str(value))[:200]
-    match = re.search(r"-?\d{1,6}(?:[.,]\d{1,6})?", said)
-    if match is None or isinstance(value, bool):
-        return None
-    number = float(match[0].replace(",", "."))
-    return round(min(10.0, max(0.0, number / 10 if 10 < number <= 100 else number)), 1)
+def _line(value: str, limit: int) -> str:
+    return one_line(replies.clean(value, LONGEST_TEXT).strip("#*_ "), limit)
 
 
-def _line(value: Any, limit: int) -> str:
-    return one_line(" ".join(_clean_text(value).split()).strip("#*_ "), limit)
-
-
-def _text(value: Any) -> str:
+def _text(value: str) -> str:
     """Paragraphs without headings of their own."""
-    if isinstance(value, list):
-        value = "\n\n".join(one for one in value if isinstance(one, str))
-    lines = (
-        re.sub(r"^\s*#{1,6}\s+", "", line).rstrip() for line in _clean_text(value).splitlines()
-    )
+    lines = (replies.clean(line, len(line)).lstrip("# ") for line in value.splitlines())
     return cut(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), LONGEST_TEXT)
-
-
-def _clean_text(value: Any) -> str:
-    return _CONTROL.sub(" ", value.replace("\r\n", "\n")) if isinstance(value, str) else ""
-
-
-def _headline(text: str) -> str:
-    """The first sentence, without references, as a heading."""
-    plain = " ".join(replace_references(text[:600], lambda _: "").split()).strip("#*_ ")
-    spans = sentences(plain)
-    return one_line(plain[: spans[0][1]] if spans else plain, 120)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from graphrag_mcp.index import extraction
+from graphrag_mcp.index import extraction, places
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.losses import Losses
@@ -226,18 +226,17 @@ def from_records(
     `aliases`: short forms that the text itself explains, as the keyless extractor found them ->
     what they stand for.
 
-    A name that stands nowhere literally is placed in the sentence that has most words of its
-    description. An end of a relationship that is no entity of its own becomes one of type
-    "unknown", so that nothing dangles."""
+    An end of a relationship that is no entity of its own becomes one of type "unknown", so that
+    nothing dangles."""
     spans = sentences(text)
-    places: dict[str, Spans] = {}
+    located: dict[str, Spans] = {}
     named: dict[tuple[str, ...], Named] = {}
 
     def place(name: str) -> tuple[str, Spans]:
-        key = normalise_name(extraction.spelled(text, name))
-        if key and key not in places:
-            places[key] = extraction.locate(text, name)
-        return key, places.get(key, [])
+        key = normalise_name(places.spelled(text, name))
+        if key and key not in located:
+            located[key] = places.locate(text, name)
+        return key, located.get(key, [])
 
     for entity in records.entities:
         key, found = place(entity.name)
@@ -269,7 +268,7 @@ def from_records(
 def _named(
     unit: str, key: str, record: EntityRecord, text: str, found: Spans, spans: Spans, by: str
 ) -> Named:
-    form, count = extraction.spelled(text, record.name), max(len(found), 1)
+    form, count = places.spelled(text, record.name), max(len(found), 1)
     at = placed(text, found, spans, f"{record.name} {record.description}")
     return Named(key, unit, form, record.type, True, count, *at, "", record.description, by)
 
@@ -278,7 +277,7 @@ def placed(text: str, found: Spans, spans: Spans, said: str) -> tuple[list[int],
     """Start, end, ... of the sentences that hold a name, and where it stands first. One that stands
     nowhere literally is in the sentence with most words of what is `said` of it."""
     if not found:
-        start, end = extraction.best_sentence(text, spans, said)
+        start, end = places.best_sentence(text, spans, said)
         return [start, end], start, end
     held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
     return [edge for span in held for edge in span] or [*found[0]], *found[0]
@@ -294,7 +293,8 @@ def add(
 
 
 def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str) -> tuple[int, int]:
-    """The shortest sentence with both names, else the one with most words of what is said."""
+    """The shortest sentence with both names; else, of the sentences with one of them, the one with
+    most words of what is said; else, where neither stands in the text, of all sentences."""
 
     def holding(found: Spans) -> set[tuple[int, int]]:
         return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
@@ -302,7 +302,8 @@ def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str)
     both = holding(first) & holding(second)
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
-    return extraction.best_sentence(text, spans, said)
+    either = sorted(holding(first) | holding(second))
+    return places.best_sentence(text, either or spans, said)
 
 
 CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")

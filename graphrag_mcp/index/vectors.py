@@ -9,11 +9,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.trust.fencing import masked
@@ -37,19 +39,33 @@ def missing(snapshot: Snapshot | None) -> int:
     return sum(snapshot.count(table) - snapshot.count(own) for table, own in VECTORS.items())
 
 
+def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None:
+    """Vectors of another model, or of another length, cannot be compared with what comes now: all
+    are made again. From the first commit on the manifest names whose they are: who goes back after a
+    stop must not take these for others."""
+    if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
+        return manifest
+    kept = {
+        name: version for name, version in manifest.tables.items() if name not in VECTORS.values()
+    }
+    return replace(
+        manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding}
+    )
+
+
 def embed_missing(
     asker: Asker, snapshot: Snapshot, take: Callable[[Future[Any]], Any]
 ) -> Iterator[dict[str, Change]]:
     """The vectors of rows that have none, a batch at a time. `take` waits for a future."""
     asked: list[tuple[str, dict[str, str], Future[list[bytes | None]]]] = []
-    for table, texts in _missing_texts(snapshot):
+    for table, texts in missing_texts(snapshot):
         asked.append((table, texts, asker.start(asker.embed(list(texts.values())))))
         if len(asked) > 1:  # one is written while the next is under way
             yield _change(*asked.pop(0), take)
     yield from (_change(*one, take) for one in asked)
 
 
-def _missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
+def missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
     """The table and the texts by id of rows without a vector, BATCH at a time."""
     for table, vectors in VECTORS.items():
         ids = (snapshot.rows(name, columns=["id"])["id"] for name in (table, vectors))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.communities_stage import Reporting, stored_tree
-from graphrag_mcp.index.extraction import extract_unit, locate, spelled
+from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
+from graphrag_mcp.index.places import locate, spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
@@ -34,7 +35,6 @@ from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 
-NO_RECORD = "shape that is no record"
 NO_ENTITY = "end that is not among the entities"
 
 
@@ -43,11 +43,9 @@ def read_result(
 ) -> tuple[str, str]:
     """The text of a result as it is kept, without the records that are refused, and what was left
     out. Raises BadReply where nothing is left."""
-    text = _text(result)
-    parse = ask.strictly or ask.parse
-    value = parse(text)
+    text = _text(result, ask.schema or {})
+    value = ask.parse(text)
     if isinstance(value, Records):
-        value = _with_unread(text, value)
         value = _without_unknown_ends(_text_of(ask), value)
         if other := _of_another(value, ask, others):
             raise BadReply(f"its names stand in the text of {other}, none in its own; swapped?")
@@ -55,46 +53,28 @@ def read_result(
         left_out = [listed(dropped, value.lost)] if dropped else []
         if value.repaired:
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
-        return _as_json(value) if dropped else text, "; ".join(left_out)
+        return value.as_json() if dropped else text, "; ".join(left_out)
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
     return text, listed(lost)
 
 
-def _text(result: Mapping[str, Any]) -> str:
-    """The text handed in, or the records as JSON; without what no file can hold."""
+def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """The reply that was handed in: as JSON text, as an object, as the parts of the object beside the
+    work_id, or, where the reply has one text alone, as that text."""
+    names = list(schema.get("properties", ()))
     text = result.get("text")
     if isinstance(text, str) and text.strip():
-        return clean(text).strip()
-    if isinstance(text, dict | list):  # a report handed in as an object
-        return clean(json.dumps(text, ensure_ascii=False))
-    records = {name: result.get(name) or [] for name in ("entities", "relationships")}
-    return clean(json.dumps(records, ensure_ascii=False))
-
-
-def _with_unread(text: str, records: Records) -> Records:
-    """With what the lists of a JSON object hold and is no record counted as dropped."""
-    try:
-        said = json.loads(text)
-    except ValueError:  # records in another form, which name what they drop themselves
-        return records
-    said = said if isinstance(said, dict) else {}
-    lists = [said.get(name) for name in ("entities", "relationships")]
-    given = sum(len(one) if isinstance(one, list) else bool(one) for one in lists)
-    read = len(records.entities) + len(records.relations) + sum(records.dropped.values())
-    if given <= read:
-        return records
-    dropped = {**records.dropped, NO_RECORD: given - read}
-    if not records.entities and not records.relations:
-        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, records.lost)}")
-    return replace(records, dropped=dropped)
-
-
-def _as_json(records: Records) -> str:
-    """These records alone, as an answer that is read as them again."""
-    entities = [asdict(one) for one in records.entities]
-    relations = [asdict(one) for one in records.relations]
-    return json.dumps({"entities": entities, "relationships": relations}, ensure_ascii=False)
+        if len(names) == 1 and schema["properties"][names[0]].get("type") == "string":
+            text = text if text.lstrip().startswith("{") else {names[0]: text}
+        else:
+            return clean(text).strip()
+    if text:
+        return clean(
+            text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        ).strip()
+    given = {name: result[name] for name in names if result.get(name) is not None}
+    return clean(json.dumps(given, ensure_ascii=False))
 
 
 def _without_unknown_ends(text: str, records: Records) -> Records:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import protocols
-from graphrag_mcp.llm.replies import storable
+from graphrag_mcp.llm.replies import BadReply, storable
 from graphrag_mcp.store.manifest import read as read_manifest
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
-    from graphrag_mcp.store.reply_cache import AnswerBook, Stored
+    from graphrag_mcp.store.reply_cache import AnswerBook
 
 T = TypeVar("T")
 
@@ -140,17 +140,12 @@ CUT_OFF = "the reply was cut off"
 log = logging.getLogger(__name__)
 
 
-class BadReply(Exception):
-    """A reply that cannot be used; its text is the reason, with nothing of the reply."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
     """One question. `parse` is pure and raises BadReply; `without` is the result when no one
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
-    once more; then the one of more `worth` is the answer. `strictly` is `parse` for what an agent
-    hands in: it drops what `parse` would repair."""
+    once more; then the one of more `worth` is the answer."""
 
     kind: str
     messages: tuple[protocols.Message, ...]
@@ -161,7 +156,6 @@ class Ask(Generic[T]):
     if_cut: str = "kept"
     doubt: Callable[[T], str] = lambda _: ""
     worth: Callable[[T], int] = lambda _: 0
-    strictly: Callable[[str], T] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,21 +270,6 @@ class Asker:
 
     def spent(self) -> Spent:
         return self._spent
-
-    def rehearsal(
-        self, chat: protocols.ChatModel | None, embedder: protocols.EmbeddingModel | None
-    ) -> Asker:
-        """An asker that answers as this one would, from its book first, but by other models, and
-        without limits; it writes nothing into the book."""
-        return Asker(
-            Margin(self.book) if self.book is not None else None,  # type: ignore[arg-type]
-            chat,
-            embedder,
-            budget=replace(self.budget, max_calls=0, max_tokens=0, max_cost=0.0, gives_up=False),
-            batch=self._batch,
-            refresh=self._refresh,
-            space=self.embedding_model,
-        )
 
     # ---- running --------------------------------------------------------------------------------
 
@@ -554,37 +533,6 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
-
-
-class Margin:
-    """A reply cache whose new entries are kept in memory, as long as the run that needs them."""
-
-    def __init__(self, book: AnswerBook) -> None:
-        self._book = book
-        self._answers: dict[str, list[Stored]] = {}
-        self._vectors: dict[str, bytes] = {}
-
-    def get(self, key: str, preferred: str = "") -> list[Stored]:
-        return self._answers.get(key) or self._book.get(key, preferred)
-
-    def put(self, answers: Sequence[Stored]) -> None:
-        self._answers |= {one.key: [one] for one in answers}
-
-    def has(self, kind: str) -> bool:
-        return self._book.has(kind)
-
-    def vectors(self, keys: Sequence[str], model: str) -> dict[str, bytes]:
-        here = {key: self._vectors[key] for key in keys if key in self._vectors}
-        return here | self._book.vectors([key for key in keys if key not in here], model)
-
-    def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
-        self._vectors |= vectors
-
-    def length(self, model: str) -> int:
-        return self._book.length(model) or len(next(iter(self._vectors.values()), b""))
-
-    def close(self) -> None:
-        """The cache below is another's."""
 
 
 # ---- the asker of a corpus -----------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from graphrag_mcp.llm import replies
-from graphrag_mcp.llm.asker import BadReply
+from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query.drift_state import clean_query, near, read_score, words
 
 ANSWER_CHARACTERS = 40_000
@@ -109,9 +109,7 @@ def _read(kind: type[Kind], value: Any) -> Kind:
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the reply"
-        raise BadReply(f"{place}: {first['msg']}") from error
+        raise BadReply(replies.fault(error)) from error
 
 
 def _each(kind: type[Kind], listed: Iterable[Any]) -> Iterable[Kind | None]:
@@ -123,10 +121,9 @@ def _each(kind: type[Kind], listed: Iterable[Any]) -> Iterable[Kind | None]:
 
 
 def _json(text: str) -> Any:
-    try:
-        return replies.read(text)
-    except ValueError as error:
-        raise BadReply("there is no JSON in it") from error
+    """The first object of a reply, else its first list."""
+    values = replies.read(text).values
+    return next((value for value in values if isinstance(value, dict)), values[0])
 
 
 def _listed(text: str, name: str) -> list[Any]:

@@ -228,18 +228,13 @@ class Snapshot:
     Damaged when a table cannot be read: Lance raises anything, panics of Rust included."""
 
     def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        keep: bool = False,
-        examine: bool = False,
-        memory: Mapping[str, Columns] | None = None,
+        self, folder: Path, manifest: Manifest, keep: bool = False, examine: bool = False
     ) -> None:
         """`keep`: searches ask, and will ask again (KEPT). `examine`: what is damaged is shown as
-        well, for doctor. `memory`: whole tables that are nowhere else."""
+        well, for doctor."""
         self.folder, self.manifest = folder, manifest
         self._keep, self._examine = keep, examine
-        self._kept: dict[str, Columns | None] = dict(memory or {})
+        self._kept: dict[str, Columns | None] = {}
         self.left_out = 0  # rows of damaged tables that did not match their check values
         self._spoiled: set[str] = set()  # damaged tables
         self._handles: dict[str, Any] = {}
@@ -460,40 +455,6 @@ def empty(table: str, columns: Wanted) -> pa.Table:
     row_id = pa.field(ROW_ID, pa.uint64())
     fields = (row_id if n == ROW_ID else TABLES[table].field(n) for n in names_of(table, columns))
     return pa.schema(fields).empty_table()
-
-
-class Imagination:
-    """Generations in memory on top of a stored one, for dry runs. Changed tables are held whole, of
-    vectors only whose they are; their versions are below zero."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._tables: list[Columns] = []
-
-    def snapshot(self, manifest: Manifest) -> Snapshot:
-        versions = manifest.tables.items()
-        memory = {name: self._tables[-1 - version] for name, version in versions if version < 0}
-        return Snapshot(self.folder, manifest, memory=memory)
-
-    def apply(self, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-        """As `apply`: {table: version} for the next manifest."""
-        manifest = manifest or Manifest(self.folder.name)
-        before, versions = self.snapshot(manifest), dict(manifest.tables)
-        for name, change in changes.items():
-            if name not in versions and change.rows is None:
-                continue
-            names = ["id"] if name in VECTORS.values() else TABLES[name].names
-            rows = before.rows(name, columns=names)
-            key = KEY.get(name, "id")
-            gone = pc.is_in(rows[key], pa.array(list(change.gone), rows[key].type))
-            parts = [rows.filter(pc.invert(gone))]
-            if change.rows is not None:
-                parts.append(sealed(name, change.rows).select(names))
-            rows = pa.concat_tables(parts)
-            ids = pa.array(range(rows.num_rows), pa.uint64())
-            self._tables.append(Columns(rows.append_column(ROW_ID, ids)))
-            versions[name] = -len(self._tables)
-        return versions
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:

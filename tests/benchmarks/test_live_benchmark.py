@@ -24,6 +24,7 @@ from graphrag_mcp.types import IndexRequest
 from tests.support.command import ROOT
 from tests.support.demonstration import demonstration
 from tests.support.openai_server import openai_server
+from tests.support.reply_forms import entity, records
 
 LIVE = ROOT / "benchmarks" / "live"
 spec = importlib.util.spec_from_file_location("live", LIVE / "live.py")
@@ -84,13 +85,10 @@ def test_a_run_is_answered_through_files_recorded_and_replayed_without_loss(
     assert "extract: " in capsys.readouterr().out
 
 
-def test_a_lost_record_is_seen() -> None:
-    twice = 'Sure!\n("entity"<|>Ines<|>person<|>Ines leads it.)##("entity"<|>Ines<|>person<|>Ines leads it.)'
-    tagless = twice + "\n(Board<|>organization<|>The Board is led by Ines.<|>more)\n<|COMPLETE|>"
+def test_a_record_is_kept_or_counted() -> None:
     of = {"kind": "extract", "about": "Ines leads the Board."}
-    assert live.replay({**of, "reply": twice}) == (1, 1)
-    there, kept = live.replay({**of, "reply": tagless})
-    assert kept < there
+    reply = records(entity("Ines", "Ines leads it."), entity("Board", "Ines leads it.", "organization"), entity("Zed", "Not there."))
+    assert live.replay({**of, "reply": f"Sure!\n{reply}"}) == (3, 3)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

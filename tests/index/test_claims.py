@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -33,23 +34,25 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, openai_server
+from tests.support.reply_forms import NO_CLAIMS, claim, claims, cut
 from tests.support.workload import ends, linear
 
 
 def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
     """The claims of a reply; `dropped` counts the others by reason."""
-    claims, _, lost = read_claims(reply, text)
+    found, _, lost = read_claims(reply, text)
     if dropped is not None:
         dropped.update(lost)
-    return claims
+    return found
 
 
 TEXT = (
     "The Harbour Council fined Nordlys Shipping for “false weights” on 10 January 2022.\n"
     "Its owner,  Jon Berg (the former mayor), is suspected of bribery. Nobody was hurt."
 )
-FINE = 'Nordlys Shipping<|>Harbour Council<|>FRAUD<|>TRUE<|>2022-01-10T00:00:00<|>2022-01-10T00:00:00<|>Nordlys Shipping was fined.<|>fined Nordlys Shipping for "false weights"'
-BRIBE = "Jon Berg<|>NONE<|>BRIBERY<|>SUSPECTED<|>NONE<|>NONE<|>Jon Berg is suspected of bribery.<|>is suspected of bribery."
+FINE = claim("Nordlys Shipping", "Nordlys Shipping was fined.", 'fined Nordlys Shipping for "false weights"', object="Harbour Council",
+             kind="fraud", start="2022-01-10T00:00:00", end="2022-01-10T00:00:00")  # fmt: skip
+BRIBE = claim("Jon Berg", "Jon Berg is suspected of bribery.", "is suspected of bribery.", kind="BRIBERY", status="SUSPECTED")
 FINED = Claim(
     "Nordlys Shipping", "Harbour Council", "FRAUD", "TRUE", "2022-01-10T00:00:00", "2022-01-10T00:00:00",
     "Nordlys Shipping was fined.", ("fined Nordlys Shipping for “false weights”",), ((20, 62),),
@@ -57,38 +60,24 @@ FINED = Claim(
 BRIBED = Claim(
     "Jon Berg", "NONE", "BRIBERY", "SUSPECTED", "", "", "Jon Berg is suspected of bribery.", ("is suspected of bribery.",), ((124, 148),),
 )  # fmt: skip
-ITEMS = [
-    {"subject": "Nordlys Shipping", "object": "Harbour Council", "type": "fraud", "status": "True", "start_date": "2022-01-10T00:00:00",
-     "end_date": "2022-01-10T00:00:00", "description": "Nordlys Shipping was fined.", "quotes": ['fined Nordlys Shipping for "false weights"']},
-    {"Subject Entity": "Jon Berg", "Object": None, "Claim Type": "BRIBERY", "Claim Status": "SUSPECTED", "Start Date": "NONE",
-     "Claim Description": "Jon Berg is suspected of bribery.", "Source Text": "is suspected of bribery."},
-]  # fmt: skip
-
+BOTH = claims(FINE, BRIBE)
 SAME = {
-    "as asked for": f"({FINE})\n##\n({BRIBE})\n<|COMPLETE|>", "on one line": f"({FINE})##({BRIBE})<|COMPLETE|>",
-    "no brackets": f"{FINE}\n##\n{BRIBE}\n<|COMPLETE|>", "new lines only": f"({FINE})\n({BRIBE})\n<|COMPLETE|>",
-    "neither": f"{FINE}\n{BRIBE}\n<|COMPLETE|>", "with a tag": f'("claim"<|>{FINE})##("claim"<|>{BRIBE})<|COMPLETE|>',
-    "prose around": f"Here are the claims:\n\n({FINE})\n##\n({BRIBE})\n\nThat is all (I think).\n<|COMPLETE|>",
-    "fences": f"```\n({FINE})\n##\n({BRIBE})\n<|COMPLETE|>\n```", "thoughts": f"<think>\n({BRIBE})?</think>({FINE})##({BRIBE})<|COMPLETE|>",
-    "other delimiters": f"({FINE})##({BRIBE})".replace("<|>", "<||>") + "<|COMPLETE|>",
-    "full width": f"（{FINE}）##（{BRIBE}）".replace("<|>", "＜｜＞") + "<|COMPLETE|>",
-    "HTML entities": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;"),
-    "twice": f"({FINE})##({BRIBE})##({FINE})##({BRIBE})<|COMPLETE|>",
-    "quotes in capitals": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("is suspected of bribery.)", "IS SUSPECTED OF\n  BRIBERY)"),
+    "as asked for": BOTH, "in a fence": f"Here they are:\n\n```json\n{BOTH}\n```\nThat is all (I think).",
+    "after a thought": f"<think>\n{claims(BRIBE)}?</think>{BOTH}", "twice": f"{BOTH}\n{BOTH}",
+    "quotes in capitals": BOTH.replace("is suspected of bribery.\"]", "IS SUSPECTED OF\\n  BRIBERY\"]"),
+    "a trailing comma": BOTH.replace("}]}", "},]}"), "without quotes around keys": BOTH.replace('"subject"', "subject"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", SAME.values(), ids=SAME.keys())
 def test_the_same_claims_are_read_from(reply: str) -> None:
-    claims, complete, lost = read_claims(reply, TEXT)
-    found = {claim.subject: claim for claim in claims}
-    assert (found["Nordlys Shipping"], found["Jon Berg"], len(claims), complete) == (FINED, BRIBED, 2, True)
-    assert not lost
+    found, complete, lost = read_claims(reply, TEXT)
+    assert (found, complete, lost) == ([FINED, BRIBED], True, {})
 
 
 @pytest.mark.parametrize(
-    "reply", ["", " ", "There are no claims in it.", "<html><body>502</body></html>", '{"error": "rate limit"}', f"({FINE[:60]}", "[1, 2]",
-              "<think>" + BRIBE, "I would rather not list claims about people that exist, if you do not mind.\n<|COMPLETE|>"],
+    "reply", ["", " ", "There are no claims in it.", "<html><body>502</body></html>", '{"error": "rate limit"}', BOTH[:60], "[1, 2]",
+              f"<think>{BOTH}", "I would rather not list claims about people."],
 )  # fmt: skip
 def test_a_reply_without_anything_usable_is_refused(reply: str) -> None:
     with pytest.raises(BadReply):
@@ -96,51 +85,45 @@ def test_a_reply_without_anything_usable_is_refused(reply: str) -> None:
 
 
 def test_a_text_may_have_no_claims() -> None:
-    assert parse_claims("<|COMPLETE|>", TEXT) == []
+    assert parse_claims(NO_CLAIMS, TEXT) == []
+
+
+def test_a_claim_that_the_reply_ends_in_is_counted() -> None:
+    assert read_claims(cut(BOTH, '"Jon'), TEXT) == ([FINED], False, {"cut off": 1})
 
 
 def test_quotes_are_the_texts_own_characters_and_invented_ones_are_dropped() -> None:
-    reply = BRIBE + "<|>Its owner, Jon Berg (the former mayor)<|>He confessed everything at once.<|>of<|>hurt"
-    (claim,) = parse_claims(f"({reply})<|COMPLETE|>", TEXT)
-    assert claim.quotes == ("is suspected of bribery.", "Its owner,  Jon Berg (the former mayor)")
-    assert [TEXT[start:end] for start, end in claim.spans] == list(claim.quotes)
+    quotes = ["is suspected of bribery.", "Its owner, Jon Berg (the former mayor)", "He confessed everything at once.", "of", "hurt"]
+    (found,) = parse_claims(claims(BRIBE | {"quotes": quotes}), TEXT)
+    assert found.quotes == ("is suspected of bribery.", "Its owner,  Jon Berg (the former mayor)")
+    assert [TEXT[start:end] for start, end in found.spans] == list(found.quotes)
 
 
 def test_several_quotes_in_one_field_are_told_apart() -> None:
-    reply = BRIBE.rpartition("<|>")[0] + '<|>"is suspected of bribery" "Nobody was hurt"'
-    (claim,) = parse_claims(f"({reply})<|COMPLETE|>", TEXT)
-    assert claim.quotes == ("is suspected of bribery.", "Nobody was hurt.")
+    (found,) = parse_claims(claims(BRIBE | {"quotes": '"is suspected of bribery" "Nobody was hurt"'}), TEXT)
+    assert found.quotes == ("is suspected of bribery.", "Nobody was hurt.")
 
 
 def test_a_shortened_quote_counts_only_when_most_of_it_is_the_texts() -> None:
-    true = "The Harbour Council fined ... on 10 January 2022."
-    [claim] = parse_claims(f"({FINE.rpartition('<|>')[0]}<|>{true})\n<|COMPLETE|>", TEXT)
-    assert claim.quotes == ("The Harbour Council fined", "on 10 January 2022.")
+    [found] = parse_claims(claims(FINE | {"quotes": ["The Harbour Council fined ... on 10 January 2022."]}), TEXT)
+    assert found.quotes == ("The Harbour Council fined", "on 10 January 2022.")
     made_up = "The council of the harbour punished a dishonest carrier of grain ... on 10 January 2022."
     lost: Counter[str] = Counter()
-    claims = parse_claims(f"({FINE.rpartition('<|>')[0]}<|>{made_up})\n##\n({BRIBE})\n<|COMPLETE|>", TEXT, lost)
-    assert claims == [BRIBED] and lost["invented quote"] == 1
+    assert parse_claims(claims(FINE | {"quotes": [made_up]}, BRIBE), TEXT, lost) == [BRIBED] and lost["invented quote"] == 1
 
 
-def test_a_claim_that_quotes_nothing_of_the_text_is_dropped_and_counted() -> None:
+def test_a_claim_that_cannot_be_used_is_dropped_and_counted() -> None:
     dropped: Counter[str] = Counter()
-    invented = "Jon Berg<|>NONE<|>MURDER<|>TRUE<|>NONE<|>NONE<|>Jon Berg killed.<|>Jon Berg killed somebody in town."
-    bare = "Jon Berg<|>NONE<|>MURDER<|>TRUE<|>NONE<|>NONE<|>Jon Berg killed."
-    nameless = " <|>NONE<|>X<|>TRUE<|>NONE<|>NONE<|>d d d<|>Nobody was hurt."
-    claims = parse_claims(f"({invented})##({bare})##({nameless})##({FINE})<|COMPLETE|>", TEXT, dropped)
-    assert claims == [FINED] and dropped == {"invented quote": 1, "no quote": 1, "no subject": 1}
-
-
-def test_a_reply_that_repeats_the_format_gives_no_claims() -> None:
-    echo = "(SUBJECT<|>OBJECT<|>TYPE<|>STATUS<|>START<|>END<|>DESCRIPTION<|>QUOTE<|>QUOTE...)<|COMPLETE|>"
-    assert parse_claims(echo, TEXT) == []
+    bad = [{"quotes": ["Jon Berg killed somebody in town."]}, {"quotes": []}, {"subject": " "}, {"description": 5}]
+    assert parse_claims(claims(*(BRIBE | one for one in bad), FINE), TEXT, dropped) == [FINED]
+    assert dropped == {"invented quote": 1, "no quote": 1, "no subject": 1, "description: Input should be a valid string": 1}
 
 
 def test_an_unknown_status_is_a_suspicion_and_a_date_that_is_none_is_counted() -> None:
     dropped: Counter[str] = Counter()
-    reply = BRIBE.replace("SUSPECTED", "likely").replace("NONE<|>NONE<|>Jon", "last spring<|>2021-13-45<|>Jon")
-    (claim,) = parse_claims(f"({reply})<|COMPLETE|>", TEXT, dropped)
-    assert (claim.status, claim.start_date, claim.end_date, dropped) == ("SUSPECTED", "", "", {"bad date": 2})
+    said = BRIBE | {"status": "likely", "start_date": "last spring", "end_date": "2021-13-45"}
+    (found,) = parse_claims(claims(said), TEXT, dropped)
+    assert (found.status, found.start_date, found.end_date, dropped) == ("SUSPECTED", "", "", {"bad date": 2})
 
 
 @pytest.mark.parametrize(
@@ -156,16 +139,16 @@ def test_dates_become_iso_8601_as_exact_as_they_were(said: str, meant: str) -> N
 
 def test_an_end_before_the_start_is_left_out() -> None:
     dropped: Counter[str] = Counter()
-    (claim,) = parse_claims(f"({BRIBE.replace('NONE<|>NONE<|>Jon', '2022<|>2020<|>Jon')})<|COMPLETE|>", TEXT, dropped)
-    assert (claim.start_date, claim.end_date, dropped) == ("2022", "", {"bad date": 1})
+    (found,) = parse_claims(claims(BRIBE | {"start_date": "2022", "end_date": "2020"}), TEXT, dropped)
+    assert (found.start_date, found.end_date, dropped) == ("2022", "", {"bad date": 1})
 
 
 def test_chinese_claims_are_checked_against_chinese_text() -> None:
     text = "据报道，王小明于2020年被指控贪污公款，法院尚未判决。"
-    reply = "（王小明<|>NONE<|>贪污<|>SUSPECTED<|>2020年<|>NONE<|>王小明被指控贪污公款。<|>王小明于2020年被指控贪污公款<|>他已认罪并道歉）"
-    (claim,) = parse_claims(reply, text)
-    assert (claim.subject, claim.type, claim.start_date) == ("王小明", "贪污", "2020")
-    assert claim.quotes == ("王小明于2020年被指控贪污公款",)
+    said = claim("王小明", "王小明被指控贪污公款。", "王小明于2020年被指控贪污公款", "他已认罪并道歉", kind="贪污", start="2020年")
+    (found,) = parse_claims(claims(said), text)
+    assert (found.subject, found.type, found.start_date) == ("王小明", "贪污", "2020")
+    assert found.quotes == ("王小明于2020年被指控贪污公款",)
 
 
 # ---- asking ---------------------------------------------------------------------------------------
@@ -175,12 +158,12 @@ def params(gleanings: str = "auto", **changes: object) -> ClaimParams:
     return params_from(dataclasses.replace(Settings(), gleanings=gleanings, **changes), None)  # type: ignore[arg-type]
 
 
-def asked(first: str, then: str | Exception = "<|COMPLETE|>", gleanings: str = "auto") -> tuple[list[Claim], str, int]:
+def asked(first: str, then: str | Exception = NO_CLAIMS, gleanings: str = "auto") -> tuple[list[Claim], str, int]:
     chat = ScriptedChat([lambda messages, schema: first if len(messages) == 1 else None, lambda messages, schema: then])
     opened = Asker(None, chat, None)
-    claims, reason = opened.wait(claims_of_unit(opened, TEXT, params(gleanings)))
+    found, reason = opened.wait(claims_of_unit(opened, TEXT, params(gleanings)))
     opened.close()
-    return claims, reason, len(chat.calls)
+    return found, reason, len(chat.calls)
 
 
 def test_the_prompt_says_what_is_wanted_and_keeps_the_text_in_its_tag() -> None:
@@ -189,26 +172,29 @@ def test_the_prompt_says_what_is_wanted_and_keeps_the_text_in_its_tag() -> None:
     assert len({params().fingerprint, params("1").fingerprint, params(claims_description="x").fingerprint, params().fingerprint}) == 3
 
 
+CUT = cut(BOTH, '"Jon')
+
+
 def test_claims_are_taken_in_one_call_when_the_reply_is_complete() -> None:
-    assert asked(f"({FINE})<|COMPLETE|>") == ([FINED], "", 1)
+    assert asked(claims(FINE)) == ([FINED], "", 1)
 
 
 def test_claims_that_a_gleaning_brings_are_kept_and_merged() -> None:
-    longer = FINE.replace("was fined.", "was fined for false weights.")
-    claims, reason, calls = asked(f"({FINE})", f"({longer})##({BRIBE})<|COMPLETE|>")
-    assert (calls, reason) == (2, "") and claims[1] == BRIBED
-    assert claims[0] == dataclasses.replace(FINED, description="Nordlys Shipping was fined for false weights.")
-    assert asked(f"({FINE})<|COMPLETE|>", f"({BRIBE})<|COMPLETE|>", "1") == ([FINED, BRIBED], "", 2)
-    assert asked(f"({FINE})<|COMPLETE|>", f"({BRIBE})<|COMPLETE|>", "2")[2] == 3
+    longer = FINE | {"description": "Nordlys Shipping was fined for false weights."}
+    found, reason, calls = asked(CUT, claims(longer, BRIBE))
+    assert (calls, reason) == (2, "") and found[1] == BRIBED
+    assert found[0] == dataclasses.replace(FINED, description="Nordlys Shipping was fined for false weights.")
+    assert asked(claims(FINE), claims(BRIBE), "1") == ([FINED, BRIBED], "", 2)
+    assert asked(claims(FINE), claims(BRIBE), "2")[2] == 3
 
 
 @pytest.mark.parametrize("then", ["", "<html>", ModelError("down", "Wait")])
 def test_a_gleaning_that_fails_takes_no_claim_away(then: str | Exception) -> None:
-    assert asked(f"({FINE})", then)[0] == [FINED]
+    assert asked(CUT, then)[0] == [FINED]
 
 
 def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
-    assert asked("no idea") == ([], "no claims", 2)
+    assert asked("no idea") == ([], "there is no JSON in the reply", 2)
     nobody = Asker(None, None, None)
     assert nobody.wait(claims_of_unit(nobody, TEXT, params())) == ([], "no model")
     nobody.close()
@@ -217,49 +203,50 @@ def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
 def test_the_shipped_scripted_model_makes_claims_that_hold() -> None:
     rules: list[Rule] = demonstration()
     opened = Asker(None, ScriptedChat(rules), None)
-    claims, reason = opened.wait(claims_of_unit(opened, TEXT, params("1")))
+    found, reason = opened.wait(claims_of_unit(opened, TEXT, params("1")))
     opened.close()
-    assert claims and not reason and all(quote in TEXT for claim in claims for quote in claim.quotes)
+    assert found and not reason and all(quote in TEXT for one in found for quote in one.quotes)
 
 
 # ---- bounds -----------------------------------------------------------------------------------------
 
-PUMPS = ["(", "<|>", "\n<|>", "##", "A<|>B<|>X<|>TRUE<|>NONE<|>NONE<|>d<|>q\n", f"({BRIBE})\n##\n", ")\n", '"', '{"subject":"a","description":"b","quotes":["c"]},', "|", "（", "...", "\t"]  # fmt: skip
+PUMPS = ["(", "\n", "[", "{", '{"claims":[', '"', json.dumps(BRIBE) + ",", "|", "...", "\t"]
 
 
 @pytest.mark.parametrize("pump", PUMPS)
 def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
     def read(length: int) -> None:
         with contextlib.suppress(BadReply):
-            parse_claims(pump * (length // len(pump)), TEXT)
+            parse_claims('{"claims": [' + pump * (length // len(pump)), TEXT)
 
-    assert linear(read, 5_000, largest=200_000)
+    assert linear(read, 5_000, largest=100_000)
 
 
 def test_a_loop_of_two_megabytes_gives_a_bounded_list() -> None:
-    reply = "".join(f"({BRIBE.replace('Jon Berg', f'Jon Berg {i}')})\n##\n" for i in range(16_000))
+    reply = claims(*(BRIBE | {"subject": f"Jon Berg {number}"} for number in range(10_000)))
     with ends():
-        assert len(parse_claims(reply, TEXT)) == MOST_CLAIMS and len(reply) > 2_000_000
+        found, _, lost = read_claims(reply, TEXT)
+    assert len(found) == MOST_CLAIMS and lost == {"too many": 10_000 - MOST_CLAIMS} and len(reply) > 2_000_000
 
 
-PARTS = st.sampled_from([*"()\"'<>|#\n AaB1.中\ud800\x00", "<|>", "<|>", "##", "TRUE<|>", "NONE<|>", "2022<|>", "Nobody was hurt.", "<|COMPLETE|>", '{"subject":'])
+PARTS = st.sampled_from([*"()\"'<>|#\n AaB1.中\ud800\x00{}[]", '{"claims": [', json.dumps(BRIBE), "},", '{"subject":'])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(PARTS, max_size=50).map("".join))
 def test_any_reply_gives_claims_that_hold_or_a_refusal(reply: str) -> None:
     try:
-        claims = parse_claims(reply, TEXT)
+        found = parse_claims(reply, TEXT)
     except BadReply:
         return
-    for claim in claims:
-        assert claim.subject and claim.object and claim.type and claim.status in ("TRUE", "FALSE", "SUSPECTED")
-        assert claim.quotes and [TEXT[start:end] for start, end in claim.spans] == list(claim.quotes)
-        (claim.subject + claim.object + claim.type + claim.description).encode()
+    for one in found:
+        assert one.subject and one.object and one.type and one.status in ("TRUE", "FALSE", "SUSPECTED")
+        assert one.quotes and [TEXT[start:end] for start, end in one.spans] == list(one.quotes)
+        (one.subject + one.object + one.type + one.description).encode()
 
 
 def test_the_prompt_again_is_no_answer_that_there_are_no_claims() -> None:
-    with pytest.raises(BadReply, match="the prompt again"):
+    with pytest.raises(BadReply):
         read_claims(params_from(Settings(), None).prompt("Jon Berg was fined."), "Jon Berg was fined.")
 
 
@@ -272,7 +259,7 @@ NOTES = {
     "b.md": "Northern Harbour Board and Nordlys Shipping rebuilt Ember Bay.",
     "c.md": "Ember Bay is where Nordlys Shipping met the Northern Harbour Board.",
 }
-CLAIM = "(NHB<|>Nordlys Shipping<|>FINE<|>TRUE<|>NONE<|>NONE<|>The board was fined.<|>The NHB was fined by Nordlys Shipping.)<|COMPLETE|>"
+CLAIM = claims(claim("NHB", "The board was fined.", "The NHB was fined by Nordlys Shipping.", object="Nordlys Shipping"))
 
 
 def run(corpus: Path, docs: Path, server: Server, **more: Any) -> None:
@@ -281,7 +268,7 @@ def run(corpus: Path, docs: Path, server: Server, **more: Any) -> None:
 
 
 def asks_for_claims(messages: list[dict[str, Any]]) -> bool:
-    return "QUOTE" in str(messages[0]["content"])
+    return '"quotes"' in str(messages[0]["content"])
 
 
 def test_claims_that_come_in_a_later_run_are_in_its_reports(tmp_path: Path) -> None:
@@ -311,7 +298,7 @@ def test_claims_about_another_name_of_an_entity_are_its_claims(tmp_path: Path) -
 
     def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         if asks_for_claims(messages):
-            return CLAIM if "was fined by" in str(messages) else "<|COMPLETE|>"
+            return CLAIM if "was fined by" in str(messages) else NO_CLAIMS
         if '"rating_explanation"' in str(messages[0]["content"]):
             shown.append(str(messages))
         return demo(messages)

@@ -23,6 +23,7 @@ from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.text.tokens import count_tokens
+from tests.support.reply_forms import description
 
 PARAMS = DescribeParams(prompts.load("describe"))
 FACTS = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1760)]
@@ -54,7 +55,7 @@ def test_without_a_model_each_fragment_stands_once_in_order_and_within_the_limit
 
 
 def test_a_model_is_shown_every_fragment_between_tags_and_its_reply_is_the_description():
-    chat = ScriptedChat([(r"Merge", "<think>hm</think>**Summary:** The guild lost ships from 1700 on.")])
+    chat = ScriptedChat([(r"Merge", "<think>hm</think>" + description("The guild lost ships from 1700 on."))])
     asker = Asker(None, chat, None)
     made = asker.wait(summarise(asker, ["Lantern Guild"], ["It is old.", "It ends </descriptions> here."], PARAMS))
     asker.close()
@@ -63,7 +64,7 @@ def test_a_model_is_shown_every_fragment_between_tags_and_its_reply_is_the_descr
 
 
 def test_both_ends_of_a_relationship_are_named():
-    chat = ScriptedChat([(r"", "They fought each other.")])
+    chat = ScriptedChat([(r"", description("They fought each other."))])
     asker = Asker(None, chat, None)
     asker.wait(summarise(asker, ["A", "B"], ["x y", "z"], PARAMS))
     asker.close()
@@ -73,7 +74,7 @@ def test_both_ends_of_a_relationship_are_named():
 def test_more_than_fits_is_summarised_in_rounds_that_lose_nothing():
     def answer(messages, schema):
         body = messages[-1].content
-        return "Merged: " + " ".join(sorted({word for word in body.split() if word.isdigit() and len(word) == 4}))
+        return description("Merged: " + " ".join(sorted({word for word in body.split() if word.isdigit() and len(word) == 4})))
 
     chat = ScriptedChat([answer])
     asker = Asker(None, chat, None)
@@ -86,7 +87,7 @@ def test_more_than_fits_is_summarised_in_rounds_that_lose_nothing():
 
 
 def test_one_fragment_that_is_longer_than_a_question_is_cut_at_the_ends_of_its_sentences():
-    chat = ScriptedChat([(r"", "Ships were lost.")])
+    chat = ScriptedChat([(r"", description("Ships were lost."))])
     asker = Asker(None, chat, None)
     asker.wait(summarise(asker, ["Guild"], [" ".join(FACTS), "Short."], DescribeParams(PARAMS.template, input_tokens=500)))
     asker.close()
@@ -108,35 +109,22 @@ def test_when_no_model_answers_the_fragments_are_joined_and_the_reason_is_given(
 
 def test_a_question_that_was_answered_is_not_asked_again(tmp_path: Path):
     for _ in range(2):
-        chat = ScriptedChat([(r"", "The guild lost ships.")])
+        chat = ScriptedChat([(r"", description("The guild lost ships."))])
         asker = Asker(AnswerBook(tmp_path), chat, None)
         assert asker.wait(summarise(asker, ["Guild"], FACTS[:9], PARAMS))[0] == "The guild lost ships."
         asker.close()
     assert chat.calls == []
 
 
-@pytest.mark.parametrize(
-    "reply, text",
-    [
-        ("Plain.", "Plain."),
-        ("```\nFenced text.\n```", "Fenced text."),
-        ("```markdown\n# Guild\n\nFenced text.\n```", "Fenced text."),
-        ("Sure!\n\nHere is the merged description:\n\nThe text.", "The text."),
-        ("thoughts\n</think>The text.", "The text."),
-        ('{"description": "The text of it.", "n": 1}', "The text of it."),
-        ("## Summary\n\nFirst.\n\n\nSecond **bold**.", "First.\nSecond bold."),
-        ("摘要：研究院保护莫高窟。", "研究院保护莫高窟。"),
-        ("Here is the harbour that burnt in 1702.", "Here is the harbour that burnt in 1702."),
-    ],
-)
-def test_a_reply_is_brought_to_plain_text(reply, text):
-    assert parse_description(reply) == text
+def test_a_reply_is_brought_to_plain_text():
+    for said, text in {"Plain.": "Plain.", "## Summary\n\nFirst.\n\n\nSecond **bold**.": "Summary\nFirst.\nSecond bold."}.items():
+        assert parse_description(f"Sure!\n```json\n{description(said)}\n```") == text
 
 
 @pytest.mark.parametrize(
     "reply",
-    ["", "  \n", "...", "<think>never ended", "I'm sorry, I can't help.", "<html><body>502</body></html>", '{"n": 1}',
-     "x" * 2_000_000, "Merge these.\n<descriptions>\n1. A\n</descriptions>", "No descriptions were provided.", "## Title"],
+    ["", "  \n", "...", "<think>never ended", "I'm sorry, I can't help.", "<html><body>502</body></html>", '{"n": 1}', "Plain.",
+     "x" * 2_000_000, "Merge these.\n<descriptions>\n1. A\n</descriptions>", description(" . "), prompts.load("describe").template],
 )  # fmt: skip
 def test_what_is_no_description_is_refused(reply):
     with pytest.raises(BadReply):
@@ -144,7 +132,7 @@ def test_what_is_no_description_is_refused(reply):
 
 
 def test_a_summary_that_is_too_long_ends_with_a_whole_sentence():
-    text = parse_description(" ".join(FACTS * 3))
+    text = parse_description(description(" ".join(FACTS * 3)))
     assert MOST_WORDS * 0.9 < words(text) <= MOST_WORDS and text.endswith("Port Ember.")
 
 
@@ -154,7 +142,7 @@ def test_the_prompt_is_short_and_a_corpus_may_have_its_own(tmp_path: Path):
     (tmp_path / "prompts" / "describe.md").write_text("Names: $names. Texts: $descriptions. In $language.", "utf-8")
     params = DescribeParams(prompts.load("describe", tmp_path), "German")
     assert isinstance(params.template, Template) and params.language == "German"
-    chat = ScriptedChat([(r"", "Ein Text.")])
+    chat = ScriptedChat([(r"", description("Ein Text."))])
     asker = Asker(None, chat, None)
     asker.wait(summarise(asker, ["A"], ["x", "y"], params))
     asker.close()

@@ -92,7 +92,7 @@ def test_a_dry_run_counts_the_line(server: Server, tmp_path: Path) -> None:
     guess = index(tmp_path / "c", docs, settings, dry_run=True).estimate["by_stage"]["extract"]
     used = index(tmp_path / "c", docs, settings).usage["by_stage"]["extract"]
     assert guess["calls"] == used["calls"] > 1
-    assert abs(guess["prompt_tokens"] - used["prompt_tokens"]) <= 0.02 * used["prompt_tokens"]
+    assert abs(guess["prompt_tokens"] - used["prompt_tokens"]) <= 0.05 * used["prompt_tokens"]
     assert all("A long title of the letters" in one for one in lines(server))
 
 
@@ -101,7 +101,7 @@ def test_an_agent_is_shown_the_line_and_its_answer_is_found(tmp_path: Path) -> N
     text = InlineText("Date: 2 June 1901\n\n## Fire\n\nMira Okafor rebuilt the tide mill.", "a", "Log of the mill")
     index_documents(folder, IndexRequest(texts=(text,), method="agent"), settings)
     mira = {"entities": [{"name": "Mira Okafor", "type": "person", "description": "Mira Okafor rebuilt a mill."}]}
-    for kind, result in (("extract", mira), ("claims", {"text": "<|COMPLETE|>"})):
+    for kind, result in (("extract", mira), ("claims", {"text": '{"claims": []}'})):
         (item,) = claim(folder, settings, "ada").items
         assert item.ask_kind == kind
         assert "\n<document>Title: Log of the mill; Date: 1901-06-02</document>\n<text>\n" in item.prompt
@@ -156,7 +156,7 @@ def test_the_lines_of_a_long_document_take_time_in_proportion_to_its_length() ->
 def test_a_prompt_of_its_own_may_do_without_the_line(server: Server, tmp_path: Path) -> None:
     own = tmp_path / "c" / "prompts"
     own.mkdir(parents=True)
-    (own / "extract.md").write_text("List ENTITIES. <|COMPLETE|>\n<text>\n$text\n</text>", "utf-8")
+    (own / "extract.md").write_text("List \"entities\" and \"relationships\".\n<text>\n$text\n</text>", "utf-8")
     docs = written(tmp_path / "docs", "a.md", TITLE + "Ada Lovelace met Charles Babbage.")
     result = index(tmp_path / "c", docs, replace(on(server), claims_enabled=False, gleanings="0"))
     assert result.usage["calls"] == 1 and "<document>" not in server.requests[0].body["messages"][0]["content"]

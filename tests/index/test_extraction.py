@@ -16,16 +16,14 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.extraction import (
     Extraction,
     ExtractParams,
-    best_sentence,
     extract_unit,
     gleaning_pays,
-    locate,
     params_from,
     shown,
-    spelled,
     with_gleaned,
 )
-from graphrag_mcp.index.records import EXAMPLE_NAMES, EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.index.places import best_sentence, locate, spelled
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.index.units import from_records
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.protocols import Message
@@ -33,9 +31,9 @@ from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.demonstration import demonstration
+from tests.support.reply_forms import NOTHING, cut, entity, records, relation
 from tests.support.workload import linear
 
 TEXT = (
@@ -45,13 +43,11 @@ TEXT = (
 NAMES = ("Maria Halden", "Jon Berg", "Bodø", "Harbour Office", "Lofoten")
 
 
-def entity(name: str, said: str = "said in the text", kind: str = "person") -> str:
-    return f'("entity"<|>{name}<|>{kind}<|>{name} is {said}.)'
+def told(*names: str, said: str = "said in the text") -> str:
+    return records(*(entity(name, f"{name} is {said}.") for name in names))
 
 
-FULL = "\n##\n".join([*map(entity, NAMES), "<|COMPLETE|>"])
-POOR = entity("Lofoten", "far away") + "\n<|COMPLETE|>"
-REST = "\n##\n".join([entity("Maria Halden"), entity("Jon Berg"), "<|COMPLETE|>"])
+FULL, POOR, REST = told(*NAMES), told("Lofoten", said="far away"), told("Maria Halden", "Jon Berg")
 
 
 def params(gleanings: str = "auto", **changes: object) -> ExtractParams:
@@ -59,7 +55,7 @@ def params(gleanings: str = "auto", **changes: object) -> ExtractParams:
 
 
 @contextmanager
-def asker(*rules: Rule, first: str = "", then: str | Exception = "<|COMPLETE|>") -> Iterator[tuple[Asker, ScriptedChat]]:
+def asker(*rules: Rule, first: str = "", then: str | Exception = NOTHING) -> Iterator[tuple[Asker, ScriptedChat]]:
     """A real asker in front of the scripted model: `first` is said to the prompt, `then` to the gleaning."""
     both: list[Rule] = [
         lambda messages, schema: first if len(messages) == 1 else None,
@@ -73,7 +69,7 @@ def asker(*rules: Rule, first: str = "", then: str | Exception = "<|COMPLETE|>")
         opened.close()
 
 
-def extracted(first: str, then: str | Exception = "<|COMPLETE|>", gleanings: str = "auto") -> tuple[Extraction, int]:
+def extracted(first: str, then: str | Exception = NOTHING, gleanings: str = "auto") -> tuple[Extraction, int]:
     with asker(first=first, then=then) as (opened, chat):
         return opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings))), len(chat.calls)
 
@@ -84,7 +80,7 @@ def extracted(first: str, then: str | Exception = "<|COMPLETE|>", gleanings: str
 def test_the_constant_part_of_the_prompt_stands_first_and_is_short() -> None:
     prompt = params().prompt("A text.")
     assert prompt.endswith("<text>\nA text.\n</text>") and count_tokens(params().prompt("")) <= 650
-    assert prompt.count("<text>") == 1 and prompt.count("<|COMPLETE|>") >= 2
+    assert prompt.count("<text>") == 1
 
 
 def test_the_types_stand_in_one_line_and_none_means_any() -> None:
@@ -94,7 +90,7 @@ def test_the_types_stand_in_one_line_and_none_means_any() -> None:
 
 
 def test_a_text_cannot_leave_its_tag_or_name_a_variable() -> None:
-    prompt = params().prompt("a </text> b </ TEXT> $language <|COMPLETE|>")
+    prompt = params().prompt("a </text> b </ TEXT> $language")
     assert prompt.count("</text>") == 1 and "<\\/text>" in prompt and "<\\/ TEXT>" in prompt and "$language" in prompt
 
 
@@ -106,11 +102,10 @@ def test_the_fingerprint_changes_with_all_that_extraction_depends_on_and_nothing
     assert len({one.fingerprint for one in [base, *changed]}) == 6
 
 
-def test_a_corpus_may_have_its_own_example_and_its_names_are_known_too(tmp_path: Path) -> None:
+def test_a_corpus_may_have_its_own_example(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "extract_examples.md").write_text(entity("Zed Quill") + "<|COMPLETE|>", "utf-8")
-    tuned = params_from(Settings(), tmp_path)
-    assert "Zed Quill" in tuned.prompt("") and tuned.echoes == {"zed quill"} != params().echoes
+    (tmp_path / "prompts" / "extract_examples.md").write_text(told("Zed Quill"), "utf-8")
+    assert "Zed Quill" in params_from(Settings(), tmp_path).prompt("")
     (tmp_path / "prompts" / "extract_examples.md").write_text("$stray", "utf-8")
     with pytest.raises(BadInput):
         params_from(Settings(), tmp_path)
@@ -131,8 +126,8 @@ def test_a_reply_that_passes_over_the_main_names_is_gleaned() -> None:
     assert [one.name for one in found.records.entities] == ["Lofoten", "Maria Halden", "Jon Berg"]
 
 
-def test_a_reply_without_its_end_mark_is_gleaned() -> None:
-    found, calls = extracted(FULL.replace("<|COMPLETE|>", '("relationship"<|>Maria'))
+def test_a_reply_that_was_cut_off_is_gleaned() -> None:
+    found, calls = extracted(cut(FULL, "Lofoten is"), told("Lofoten"))
     assert calls == 2 and found.records is not None and len(found.records.entities) == 5 and found.records.complete
 
 
@@ -141,13 +136,13 @@ def test_the_gleaning_repeats_the_prompt_and_the_first_reply_as_it_was() -> None
         opened.wait(extract_unit(opened, TEXT, NAMES, params()))
     assert [message.role for message in chat.calls[1]] == ["user", "assistant", "user"]
     assert chat.calls[1][0] == chat.calls[0][0] and chat.calls[1][1] == Message("assistant", POOR)
-    assert "<|COMPLETE|>" in chat.calls[1][2].content and TEXT not in chat.calls[1][2].content
+    assert TEXT not in chat.calls[1][2].content
 
 
 @pytest.mark.parametrize(("gleanings", "calls"), [("0", 1), ("1", 2), ("2", 3)])
 def test_a_number_of_gleanings_is_kept_to_while_they_add_something(gleanings: str, calls: int) -> None:
     rules: list[Rule] = [
-        lambda messages, schema: f'("entity"<|>Name{len(messages)}<|>person<|>Somebody.)<|COMPLETE|>',
+        lambda messages, schema: told(NAMES[len(messages) // 2]),
     ]
     with asker(*rules) as (opened, chat):
         found = opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings)))
@@ -158,31 +153,21 @@ def test_a_pass_that_adds_nothing_is_the_last() -> None:
     assert extracted(FULL, FULL, "2")[1] == 2
 
 
-@pytest.mark.parametrize("then", ["", "I see nothing.", "<html>", ModelError("down", "Wait"), "x" * 100_000, entity("Bob")[:20]])
+@pytest.mark.parametrize("then", ["", "I see nothing.", "<html>", ModelError("down", "Wait"), "x" * 100_000, told("Bob")])
 def test_a_gleaning_that_fails_takes_nothing_away(then: str | Exception) -> None:
     found, _ = extracted(POOR, then)
     assert found.records is not None and [one.name for one in found.records.entities] == ["Lofoten"]
     assert found.by == "llm:scripted" and found.reason.startswith("no gleaning: ")
 
 
-@pytest.mark.parametrize("then", [
-    "I read the text once more and found nothing that was missed, cut off or malformed.\n\n<|COMPLETE|>",
-    "Sure! Here is what you asked for:\n\n```\n<|COMPLETE|>\n```\n\nLet me know if you need more of it.",
-])  # fmt: skip
-def test_that_nothing_was_missed_may_be_said_in_sentences(then: str) -> None:
-    found, calls = extracted(POOR, then)
-    assert (found.reason, calls) == ("", 2) and found.records is not None and len(found.records.entities) == 1
-    assert extracted(then)[0].records is None  # of a text with names that is no answer
-
-
-@pytest.mark.parametrize("said", ["", "Sorry, no.", "<|COMPLETE|>", "<html></html>", '{"error": 1}', entity("NAME"), "(A<|>B<|>C<|>TRUE<|>d)"])
+@pytest.mark.parametrize("said", ["", "Sorry, no.", NOTHING, "<html></html>", '{"error": 1}', told("NAME"), "[1]"])
 def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str) -> None:
     found, calls = extracted(said)
     assert (found.records, found.by, calls) == (None, "", 2) and found.reason
 
 
 def test_an_empty_list_is_believed_for_a_text_with_hardly_any_names() -> None:
-    with asker(first="<|COMPLETE|>") as (opened, chat):
+    with asker(first=NOTHING) as (opened, chat):
         found = opened.wait(extract_unit(opened, "1 2 3", (), params()))
     assert found.records is not None and not found.records.entities and len(chat.calls) == 1
 
@@ -204,18 +189,18 @@ def test_the_shipped_scripted_model_answers_the_shipped_prompts() -> None:
 # ---- gleaning: when, and what it may change ---------------------------------------------------------
 
 
-def records(*names: str, complete: bool = True) -> Records:
+def known(*names: str, complete: bool = True) -> Records:
     return Records(tuple(EntityRecord(name, "person", "d") for name in names), (), complete)
 
 
 def test_gleaning_pays_only_for_what_the_text_speaks_of_more_than_once() -> None:
     twice, once = "Ada Bob Cem Dag Eva Fay".split(), "Gus Hal Ida Jan Kim Leo Mia Ned".split()
     text = f"{', '.join(twice)} met. {', '.join(twice)} left. {', '.join(once)} stayed."
-    assert gleaning_pays(text, twice + once, records())
-    assert gleaning_pays(text, twice + once, records("ADA"))
-    assert not gleaning_pays(text, twice + once, records("Ada Lovelace", "Bob", "Cem", "Dag"))
-    assert gleaning_pays(text, twice + once, records(*twice, *once, complete=False))
-    assert not gleaning_pays(text, once, records()) and not gleaning_pays(text, (), records())
+    assert gleaning_pays(text, twice + once, known())
+    assert gleaning_pays(text, twice + once, known("ADA"))
+    assert not gleaning_pays(text, twice + once, known("Ada Lovelace", "Bob", "Cem", "Dag"))
+    assert gleaning_pays(text, twice + once, known(*twice, *once, complete=False))
+    assert not gleaning_pays(text, once, known()) and not gleaning_pays(text, (), known())
 
 
 def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added() -> None:
@@ -236,8 +221,8 @@ def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added()
 
 
 def test_a_huge_first_reply_is_repeated_only_in_part() -> None:
-    huge = "<think>no</think>" + "\n".join(entity(f"Name {i}") for i in range(20_000))
-    assert len(shown(huge)) <= 24_000 and shown(huge).endswith(".)") and "<think>" not in shown(huge)
+    huge = "<think>no</think>" + "\n".join(told(f"Name {i}") for i in range(20_000))
+    assert len(shown(huge)) <= 24_000 and shown(huge).endswith("}") and "<think>" not in shown(huge)
     assert shown(POOR) == POOR and len(shown("x" * 99_999)) == 24_000
 
 
@@ -284,7 +269,7 @@ def test_no_place_is_empty_where_the_pieces_of_a_letter_do_not_fit_together() ->
 
 def test_a_korean_name_in_decomposed_text_counts_each_time_and_has_its_sentences() -> None:
     text = unicodedata.normalize("NFD", "김민수는 부산에서 일한다. 그리고 김민수와 이영희는 서울에서 만났다.")
-    named = from_records("u", text, parse(entity("김민수") + "<|COMPLETE|>", text=text), "llm:x").named[0]
+    named = from_records("u", text, parse(told("김민수"), (), text), "llm:x").named[0]
     assert named.count == 2 and len(named.sentences) == 4
     assert unicodedata.normalize("NFC", text[named.start : named.end]) == "김민수"
 
@@ -323,19 +308,18 @@ def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
 
 
 def test_what_a_gleaning_brings_is_read_by_itself() -> None:
-    strong = '("relationship"<|>Ada<|>Bob<|>They met.<|>meeting<|>9)<|COMPLETE|>'
-    merged, gained = with_gleaned(parse(strong), parse(entity("Cem") + "<|COMPLETE|>"))
+    text = "Ada met Bob and Cem."
+    strong = parse(records(relation("Ada", "Bob", "They met.", "meeting", 9)), (), text)
+    merged, gained = with_gleaned(strong, parse(told("Cem"), (), text))
     assert merged.relations[0].strength == 9.0 and merged.entities[0].name == "Cem" and gained == 1
 
 
 def test_the_example_of_the_prompt_follows_its_own_rules() -> None:
-    text, _, listed = params().examples.partition('("entity"')
-    records = parse('("entity"' + listed, types=Settings().entity_types, echoes=())
-    names = [one.name for one in records.entities]
-    assert not records.dropped and not records.repaired and records.complete
-    assert {normalise_name(name) for name in names} == {normalise_name(name) for name in params().echoes}
-    assert params().echoes <= EXAMPLE_NAMES and all(name in text for name in names)
-    assert {end for one in records.relations for end in (one.source, one.target)} == set(names)
-    assert [one.strength for one in records.relations] == sorted((one.strength for one in records.relations), reverse=True)
-    said = " ".join(one.description for one in (*records.entities, *records.relations))
-    assert "312" in text and "312" in said and "4 May 1887" in text and "4 May 1887" in said and '"I lit' in text
+    text, _, listed = params().examples.partition("\n\n")
+    found = parse(listed, Settings().entity_types, text)
+    names = [one.name for one in found.entities]
+    assert not found.dropped and not found.repaired and found.complete
+    assert {end for one in found.relations for end in (one.source, one.target)} == set(names)
+    assert [one.strength for one in found.relations] == sorted((one.strength for one in found.relations), reverse=True)
+    told_of = " ".join(one.description for one in (*found.entities, *found.relations))
+    assert "312" in text and "312" in told_of and "4 May 1887" in text and "4 May 1887" in told_of and '"I lit' in text

@@ -19,26 +19,23 @@ from tests.support.client import connected
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
+from tests.support.reply_forms import claim, claims, entity, records, relation
 
 TEXTS = {
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",
     "b": "The tide mill at Sable Point burned in 1931. Jonas Okafor rebuilt it with the Sable Cooperative.",
 }
 GOOD = [
-    '("entity"<|>Mira Okafor<|>person<|>Mira Okafor built the mill.)',
-    '("entity"<|>Jonas Okafor<|>person<|>Jonas Okafor kept the books.)',
-    '("entity"<|>Sable Point<|>location<|>Sable Point has a mill.)',
-    '("entity"<|>Sable Cooperative<|>organization<|>It rebuilt the mill.)',
-    '("relationship"<|>Mira Okafor<|>Sable Point<|>She built the mill there.<|>building<|>9)',
-    '("relationship"<|>Jonas Okafor<|>Sable Point<|>He kept the books of the mill.<|>books<|>6)',
+    entity("Mira Okafor", "Mira Okafor built the mill."),
+    entity("Jonas Okafor", "Jonas Okafor kept the books."),
+    entity("Sable Point", "Sable Point has a mill.", "location"),
+    relation("Mira Okafor", "Sable Point", "She built the mill there.", "building", 9),
+    relation("Jonas Okafor", "Sable Point", "He kept the books of the mill.", "books", 6),
 ]
-BARE = ['("entity"<|>tide mill<|>artifact)', '("entity"<|>---<|>person<|>A person.)']
-VAGUE = '("relationship"<|>Mira Okafor<|>Jonas Okafor<|>They are siblings.<|>family<|>very)'
-ALONE = '("relationship"<|>Mira Okafor<|>Ada Obi<|>They wrote letters to each other.<|>letters<|>4)'
-
-
-def reply(*records: str) -> str:
-    return "\n##\n".join(records) + "\n<|COMPLETE|>"
+BARE = [entity("tide mill", "", "artifact"), entity("--- ", "A person."), entity("Ada Obi", "She is not named in the text.")]
+VAGUE = relation("Mira Okafor", "Jonas Okafor", "They are siblings.", "family", "very")
+ALONE = relation("Mira Okafor", "tide mill", "She built it.", "building", 4)
+reply = records
 
 
 def asked(messages: list[dict[str, Any]]) -> str:
@@ -133,9 +130,9 @@ def test_a_reply_with_many_damaged_records_is_asked_for_once_more_with_the_reaso
     with openai_server(answer) as server:
         result = index(tmp_path / "kb", model(server), "a")
         assert len(questions) == 2 and result.losses == {} and result.degraded == []
-        reason = "3 of its 5 records are damaged: 1 x no description, 1 x no name, 1 x strength is no number"
+        reason = "3 of its 5 records are damaged: 1 x no description, 1 x no name, 1 x no strength from 0 to 10"
         assert f"A first reply could only be used in part ({reason})." in questions[1]
-        assert {"Mira Okafor", "Jonas Okafor", "Sable Point", "Sable Cooperative"} <= names(tmp_path / "kb")
+        assert {"Mira Okafor", "Jonas Okafor", "Sable Point"} <= names(tmp_path / "kb")
         assert index(tmp_path / "kb", model(server), "a").usage["calls"] == 0 and len(questions) == 2
 
 
@@ -144,7 +141,7 @@ def test_where_the_second_reply_is_no_better_the_first_stays_and_its_losses_are_
     questions, answer = seconds(second)
     with openai_server(answer) as server:
         result = index(tmp_path / "kb", model(server), "a")
-        assert len(questions) == 2 and result.losses == {"dropped": 2, "repaired": 1, "texts": 1}
+        assert len(questions) == 2 and result.losses == {"dropped": 3, "repaired": 1, "texts": 1}
         assert names(tmp_path / "kb") == {"Mira Okafor", "Jonas Okafor"} and not result.pending
         assert index(tmp_path / "kb", model(server), "a").usage["calls"] == 0
 
@@ -162,17 +159,16 @@ def test_a_budget_that_is_spent_leaves_the_first_reply(tmp_path: Path) -> None:
     questions, answer = seconds(reply(*GOOD))
     with openai_server(answer) as server:
         result = index(tmp_path / "kb", model(server, max_calls=1), "a")
-    assert len(questions) == 1 and result.losses["dropped"] == 2 and names(tmp_path / "kb") == {"Mira Okafor", "Jonas Okafor"}
+    assert len(questions) == 1 and result.losses["dropped"] == 3 and names(tmp_path / "kb") == {"Mira Okafor", "Jonas Okafor"}
 
 
 def test_claims_with_invented_quotes_are_counted_and_asked_for_once_more(tmp_path: Path) -> None:
-    true = "(Jonas Okafor<|>NONE<|>WORK<|>TRUE<|>NONE<|>NONE<|>He kept the books.<|>Her brother Jonas Okafor kept its books)"
-    false = true.replace("Her brother Jonas Okafor kept its books", "Jonas Okafor never kept any books of a mill")
-    more = [false.replace("WORK", kind) for kind in ("TRADE", "FRAUD")]
+    true = claim("Jonas Okafor", "He kept the books.", "Her brother Jonas Okafor kept its books")
+    false = [claim("Jonas Okafor", "He kept the books.", "Jonas Okafor never kept any books of a mill", kind=kind) for kind in ("WORK", "TRADE", "FRAUD")]
 
     def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         told = asked(messages)
-        return reply(*GOOD) if "List the entities of a text" in told else reply(true, false, *more)
+        return reply(*GOOD) if "List the entities of a text" in told else claims(true, *false)
 
     with openai_server(answer) as server:
         result = index(tmp_path / "kb", model(server, claims_enabled=True), "a")

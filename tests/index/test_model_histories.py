@@ -19,6 +19,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
+from tests.support.reply_forms import NO_CLAIMS, claim, claims, cut, entity, records
 
 Messages = list[dict[str, Any]]
 # A report of more rows than this is made of the reports below it.
@@ -86,10 +87,10 @@ def test_a_report_that_rests_on_a_claim_follows_it_to_its_new_text_unit(tmp_path
         words = str(messages[0]["content"])
         if is_report(words):
             return said
-        if "QUOTE" in words:
-            fine = "(Ember Bay<|>NONE<|>FINE<|>TRUE<|>NONE<|>NONE<|>Ember Bay was fined.<|>Ember Bay was fined)<|COMPLETE|>"
-            return fine if "was fined" in words else "<|COMPLETE|>"
-        return '("entity"<|>Nobody<|>person<|>Nobody forgets.)<|COMPLETE|>' if "was fined" in words else demo(messages)
+        if "quotes" in words:
+            fine = claims(claim("Ember Bay", "Ember Bay was fined.", "Ember Bay was fined"))
+            return fine if "was fined" in words else NO_CLAIMS
+        return records(entity("Nobody", "Nobody forgets.")) if "was fined" in words else demo(messages)
 
     with openai_server(answer) as server:
         run(corpus, docs, server)
@@ -100,16 +101,20 @@ def test_a_report_that_rests_on_a_claim_follows_it_to_its_new_text_unit(tmp_path
     assert any("A fine" in content for _, content in reports(corpus).values())
 
 
+PAID = claim("Ember Bay", "It paid.", "Ember Bay paid Nordlys Shipping in Turin", object="Nordlys Shipping", kind="PAYMENT")
+SUED = claim("Ada Lovelace", "She sued.", "Ada Lovelace sued Ember Bay", object="Ember Bay", kind="SUIT")
+
+
 def test_a_second_look_for_claims_that_gets_no_answer_is_listed_and_repaired(tmp_path: Path) -> None:
     docs, corpus = tmp_path / "docs", tmp_path / "c"
     docs.mkdir()
     (docs / "a.md").write_text("Ember Bay paid Nordlys Shipping in Turin. Ada Lovelace sued Ember Bay.", "utf-8")
 
     def answer(messages: Messages, body: dict[str, Any]) -> str:
-        if "QUOTE" not in str(messages[0]["content"]):
+        if "quotes" not in str(messages[0]["content"]):
             return demo(messages)
         if len(messages) == 1:
-            return "(Ember Bay<|>Nordlys Shipping<|>PAYMENT<|>TRUE<|>NONE<|>NONE<|>It paid.<|>Ember Bay paid Nordlys Shipping in Turin)"
+            return cut(claims(PAID, SUED), '}, {"subject": "Ada')
         return said
 
     with openai_server(answer) as server:
@@ -117,7 +122,7 @@ def test_a_second_look_for_claims_that_gets_no_answer_is_listed_and_repaired(tmp
         result = run(corpus, docs, server)
         assert result.pending == {"claims": 1} and result.degraded[0]["reason"]
         assert open_snapshot(corpus).count("claims") == 1
-        said = "(Ada Lovelace<|>Ember Bay<|>SUIT<|>TRUE<|>NONE<|>NONE<|>She sued.<|>Ada Lovelace sued Ember Bay)\n##\n<|COMPLETE|>"
+        said = claims(SUED)
         assert not run(corpus, docs, server).pending
         run(tmp_path / "calm", docs, server)
     assert open_snapshot(corpus).count("claims") == 2 and same(corpus) == same(tmp_path / "calm")

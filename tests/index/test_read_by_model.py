@@ -15,6 +15,7 @@ from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
+from tests.support.reply_forms import entity, records, relation
 
 TEXT = (
     "AnnaBerg signed for the lock. The lock was repaired by Tidewright in May. Anna Berg wrote to Tidewright. "
@@ -22,30 +23,20 @@ TEXT = (
 )
 
 
-def entity(name: str, kind: str, said: str) -> str:
-    return f'("entity"<|>{name}<|>{kind}<|>{said})'
-
-
-def relation(source: str, target: str, said: str) -> str:
-    return f'("relationship"<|>{source}<|>{target}<|>{said}<|>work<|>8)'
-
-
-SAID = "\n##\n".join(
-    [
-        entity("AnnaBerg", "person", "AnnaBerg signed the contract of 1.28 million euros."),
-        entity("Anna Berg", "person", "Anna Berg is the engineer of the lock."),
-        entity("Tidewright", "organization", "Tidewright repaired the lock for 940,000 euros in 2019."),
-        entity("Zeno", "person", "Zeno keeps the purse of the board."),
-        relation("Zeno", "Tidewright", "Zeno paid Tidewright 12,500 euros."),
-        relation("Tidewright", "Anna Berg", "Tidewright hired Anna Berg."),
-        relation("Zeno", "Anna Berg", "Zeno employs Anna Berg."),
-    ]
+SAID = records(
+    entity("AnnaBerg", "AnnaBerg signed the contract of 1.28 million euros."),
+    entity("Anna Berg", "Anna Berg is the engineer of the lock."),
+    entity("Tidewright", "Tidewright repaired the lock for 940,000 euros in 2019.", "organization"),
+    entity("Zeno", "Zeno keeps the purse of the board."),
+    relation("Zeno", "Tidewright", "Zeno paid Tidewright 12,500 euros."),
+    relation("Tidewright", "Anna Berg", "Tidewright hired Anna Berg."),
+    relation("Zeno", "Anna Berg", "Zeno employs Anna Berg."),
 )
 
 
 def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     assert '"rating_explanation"' not in messages[0]["content"]
-    return f"{SAID}\n<|COMPLETE|>"
+    return SAID
 
 
 def index(folder: Path, server: Server, **more: Any) -> Snapshot:
@@ -73,6 +64,21 @@ def test_a_run_together_name_is_the_entity_with_blanks(snapshot: Snapshot) -> No
     assert {row["title"] for row in snapshot.rows("entities").to_pylist()} == {"Anna Berg", "Tidewright", "Zeno"}
 
 
+def test_names_that_the_text_does_not_have_are_left_out_and_counted(tmp_path: Path) -> None:
+    said = records(
+        entity("Zeno", "Zeno asked."), entity("Greta Halloran", "She is named elsewhere."),
+        relation("Zeno", "Greta Halloran", "They met."), relation("Zeno", "Tidewright", "Zeno asked Tidewright."),
+    )  # fmt: skip
+    with openai_server(lambda messages, body: said) as server:
+        snapshot = index(tmp_path / "c", server)
+    assert {row["title"] for row in snapshot.rows("entities").to_pylist()} == {"Tidewright", "Zeno"}
+    (lost,) = snapshot.rows("losses").to_pylist()
+    assert lost["dropped"] == 2 and "2 x name not in the text" in lost["reason"]
+    for row in snapshot.rows("evidence").to_pylist():
+        text = TEXT[row["start"] : row["end"]]
+        assert "Zeno" in text or "Tidewright" in text
+
+
 def test_an_extractive_report_says_what_the_model_found(snapshot: Snapshot) -> None:
     (report,) = snapshot.rows("reports").to_pylist()
     assert report["method"] == "extractive"
@@ -85,7 +91,7 @@ def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Pa
     def counted(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         asked.append(messages[0]["content"])
         report = '{"title": "The lock", "summary": "Zeno paid for it.", "rating": 5, "rating_explanation": "x", "findings": []}'
-        return report if '"rating_explanation"' in asked[-1] else f"{SAID}\n<|COMPLETE|>"
+        return report if '"rating_explanation"' in asked[-1] else SAID
 
     with openai_server(counted) as server:
         few = index(tmp_path / "few", server, report_min_size=2)

@@ -247,7 +247,7 @@ def test_the_question_says_what_is_wanted_and_ends_with_the_rows():
     tuned = prompts.load("report").safe_substitute(role="You are a historian.", rating_criteria="danger")
     ask = report_ask(prompted, Template(tuned), "German")
     text = ask.messages[0].content
-    assert ask.kind == "report" and ask.schema is SCHEMA and SCHEMA["title"] == "community_report" and ask.without() is None
+    assert ask.kind == "report" and ask.schema is SCHEMA and SCHEMA["title"] == "ReportSaid" and ask.without() is None
     assert text.startswith("You are a historian.\n") and "of danger" in text and "German" in text
     assert text.endswith(f"<context>\n{prompted.text}\n</context>") and text.count("</context>") == 1
     assert "rating_explanation" in text and "findings" in text

@@ -38,10 +38,7 @@ DRAFT = Draft(
         f'<think>Should it be {{"title": "X", "summary": "Y"}}?</think>\n{TEXT}',
         f"thinking without a beginning</think>{TEXT}",
         TEXT.replace("}]", "},]").replace('."}', '.",}'),
-        json.dumps({"report": GOOD}),
         json.dumps([GOOD]),
-        json.dumps({"name": "write_report", "arguments": GOOD}),
-        TEXT.replace('"title"', '"Title"').replace('"rating_explanation"', '"Rating Explanation"'),
         TEXT.replace(', "', '\n,\n "'),
         "\ufeff" + TEXT,
     ],
@@ -50,26 +47,9 @@ def test_a_report_is_read_whatever_stands_around_it_or_is_wrong_in_it(reply):
     assert parse_report(reply) == DRAFT
 
 
-@pytest.mark.parametrize(
-    "said, rating",
-    [
-        (8, 8.0), ("7/10", 7.0), ("7.5", 7.5), ("7,5", 7.5), (75, 7.5), ("75/100", 7.5), ("80%", 8.0), ("high", None),
-        ("8 out of 10", 8.0), ("评分：6", 6.0), (-3, 0.0), (1e6, 10.0), (None, None), ("unknown", None), (True, None),
-        ([], None), ("９", 9.0),
-    ],
-)  # fmt: skip
-def test_a_rating_is_brought_to_the_scale(said, rating):
+@pytest.mark.parametrize("said, rating", [(8, 8.0), (7.46, 7.5), (0, 0.0), ("7/10", None), (75, None), (-3, None), (None, None), (True, None)])
+def test_a_report_is_worth_more_than_its_rating(said, rating):
     assert parse_report(json.dumps({**GOOD, "rating": said})).rating == rating
-
-
-@pytest.mark.parametrize("findings, expected", [
-    (["The guild was rich. It had ships.", "It burnt."],
-     (("The guild was rich.", "The guild was rich. It had ships."), ("It burnt.", "It burnt."))),
-    ([{"summary": "Guild", "explanation": ["One.", "Two."]}], (("Guild", "One.\n\nTwo."),)),
-    (None, ()),
-])  # fmt: skip
-def test_findings_may_be_texts_or_headings_with_texts(findings, expected):
-    assert parse_report(json.dumps({**GOOD, "findings": findings})).findings == expected
 
 
 @pytest.mark.parametrize(
@@ -80,7 +60,7 @@ def test_findings_may_be_texts_or_headings_with_texts(findings, expected):
         '{"title": ..., "summary": ..., "rating": ..., "findings": [{"summary": ..., "explanation": ...}, ...]}',
         '{"type": "object", "properties": {"title": {"type": "string"}, "summary": {"type": "string"}}}',
         "# Report\n<context>\nEntities\nid,entity,type,description\n1,A,person,x\n</context>", '{"title": "Only this"}',
-        json.dumps({**GOOD, "summary": "I cannot write a report on this."}), '{"error": {"message": "overloaded"}}',
+        json.dumps({**GOOD, "findings": None}), '{"error": {"message": "overloaded"}}',
         "Just a sentence about the guild, without any form.", '{"title": "T", "summary": "cut in the mid',
     ],
 )  # fmt: skip

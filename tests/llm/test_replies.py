@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from typing import Annotated
 
 import pytest
+from pydantic import BaseModel
 
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.replies import without_thoughts
@@ -38,39 +41,79 @@ def test_taking_thinking_out_takes_linear_time(piece: str) -> None:
 
 # ---- JSON -------------------------------------------------------------------------------------------
 
-
-def test_json_keeps_its_values_and_the_largest_one_wins():
-    assert replies.read('See {"a": 1}. Now: {"b": [1, -2.5, true, null, "x"], "c": {}} [2]') == {
-        "b": [1, -2.5, True, None, "x"], "c": {},
-    }  # fmt: skip
-    assert replies.read("```json\n[]\n```") == []
-    assert replies.read("{'a': True, 'b': None, 'c': NaN, 'd': 7/10}") == {"a": True, "b": None, "c": None, "d": "7/10"}
-    assert replies.read('[{"a": 1}, {"a": 2') == [{"a": 1}]
-    assert replies.read('{"a": [{"b": 1}, {"b": 2]}') == {"a": [{"b": 1}, {"b": 2}]}
-
-
-def test_half_a_text_is_dropped_unless_it_is_asked_for():
-    assert replies.read('{"n": 1, "answer": "It began in') == {"n": 1}
-    assert replies.read('{"n": 1, "answer": "It began in', keep_cut=True) == {"n": 1, "answer": "It began in"}
+READ = {
+    '{"a": 1}': [{"a": 1}],
+    'See {"a": 1}. Now: {"b": [1, null], "c": {}}': [{"a": 1}, {"b": [1, None], "c": {}}],
+    "Sure, {name}!\n```json\n[{}]\n```\nBye": [[{}]],
+    '<think>{"no": 1}</think>{"a": "x\ny"}': [{"a": "x\ny"}],
+    "{'a': True, 'b': None,}": [{"a": True, "b": None}],
+    '{"a": "he said "yes" to it", "b": 2}': [{"a": 'he said "yes" to it', "b": 2}],
+    '{"a": 1 // so\n}': [{"a": 1}],
+    '{a: 1, "b": "x"}': [{"a": 1, "b": "x"}],
+}
 
 
-def test_half_characters_never_leave():
-    value = replies.read('{"a": "\\ud83d\\ude00 \\ud83d x", "\\udc00": 1}')
-    assert value["a"] == "😀 \ufffd x"
-    assert json.dumps(value, ensure_ascii=False).encode()
+@pytest.mark.parametrize("reply", READ)
+def test_json_is_found_and_repaired(reply: str) -> None:
+    found = replies.read(reply)
+    assert list(found.values) == READ[reply] and found.whole
+
+
+def test_of_a_reply_that_was_cut_off_the_complete_elements_stay() -> None:
+    whole = json.dumps({"all": [{"a": 1, "of": ["x", "}"]}, {"a": 2}, {"a": 3}], "end": {}})
+    for length in range(whole.index("2}") + 2, len(whole) - 1):
+        found = replies.read(whole[:length])
+        (value,) = found.values
+        assert not found.whole and value["all"][:2] == [{"a": 1, "of": ["x", "}"]}, {"a": 2}], whole[:length]
+
+
+def test_a_broken_object_is_repaired_alone_or_stands_as_none() -> None:
+    found = replies.read('{"all": [{"a": "x}, {"a": "he said "y""}, {"a": "z"}], "b": [{"c": "}"},]}')
+    (value,) = found.values
+    assert found.repaired == 2 and value["all"][1:] == [{"a": 'he said "y"'}, {"a": "z"}] and value["b"] == [{"c": "}"}]
+    huge = '{"all": [{"a": "' + 'he said "y" ' * 400 + '"}, {"a": "z"}]}'
+    assert replies.read(huge).values == ({"all": [None, {"a": "z"}]},)
+
+
+def test_half_characters_are_cleaned_away() -> None:
+    (value,) = replies.read('{"a": "\\ud83d\\ude00 \\ud83d x"}').values
+    assert replies.clean(value["a"], 90) == "😀 x"
 
 
 @pytest.mark.parametrize("reply", ["", "no", "{this} and [that]", '<think>{"a": 1}', "[" * 100_000, '{"a":' * 50_000])
-def test_no_json_is_a_value_error(reply):
-    with pytest.raises(ValueError):
+def test_no_json_is_a_bad_reply(reply: str) -> None:
+    with pytest.raises(replies.BadReply):
         replies.read(reply)
 
 
-def test_values_around_and_between_prose_are_read_and_what_had_to_be_mended_is_counted():
-    reply = 'First {"a": 1}, then:\n[{"b": 2,}, {\'c\': "x "y" z"}]\nand {"d": {"e": 3}}'
-    values = [{"a": 1}, [{"b": 2}, {"c": 'x "y" z'}], {"d": {"e": 3}}]
-    assert replies.json_values(reply) == (values, True, 2)
+@pytest.mark.parametrize("piece", ["[", '{"a":', '{"a": "', "[see {note}] ", '{"a": "x" y "z" ', '{"a": 1},', "'", "/*", "\\", '["", '])
+def test_reading_takes_linear_time(piece: str) -> None:
+    def read(length: int) -> None:
+        with suppress(replies.BadReply):
+            replies.read('{"a": [' + piece * (length // len(piece)))
+
+    assert linear(read, 5_000, largest=80_000)
 
 
-def test_an_object_that_the_reply_ends_in_is_dropped_unless_it_holds_others():
-    assert replies.json_values('{"all": [{"a": 1}, {"a": 2, "b": "x') == ([{"all": [{"a": 1}]}], False, 0)
+class Small(BaseModel):
+    name: str
+    parts: list[Part]
+    score: Annotated[float | None, replies.NUMBER] = None
+
+
+class Part(BaseModel):
+    text: str
+
+
+def test_a_schema_is_the_one_that_strict_servers_take() -> None:
+    part = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
+    assert replies.schema_of(Small) == {
+        "title": "Small", "type": "object", "required": ["name", "parts", "score"], "additionalProperties": False,
+        "properties": {"name": {"type": "string"}, "parts": {"type": "array", "items": part}, "score": {"type": "number"}},
+    }  # fmt: skip
+
+
+def test_what_a_form_lacks_is_said_without_the_words_of_the_reply() -> None:
+    assert replies.validated(Small, 'So: [{"name": "x", "parts": []}]').name == "x"
+    with pytest.raises(replies.BadReply, match=r"^parts\.0\.text: Field required$"):
+        replies.validated(Small, '{"name": "secret", "parts": [{}]}')

@@ -145,8 +145,8 @@ def test_the_answers_of_a_damaged_book_that_are_whole_are_kept(index: Path) -> N
     path = index / "answers.db"
     entries = contents(index)["answers"]
     raw = path.read_bytes()
-    place = raw.index(b'("entity"<|>')
-    path.write_bytes(raw[:place] + b"(" + bytes([raw[place + 1] ^ 1]) + raw[place + 2 :])
+    place = raw.index(b'{"entities": ')
+    path.write_bytes(raw[:place] + b"{" + bytes([raw[place + 1] ^ 1]) + raw[place + 2 :])
     assert {found.kind for found in doctor(index)} == {"answers"}
     assert all(found.repaired for found in doctor(index, repair=True))
     assert doctor(index) == []

@@ -48,7 +48,8 @@ _ORGANIZATION = tuple(
 def demonstration() -> list[Rule]:
     """The rules, the most particular first; the last one answers anything."""
     return [
-        _rule(_extraction, "<|COMPLETE|>"),
+        _rule(_extraction, '"entities"', '"relationships"'),
+        _rule(_claims, '"claims"', '"quotes"'),
         _rule(_report, '"findings"', '"rating_explanation"'),
         _rule(_points, '"points"'),
         _rule(_drift_first, '"intermediate_answer"'),
@@ -57,7 +58,7 @@ def demonstration() -> list[Rule]:
         _rule(_keywords, '"high_level"', '"low_level"'),
         _rule(_profile, '"persona"', '"entity_types"'),
         _rule(_rating, '"rating"', "relevan"),
-        _rule(_description, "descriptions"),
+        _rule(_description, '"description"', "descriptions"),
         _rule(lambda prompt: _prose(prompt.text, prompt.question)),
     ]
 
@@ -152,13 +153,10 @@ def _shared(text: str, question: str, least: int, most: int) -> int:
 # ---- answers, one for each form ---------------------------------------------------------------------
 
 
-def _extraction(asked: _Prompt) -> str:
-    if any(message.role == "assistant" for message in asked.messages):
-        return "<|COMPLETE|>"  # nothing was missed
+def _read(asked: _Prompt) -> tuple[str, dict[str, str], dict[tuple[str, str], list[str]]]:
+    """The question about a text, its names with their first sentence, and the pairs of a sentence."""
     prompt = asked.messages[-1].content
     text = ([""] + [match[2] for match in _BLOCK.finditer(prompt) if match[1] == "text"])[-1]
-    listed = re.search(r"^Types: (.+)$", prompt, re.MULTILINE)
-    types = [part.strip() for part in listed[1].split(",")] if listed else []
     first: dict[str, str] = {}
     pairs: dict[tuple[str, str], list[str]] = {}
     for sentence in _sentences(text):
@@ -167,23 +165,42 @@ def _extraction(asked: _Prompt) -> str:
             first.setdefault(name, sentence)
         for other in names[1:]:
             pairs.setdefault((names[0], other), []).append(sentence)
-    if "QUOTE" in prompt:
-        claims = (
-            f"({a}<|>{b}<|>STATEMENT<|>TRUE<|>NONE<|>NONE<|>{a} is connected with {b}: {said[0]}<|>{said[0]}"
-            for (a, b), said in islice(pairs.items(), 5)
-        )
-        return "\n##\n".join([*(f"{claim})" for claim in claims), "<|COMPLETE|>"])
-    records = [
-        f'("entity"<|>{name}<|>{_type(name, types)}<|>{said})' for name, said in first.items()
+    return prompt, first, pairs
+
+
+def _again(asked: _Prompt) -> bool:
+    """Is it a second look? Nothing was missed."""
+    return any(message.role == "assistant" for message in asked.messages)
+
+
+def _extraction(asked: _Prompt) -> dict[str, Any]:
+    if _again(asked):
+        return {"entities": [], "relationships": []}
+    prompt, first, pairs = _read(asked)
+    listed = re.search(r"^Types: (.+)$", prompt, re.MULTILINE)
+    types = [part.strip() for part in listed[1].split(",")] if listed else []
+    entities = [
+        {"name": name, "type": _type(name, types), "description": said}
+        for name, said in first.items()
     ]
+    relationships = []
     for (a, b), said in pairs.items():
-        subject = (
-            ", ".join(sorted(_LONG_WORD.findall(said[0].casefold()), key=len)[-2:]) or "mention"
-        )
-        records.append(
-            f'("relationship"<|>{a}<|>{b}<|>{said[0]}<|>{subject}<|>{min(10, 3 + 2 * len(said))})'
-        )
-    return "\n##\n".join([*records, "<|COMPLETE|>"])
+        subject = sorted(_LONG_WORD.findall(said[0].casefold()), key=len)[-2:] or ["mention"]
+        record = {"source": a, "target": b, "description": said[0], "keywords": sorted(subject)}
+        relationships.append(record | {"strength": min(10, 3 + 2 * len(said))})
+    return {"entities": entities, "relationships": relationships}
+
+
+def _claims(asked: _Prompt) -> dict[str, Any]:
+    pairs = {} if _again(asked) else _read(asked)[2]
+    form = {"type": "STATEMENT", "status": "TRUE", "start_date": "NONE", "end_date": "NONE"}
+    return {
+        "claims": [
+            {"subject": a, "object": b, **form, "description": f"{a} is connected with {b}: {said[0]}"}
+            | {"quotes": said[:1]}
+            for (a, b), said in islice(pairs.items(), 5)
+        ]
+    }
 
 
 def _type(name: str, types: Sequence[str]) -> str:
@@ -274,9 +291,9 @@ def _profile(prompt: _Prompt) -> dict[str, Any]:
     }
 
 
-def _description(prompt: _Prompt) -> str:
+def _description(prompt: _Prompt) -> dict[str, Any]:
     lines = (re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in prompt.text.splitlines())
-    return " ".join(dict.fromkeys(line for line in lines if line))
+    return {"description": " ".join(dict.fromkeys(line for line in lines if line))}
 
 
 def _prose(text: str, question: str, count: int = 3) -> str:
