@@ -29,7 +29,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import digests, filters, local
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text.temporal import expressions
+from graphrag_mcp.text.temporal import Anchor, expressions
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import IndexRequest, InlineText
 
@@ -62,7 +62,7 @@ def answered(answer: str) -> Interval | None:
         )
     if relation == "of":
         return start - timedelta(days=1), start + timedelta(days=1)
-    (found,) = expressions(f"last {unit}", [(0, start)], "en")
+    (found,) = expressions(f"last {unit}", [Anchor(0, start)], "en")
     return date.fromisoformat(found.start), date.fromisoformat(found.end)
 
 
@@ -148,7 +148,7 @@ def _session_day(said: str) -> date:
 
 
 def _spoken(text: str, day: date) -> list[Interval]:
-    found = expressions(text, [(0, day)], "en")
+    found = expressions(text, [Anchor(0, day)], "en")
     return [(date.fromisoformat(one.start), date.fromisoformat(one.end)) for one in found]
 
 

@@ -66,7 +66,7 @@ class Context:
     def _own(self) -> tuple[str, str]:
         """Title and date."""
         known = {name.casefold(): value for name, value in self._metadata.items()}
-        date = dates.of_metadata(known) or dates.in_address(self._metadata)
+        date = dates.of_metadata(known)
         title = front_matter(self._text)[0].get("title") or self._given
         if self._prose:
             date, title = date or dates.in_head(self._text), title or top_title(self._text)

@@ -221,7 +221,7 @@ def _document(
     dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
     if piece.prose and not dated:
         body = piece.text[front_matter(piece.text)[1] :]
-        said = dates.in_address(metadata) or dates.in_head(body)
+        said = dates.in_head(body)
         metadata |= {"date": said} if said else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")

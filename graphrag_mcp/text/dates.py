@@ -10,40 +10,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphrag_mcp.text.prose import navigation, readable
 from graphrag_mcp.text.terms import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
-# of metadata: where a page stands on its site
-ADDRESSES = tuple("path url permalink slug link aliases".split())
-# A date stands in one of the first lines that say something, and that line is short.
-LINES, SHORT = 6, 100
-# Of a web page the beginning in characters, and the lines of it without menus.
-PAGE, PAGE_LINES = 16_000, 60
-LINKED = 5  # links to other sites in it
-# Characters of a line that is a paragraph, and how many are read: banners, then the article begins.
-PARAGRAPH, PARAGRAPHS = 200, 4
-STORIES = 3  # bylines of one day are those of other stories, which a page leads to
-# What a page writes for a date that it does not know: the first second of a computer's clock.
-EPOCH = "1969-12-31", "1970-01-01"
-BEFORE = 9  # words before the date of a byline
-# Words beside the date in a line that dates a text; more are a sentence, and its date is that of
-# what it tells. A time of day beside the date is that of a meeting or message: twice as many.
-BESIDE = 5
+LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
+BESIDE = 5  # words beside the date of a title
+DAY = 20  # characters of a line that is a day without its year
+# Levels of what dates the lines below: a heading has 1 to 6, the others are below all headings.
+TURN, PARAGRAPH, QUOTE = 7, 8, 9
+HEADING = re.compile(r"(#{1,6})\s")
+ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
 _SAID = compiled(_TABLE["patterns"])
-EVENT = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(_TABLE['event_words'])})(?![^\W_])|{_TABLE['event_signs']}", re.I
-)
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
 _PARTS = _TABLE["parts"]
-_BYLINE = frozenset(_TABLE["byline_words"].split())
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
@@ -56,6 +41,25 @@ NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
 DAYS = [*NUMERIC, *_forms("days")]
 _SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
 _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
+# Around the date of a line: `Published on`, `By Ana Ruiz,`, `Berlin, den`, `Friday`, `10:12 am on`; a clock and a zone;
+# the speaker of a turn.
+_NAME = r"[^\W\d_a-zß-ÿ][\w.'’-]*(?: [^\W\d_a-zß-ÿ][\w.'’-]*){0,3}"
+_TIME = r"(?:T|[ ,]*(?:at |um |à |a las )?\(?)(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-6]\d(?:\.\d+)?)?(?: ?(?i:[ap]\.?m\b\.?|uhr))?(?: ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d))?"
+_BEFORE = re.compile(
+    rf"""\W*(?:(?i:{_TABLE["labels"]})\W{{0,3}}(?:\s|(?<=[:：=])))?"""
+    rf"""(?:(?i:by|from|von|par|por|de)\s{_NAME}[,\s]\s?|{_NAME}(?:,|\s?[(（–—|·•-])\s?)?(?:(?i:{_TABLE["weekdays"]})\.?,?\s)?"""
+    rf"""(?:{_TIME},?\s)?(?:(?i:on|the|am|den|dem|le|du|el)\s)?"""
+)
+_CLOCK = re.compile(_TIME)
+_AFTER = re.compile(
+    rf"""(?:{_TIME})?(?:\s?[-–—]\s?\d\d?:\d\d)?[\W]*(?:(?i:{_TABLE["weekdays"]})\W*)?(?:[+-]\d{{4}}|(?i:by|von|par|por)\s{_NAME})?"""
+)
+_SPEAKER = re.compile(
+    rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?(?: (?:wrote|schrieb|a écrit|escribió))?[*_)]*[:：](?:\s|\Z)"
+)
+_STAMP = re.compile(r"\W*\[?\d")
+_ENTRY_END = re.compile(r"[\])*_]*(?: ?[:：–—|]| -\s| (?=[^\W\d_a-zß-ÿ]))")
+_LABELLED = re.compile(rf"(?i)(?:{_TABLE['labels']})\s*[:：]\s*(.+)")
 
 
 def read(written: str) -> str:
@@ -141,142 +145,85 @@ def in_name(name: str) -> str:
     return days.pop() if len(days) == 1 else ""  # 14.05.2024 Protokoll.md
 
 
-def in_address(metadata: Mapping[str, Any]) -> str:
-    """path = "2014/11/20/Cargo", as blogs lay their pages out."""
-    for key, value in metadata.items():
-        for one in value if isinstance(value, list) else [value]:
-            match = _SAID.path.search(one) if isinstance(one, str) else None
-            if match and key.casefold() in ADDRESSES:
-                return _iso(dict(zip("ymd", match.groups(), strict=True)))
-    return ""
-
-
 def in_head(text: str) -> str:
-    """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`, or the
-    head of a turn; of a web page its byline or address; where none states a day, the first month,
-    quarter or `Year: 2024`."""
+    """The first date of the first lines that say something: `Date: 2024-03-02`, `By Ana Ruiz, 4 May
+    2023`, `# Minutes of 27 May 2025`, or the head of a turn; where none states a day, the month,
+    quarter or year of a title or of a line that says it alone."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
-    short = [line for line in lines if len(line) <= SHORT]
-    listed = [line for line in short if read(line.strip(" -*•|\t"))]  # months of an archive
     first = day_first(text)
-    is_page = text.count("](http", 0, PAGE) >= LINKED
-    for line in lines:
-        stamped = next((one for one in found(line, (*DAYS, *STAMPS), first) if one[2]), None)
-        if stamped and _begins(line, *stamped[:2]):
-            return stamped[2]
-        dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
-        captured = is_page and _SAID.captured.fullmatch(line.strip())
-        if dated and not captured and dates_text(line, *dated[:2]):
-            masthead = is_page and line is not lines[0]
-            read_on = masthead and _SAID.today.search(line, 0, dated[0])
-            return (read_on and _of_page(text[:PAGE], first)) or dated[2]
-        if line is lines[0] and (in_title := _set_apart(line, first)):
-            return in_title
-    for line in short:
-        dated = next((one for one in found(line, _SPANS) if one[2]), None)
-        several = line in listed and len(listed) > 1
-        if dated and not several and dates_text(line, *dated[:2]):
-            return dated[2]
-    declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
-    said = next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
-    return said or (_of_page(text[:PAGE], first) if is_page else "")
+    for forms in (DAYS, _SPANS):
+        said = (
+            dated_line(line, first, line is lines[0] or line[0] == "#", forms) for line in lines
+        )
+        dated = [one.date for one in said if one and one.date]
+        if dated and (forms is DAYS or len(dated) == 1):  # not the months of an archive
+            return dated[0]
+    labelled = (_LABELLED.fullmatch(line.strip(" *#_>-")) for line in lines)
+    return next(filter(None, (read(match[1].strip(" *_")) for match in labelled if match)), "")
 
 
-def _set_apart(title: str, first: bool | None) -> str:
-    """The date that stands alone in a title of several words: Coastal news of all towns - 07/02/2020
-    - The Herald. A shorter one is judged as any other line."""
-    if len(_SAID.words.findall(title)) <= BESIDE:
-        return ""
-    for start, end, day in found(title, DAYS, first):
-        if day and _SAID.apart.search(title, 0, start) and _SAID.ends.match(title, end):
-            return day
-    return ""
+class Dated(NamedTuple):
+    """The words with which a line dates a text: their end, and the date (ISO 8601; "" for one that
+    cannot be read). An entry dates only its own paragraph."""
+
+    end: int
+    date: str
+    is_entry: bool = False
 
 
-def _of_page(head: str, first: bool | None) -> str:
-    """The date of a web page: in its own address, unless a line says when it was updated, else in
-    its byline, else in an address which ends with words of its title, else in a line without other
-    words. Comments and other stories follow the first PARAGRAPHS."""
-    head = _SAID.archive.sub("", head)
-    lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
-    alone, paragraphs, has_menu = "", 0, bool(navigation(head))
-    bylines: list[str] = []
-    own = _own_address(head)
-    for line in lines:
-        paragraphs += len(line) > PARAGRAPH
-        if paragraphs > PARAGRAPHS:
-            break
-        if len(line) <= SHORT and not line.startswith(">"):
-            words = _SAID.joined.sub(" ", line)  # HonorofSeptember 25
-            days = [one for one in found(words, DAYS, first) if one[2] and one[2] not in EPOCH]
-            if days and _is_byline(words, days) and (not own[7:] or _SAID.updated.search(words)):
-                bylines.append(days[0][2])
-            if has_menu and len(days) == 1 and _says_no_more(words, days[0]):
-                alone = alone or days[0][2]
-    if bylines and (len(bylines) < STORIES or len(set(bylines)) > 1):
-        return bylines[0]
-    return own or _of_story(head, "".join(lines[:1]).casefold(), alone)
+def dated_line(
+    line: str,
+    day_first: bool | None = None,
+    title: bool = False,
+    forms: Sequence[re.Pattern[str]] = (),
+) -> Dated | None:
+    """The date with which a line dates what stands below or behind it; None for any other line.
+
+    A date dates the text if nothing but a label of a date, a weekday or a name stands before it,
+    and nothing, a clock, or a speaker with a colon behind it. In a title up to BESIDE other words
+    may stand beside it. A line with several dates has none of its own but that of its speaker."""
+    line = line.rstrip()
+    days = found(line[:HEAD], (*(forms or DAYS), *STAMPS * bool(_STAMP.match(line))), day_first)
+    if not days or line.count("|") > 1:
+        return None
+    start, end, day = max(days, key=lambda one: (one[0] == days[0][0], bool(one[2])))
+    before, after = line[:start], line[end:]
+    spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
+    if _BEFORE.fullmatch(before) and (_AFTER.fullmatch(after) or spoken):
+        return Dated(end, day, bool(spoken and ENTRY.match(line)))
+    if bare and (_CLOCK.match(after) or _ENTRY_END.match(after)):
+        return Dated(end, day, True)
+    words = _SAID.words.findall(_CLOCK.sub("", f"{before} {after}"))
+    labelled = before.rstrip().endswith((":", "："))
+    short = len(line) <= HEAD and sum(map(_size, words)) <= BESIDE
+    only = len({day for *_, day in days}) == 1 and not line.endswith((".", "!", "?", "。"))
+    return Dated(end, day) if title and day and short and only and not labelled else None
 
 
-def _says_no_more(line: str, day: tuple[int, int, str]) -> bool:
-    """Thursday 20 March 2014; not 1-5 December 2025"""
-    before = _SAID.words.findall(line[: day[0]])
-    spanned = line[: day[0]].rstrip()[-1:] in ("-", "–")
-    said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
-    return said and not spanned and not _SAID.words.search(line, day[1])
+def without_year(line: str, last: date) -> str:
+    """A line that is a day and month alone: of the years around `last` that in which it is nearest;
+    "" for any other line."""
+    said = re.sub(rf"(?i)\A(?:{_TABLE['weekdays']})\W*", "", line.strip(" #*_\n"))
+    years = (last.year - 1, last.year, last.year + 1) if len(said) < DAY else ()
+    days = [read(f"{said} {year}") or read(f"{year}年{said}") for year in years]
+    exact = [day for day in days if len(day) == 10]
+    return min(exact, key=lambda day: abs((date.fromisoformat(day) - last).days), default="")
 
 
-def _own_address(head: str) -> str:
-    """The date in the address of the page itself, which links to its own parts have: on the site to
-    which most of its links lead, and no day of an event or of a version."""
-    sites = Counter(match[1] for match in _SAID.site.finditer(head)).most_common(1)
-    links = Counter(match["url"] for match in _SAID.own.finditer(head)).most_common(1)
-    own = [match["url"] for match in _SAID.archived.finditer(head[:2_000])]
-    own += [
-        url for url, times in links if times > 1 and any(f"//{site}/" in url for site, _ in sites)
-    ]
-    own = [url for url in own if not _SAID.undated.search(url)]
-    dates = (_iso(_parts(found)) for url in own if (found := _SAID.dated.search(url)))
-    return next((date for date in dates if date and date not in EPOCH), "")
+def of_quoted(head: str, day_first: bool | None) -> str:
+    """The one day in the head of a quoted mail: `On Mon, 4 Mar 2024 Bob wrote:`."""
+    days = {day for *_, day in found(head, DAYS, day_first)}
+    return days.pop() if head.rstrip().endswith((":", "：")) and len(days) == 1 else ""
 
 
-def _of_story(head: str, top: str, alone: str) -> str:
-    """The date of the first address that ends with words of the title in the line at the top."""
-    title = _SAID.words.findall(top)
-    for match in _SAID.address.finditer(head):
-        slug = _SAID.words.findall(match["slug"].casefold())
-        same = {word for word in title if word[2:]}.intersection(slug)
-        years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(top))
-        if len(same) >= 3 and len(same) >= 0.6 * len(set(title)) and not years:
-            date = _iso(_parts(match))
-            return date if date and date not in EPOCH else alone
-    return alone
+def _size(word: str) -> int:
+    """Of a script without blanks two letters are a word."""
+    return 1 if word[0] < "\u2e80" else (len(word) + 1) // 2
 
 
-def _parts(match: re.Match[str]) -> dict[str, str | None]:
-    return {name: match[name] for name in "ymd" if match[name]}
-
-
-def _is_byline(line: str, days: list[tuple[int, int, str]]) -> bool:
-    """Does the line say by whom or when a page was written, and nothing else? Of the words before
-    the date only names are not those of a byline."""
-    start, end, _ = days[0]
-    before = [word for word in _SAID.words.findall(line[:start]) if word[0] < "\u2e80"]
-    strange = [word for word in before if word.islower() and word not in _BYLINE]
-    updated = _SAID.updated.search(line, end)
-    if strange or len(before) > BEFORE or EVENT.search(line) or (len(days) > 1 and not updated):
-        return False
-    begins = _SAID.byline.match(line)
-    clock = _SAID.timed_after.match(line, end)
-    behind = _SAID.words.findall(line[clock.end() :]) if clock else ()
-    event = not all(word.isupper() or word.lower() in _BYLINE for word in behind[:1])  # Uhr, GMT
-    said = clock and not event and not _SAID.comment.search(line)
-    return bool(said or updated or (begins and begins.end() <= start))
-
-
-def _begins(line: str, start: int, end: int) -> bool:
-    """Does the line begin with a date and a clock, as the head of a turn does whatever it says?"""
-    return not line[:start].strip(" [(") and bool(_SAID.timed_after.match(line, end))
+def front_matter_end(text: str) -> int:
+    match = _SAID.front_matter.match(text)
+    return match.end() if match else 0
 
 
 def found(
@@ -308,21 +255,6 @@ def day_first(text: str) -> bool | None:
         for match in form.finditer(text)
     } & {(True, False), (False, True)}
     return pairs.pop()[0] if len(pairs) == 1 else None
-
-
-def dates_text(line: str, start: int, end: int) -> bool:
-    """Does a line with a date at `start:end` say little else, and no event? Then it dates what
-    stands below it."""
-    before, after = _SAID.timed_before.search(line, 0, start), _SAID.timed_after.match(line, end)
-    start, end = before.start() if before else start, after.end() if after else end
-    rest = line[:start] + " " + line[end:]
-    # Of a script without blanks two letters are a word.
-    words = (
-        1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _SAID.words.findall(rest)
-    )
-    return not EVENT.search(rest) and (
-        line.startswith("#") or sum(words) <= BESIDE * (2 if before or after else 1)
-    )
 
 
 def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str:

@@ -401,17 +401,6 @@ def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
     assert (one.kind, one.start, one.anchor) == ("document", "2024-01-02", "2024-01-02")
 
 
-@pytest.mark.parametrize(("sentence", "start", "end"), [
-    ("Haven't talked in a few days.", "2023-12-02", "2023-12-06"),
-    ("We have not met in two years.", "2021-01-01", "2023-12-06"),
-    ("It rains for the first time in three years.", "2020-01-01", "2023-12-06"),
-    ("He won't finish in two weeks.", "2023-12-17", "2023-12-23"),
-])  # fmt: skip
-def test_time_in_which_nothing_happened_lies_before_the_anchor(sentence: str, start: str, end: str) -> None:
-    found = expressions(sentence, [(0, date(2023, 12, 6))], "en")
-    assert [(one.start, one.end) for one in found] == [(start, end)]
-
-
 def test_dates_of_front_matter_are_no_anchors_and_only_its_date_is_the_document_s(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
