@@ -86,10 +86,11 @@ class Citation(BaseModel):
     line_start: int = 0
     line_end: int = 0
     score: float = 0.0
-    why: str = Field("", description="what brought it in, when explain was asked for")
-    said: str = Field("", description="the day on which it was said (ISO 8601)")
+    why: str = Field(default="", description="what brought it in, when explain was asked for")
+    said: str = Field(default="", description="the day on which it was said (ISO 8601)")
     when: list[dict[str, Any]] = Field(
-        [], description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}"
+        default=[],
+        description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}",
     )
 
 
@@ -103,29 +104,39 @@ class Result(BaseModel):
     next_cursor: str = ""
     hint: str = ""
     next_call: str = ""
-    suspicious: dict[str, str] = Field({}, description="by id: what its text was flagged for")
-    view: SkipJsonSchema[str] = Field("", exclude=True)  # of the explorer page that shows it
+    suspicious: dict[str, str] = Field(
+        default={}, description="by id: what its text was flagged for"
+    )
+    view: SkipJsonSchema[str] = Field(
+        default="", exclude=True
+    )  # of the explorer page that shows it
 
 
 class SearchResult(Result):
     state: State = "context"
     mode: str = ""
     corpus: str = ""
-    answer: str = Field("", description="a model's answer, when one was asked for and given")
-    method: str = Field("", description="who answered: llm:<model>")
-    usage: dict[str, Any] = Field({}, description="calls, prompt_tokens, output_tokens, by_stage")
+    answer: str = Field(
+        default="", description="a model's answer, when one was asked for and given"
+    )
+    method: str = Field(default="", description="who answered: llm:<model>")
+    usage: dict[str, Any] = Field(
+        default={}, description="calls, prompt_tokens, output_tokens, by_stage"
+    )
     citations: list[Citation] = []
     communities: list[str] = []
-    coverage: dict[str, int] = Field({}, description="how much was considered, by kind")
-    more: int = Field(0, description="relevant passages that are not shown")
-    candidates: list[dict[str, Any]] = Field([], description="{id, in_context}, detailed only")
+    coverage: dict[str, int] = Field(default={}, description="how much was considered, by kind")
+    more: int = Field(default=0, description="relevant passages that are not shown")
+    candidates: list[dict[str, Any]] = Field(
+        default=[], description="{id, in_context}, detailed only"
+    )
 
 
 class ListResult(Result):
     state: State = "context"
     corpus: str = ""
-    total: int = Field(0, description="lines of the whole list")
-    more: int = Field(0, description="lines that are not shown")
+    total: int = Field(default=0, description="lines of the whole list")
+    more: int = Field(default=0, description="lines that are not shown")
 
 
 class DriftNode(BaseModel):
@@ -138,7 +149,7 @@ class DriftNode(BaseModel):
 
 
 class DriftResult(Result):
-    corpus: SkipJsonSchema[str] = Field("", exclude=True)
+    corpus: SkipJsonSchema[str] = Field(default="", exclude=True)
     session_id: str = ""
     state: State = "context"
     open_node: str = ""
@@ -193,10 +204,14 @@ class ExploreResult(Result):
     corpus: str = ""
     start: str = ""
     goal: str = ""
-    nodes: list[dict[str, Any]] = Field([], description="{id, title, type, degree, hops}")
-    edges: list[dict[str, Any]] = Field([], description="{id, source, target, weight}")
-    paths: list[dict[str, Any]] = Field([], description="{kind, entities, relationships, strength}")
-    communities: list[dict[str, Any]] = Field([], description="{id, title, level, parent, size}")
+    nodes: list[dict[str, Any]] = Field(default=[], description="{id, title, type, degree, hops}")
+    edges: list[dict[str, Any]] = Field(default=[], description="{id, source, target, weight}")
+    paths: list[dict[str, Any]] = Field(
+        default=[], description="{kind, entities, relationships, strength}"
+    )
+    communities: list[dict[str, Any]] = Field(
+        default=[], description="{id, title, level, parent, size}"
+    )
     candidates: list[dict[str, Any]] = []
     citations: list[Citation] = []
 
@@ -210,16 +225,22 @@ class IndexResult(Result):
     corpus: str = ""
     done: int = 0
     total: int = 0
-    counts: dict[str, int] = Field({}, description="added, changed, removed, unchanged, ...")
+    counts: dict[str, int] = Field(
+        default={}, description="added, changed, removed, unchanged, ..."
+    )
     skipped: dict[str, int] = {}
-    errors: list[dict[str, str]] = Field([], description="{path, reason}")
+    errors: list[dict[str, str]] = Field(default=[], description="{path, reason}")
     estimate: dict[str, Any] = {}
-    usage: dict[str, Any] = Field({}, description="calls, prompt_tokens, output_tokens, by_stage")
-    degraded: list[dict[str, str]] = Field([], description="{kind, id, document, reason}")
-    pending: dict[str, int] = Field({}, description="what a model still has to answer, by kind")
-    losses: dict[str, int] = Field({}, description=LOSSES)
+    usage: dict[str, Any] = Field(
+        default={}, description="calls, prompt_tokens, output_tokens, by_stage"
+    )
+    degraded: list[dict[str, str]] = Field(default=[], description="{kind, id, document, reason}")
+    pending: dict[str, int] = Field(
+        default={}, description="what a model still has to answer, by kind"
+    )
+    losses: dict[str, int] = Field(default={}, description=LOSSES)
     poll_after_ms: int = 0
-    seconds: dict[str, float] = Field({}, description="CPU seconds per stage")
+    seconds: dict[str, float] = Field(default={}, description="CPU seconds per stage")
 
 
 class StatusResult(Result):
@@ -227,24 +248,26 @@ class StatusResult(Result):
     corpora: list[str] = []
     generation: int = 0
     counts: dict[str, int] = {}
-    levels: dict[str, int] = Field({}, description="communities per level")
+    levels: dict[str, int] = Field(default={}, description="communities per level")
     model: str = "none (extractive)"
-    pending: dict[str, int] = Field({}, description="what a model still has to answer, by kind")
-    losses: dict[str, int] = Field({}, description=LOSSES)
+    pending: dict[str, int] = Field(
+        default={}, description="what a model still has to answer, by kind"
+    )
+    losses: dict[str, int] = Field(default={}, description=LOSSES)
     jobs: list[dict[str, Any]] = []
-    documents: list[dict[str, str]] = Field([], description="of a job: {uri, state, error}")
-    states: dict[str, int] = Field({}, description="of a job: its documents by state")
+    documents: list[dict[str, str]] = Field(default=[], description="of a job: {uri, state, error}")
+    states: dict[str, int] = Field(default={}, description="of a job: its documents by state")
     stale: list[str] = []
 
 
 class WorkResult(Result):
     corpus: str = ""
     items: list[dict[str, Any]] = Field(
-        [], description="{work_id, kind}; what is to be read stands in the text"
+        default=[], description="{work_id, kind}; what is to be read stands in the text"
     )
     accepted: list[str] = []
-    rejected: list[dict[str, str]] = Field([], description="{work_id, reason}")
-    remaining: dict[str, int] = Field({}, description="open questions by kind")
+    rejected: list[dict[str, str]] = Field(default=[], description="{work_id, reason}")
+    remaining: dict[str, int] = Field(default={}, description="open questions by kind")
     lease_seconds: int = 0
 
 
@@ -252,11 +275,15 @@ class EditResult(Result):
     corpus: str = ""
     op: str = ""
     dry_run: bool = True
-    undo_id: str = Field("", description="op undo takes it")
-    changes: dict[str, int] = Field({}, description="entities_added, relationships_removed, ...")
-    ids: list[str] = Field([], description="entities that come or change")
-    edits: list[dict[str, Any]] = Field([], description="{undo_id, what, by, time, state}")
-    proposals: list[dict[str, Any]] = Field([], description="{ids, names, kind, why, score}")
+    undo_id: str = Field(default="", description="op undo takes it")
+    changes: dict[str, int] = Field(
+        default={}, description="entities_added, relationships_removed, ..."
+    )
+    ids: list[str] = Field(default=[], description="entities that come or change")
+    edits: list[dict[str, Any]] = Field(default=[], description="{undo_id, what, by, time, state}")
+    proposals: list[dict[str, Any]] = Field(
+        default=[], description="{ids, names, kind, why, score}"
+    )
 
 
 class RemoveResult(Result):
@@ -265,6 +292,6 @@ class RemoveResult(Result):
     job_id: str = ""
     status: str = ""
     undo_id: str = ""
-    counts: dict[str, int] = Field({}, description="documents, text_units, entities")
-    documents: list[str] = Field([], description="uris")
-    unknown: list[dict[str, Any]] = Field([], description="{id, nearest}")
+    counts: dict[str, int] = Field(default={}, description="documents, text_units, entities")
+    documents: list[str] = Field(default=[], description="uris")
+    unknown: list[dict[str, Any]] = Field(default=[], description="{id, nearest}")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable, sent
+from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, called, desk_of, sendable, sent
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESULTS_TOKENS = 4_000
 LINKS = ("url", "source_url", "link", "source")  # metadata that may hold a document's web address
 
-FetchId = argument(Text, "fetch_id")
+FetchId = Annotated[Text, called("fetch_id")]
 
 
 class Found(BaseModel):

@@ -31,6 +31,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from graphrag_mcp import types
 from graphrag_mcp.app import App
@@ -425,55 +426,56 @@ def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def argument(kind: Any, name: str) -> Any:
-    """The type of the argument that has this name in contract.toml."""
-    description, called = TABLES["arguments"][name]
-    alias = AliasChoices(*called.split()) if called else None
-    return Annotated[kind, Field(description=description or None, validation_alias=alias)]
+def called(name: str) -> FieldInfo:
+    """Description and other names of the argument that has this name in contract.toml."""
+    description, others = TABLES["arguments"][name]
+    alias = AliasChoices(*others.split()) if others else None
+    return Field(description=description or None, validation_alias=alias)
 
 
-def number(default: int, name: str) -> Any:
-    return argument(Annotated[int, BeforeValidator(as_int(default))], name)
+def whole_number(default: int) -> BeforeValidator:
+    return BeforeValidator(as_int(default))
 
 
-def choice(choices: tuple[str, ...], name: str) -> Any:
-    """One of these words, in any case; the first for an empty one."""
-    read = BeforeValidator(lambda value: as_word(value) or choices[0])
-    return argument(Annotated[Literal[choices], read], name)
+def one_of(first: str) -> BeforeValidator:
+    """A word in any case; `first` for an empty one."""
+    return BeforeValidator(lambda value: as_word(value) or first)
 
 
-def objects(schema: dict[str, Any], name: str) -> Any:
-    """A list of objects, which the tool itself looks at."""
-    listed = WithJsonSchema({"type": "array", "items": schema})
-    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], name)
+def listed(schema: dict[str, Any]) -> WithJsonSchema:
+    """The schema of a list of objects, which the tool itself looks at."""
+    return WithJsonSchema({"type": "array", "items": schema})
 
 
 Text = Annotated[str, BeforeValidator(as_text)]
 Flag = Annotated[bool, BeforeValidator(as_flag(False))]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
+Objects = Annotated[list[Any], BeforeValidator(as_list)]
 
-Query = argument(Text, "query")
-Corpus = argument(Text, "corpus")
-Corpora = argument(Text, "corpora")
-Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = (
-    number(most, "budget") for most in (1200, 2000, 3000, 4000, 6000)
-)
-Format = choice(("concise", "detailed"), "format")
-Cursor = argument(Annotated[str, BeforeValidator(as_cursor)], "cursor")
-Answer = argument(Flag, "answer")
-ResponseType = argument(Text, "response_type")
-Instructions = argument(Text, "instructions")
-GeneralKnowledge = argument(Flag, "general_knowledge")
-Filters = argument(Strings, "filters")
-History = argument(Annotated[list[str], BeforeValidator(as_turns)], "history")
-Explain = argument(Flag, "explain")
-Keywords = argument(Strings, "keywords")
-Queries = argument(Strings, "queries")
-Breadth = choice(("passages", "sentences"), "breadth")
-Sort = choice(("rank", "time"), "sort")
-SessionId = argument(Text, "session_id")
-JobId = argument(Text, "job_id")
-Texts = objects(TABLES["text"], "texts")
+Query = Annotated[Text, called("query")]
+Corpus = Annotated[Text, called("corpus")]
+Corpora = Annotated[Text, called("corpora")]
+Budget1200 = Annotated[int, whole_number(1200), called("budget")]
+Budget2000 = Annotated[int, whole_number(2000), called("budget")]
+Budget3000 = Annotated[int, whole_number(3000), called("budget")]
+Budget4000 = Annotated[int, whole_number(4000), called("budget")]
+Budget6000 = Annotated[int, whole_number(6000), called("budget")]
+Format = Annotated[Literal["concise", "detailed"], one_of("concise"), called("format")]
+Cursor = Annotated[str, BeforeValidator(as_cursor), called("cursor")]
+Answer = Annotated[Flag, called("answer")]
+ResponseType = Annotated[Text, called("response_type")]
+Instructions = Annotated[Text, called("instructions")]
+GeneralKnowledge = Annotated[Flag, called("general_knowledge")]
+Filters = Annotated[Strings, called("filters")]
+History = Annotated[list[str], BeforeValidator(as_turns), called("history")]
+Explain = Annotated[Flag, called("explain")]
+Keywords = Annotated[Strings, called("keywords")]
+Queries = Annotated[Strings, called("queries")]
+Breadth = Annotated[Literal["passages", "sentences"], one_of("passages"), called("breadth")]
+Sort = Annotated[Literal["rank", "time"], one_of("rank"), called("sort")]
+SessionId = Annotated[Text, called("session_id")]
+JobId = Annotated[Text, called("job_id")]
+Texts = Annotated[Objects, listed(TABLES["text"]), called("texts")]
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------

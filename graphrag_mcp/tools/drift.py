@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
 from pydantic import WithJsonSchema
@@ -20,23 +20,28 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
 
-Mode = contract.choice(("step", "auto"), "mode")
-Depth = contract.number(3, "depth")
-Breadth = contract.number(20, "drift_breadth")
-MaxNodes = contract.number(40, "drift_max_nodes")
-NodeId = contract.argument(contract.Text, "node_id")
-Answer = contract.argument(contract.Text, "drift_answer")
+Mode = Annotated[Literal["step", "auto"], contract.one_of("step"), contract.called("mode")]
+Depth = Annotated[int, contract.whole_number(3), contract.called("depth")]
+Breadth = Annotated[int, contract.whole_number(20), contract.called("drift_breadth")]
+MaxNodes = Annotated[int, contract.whole_number(40), contract.called("drift_max_nodes")]
+NodeId = Annotated[contract.Text, contract.called("node_id")]
+Answer = Annotated[contract.Text, contract.called("drift_answer")]
 # What models send as a score or as questions is read by query/drift_state.py.
-Score = contract.argument(Annotated[Any, WithJsonSchema({"type": "number"})], "score")
-FollowUps = contract.argument(
-    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})], "follow_ups"
-)
-Prune = contract.argument(contract.Strings, "prune")
-Finish = contract.argument(contract.Flag, "finish")
-Auto = contract.argument(contract.Flag, "auto")
-Reduce = contract.argument(contract.Flag, "reduce")
-Form = contract.choice(("answers", "tree", "json", "mermaid"), "form")
-OpenNext = contract.argument(contract.Text, "open_next")
+Score = Annotated[Annotated[Any, WithJsonSchema({"type": "number"})], contract.called("score")]
+FollowUps = Annotated[
+    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})],
+    contract.called("follow_ups"),
+]
+Prune = Annotated[contract.Strings, contract.called("prune")]
+Finish = Annotated[contract.Flag, contract.called("finish")]
+Auto = Annotated[contract.Flag, contract.called("auto")]
+Reduce = Annotated[contract.Flag, contract.called("reduce")]
+Form = Annotated[
+    Literal["answers", "tree", "json", "mermaid"],
+    contract.one_of("answers"),
+    contract.called("form"),
+]
+OpenNext = Annotated[contract.Text, contract.called("open_next")]
 
 
 async def drift_search(

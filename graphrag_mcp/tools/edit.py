@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator
@@ -39,13 +39,17 @@ def as_fields(value: Any) -> Any:
     return contract.as_strings(value)
 
 
-DryRun = contract.argument(Annotated[bool, BeforeValidator(contract.as_flag(True))], "dry_run")
-Op = contract.choice(
-    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"), "op"
-)
-EditIds = contract.argument(contract.Strings, "edit_ids")
-Fields = contract.argument(Annotated[list[str], BeforeValidator(as_fields)], "fields")
-DocumentIds = contract.argument(contract.Strings, "document_ids")
+DryRun = Annotated[
+    Annotated[bool, BeforeValidator(contract.as_flag(True))], contract.called("dry_run")
+]
+Op = Annotated[
+    Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"],
+    contract.one_of("create"),
+    contract.called("op"),
+]
+EditIds = Annotated[contract.Strings, contract.called("edit_ids")]
+Fields = Annotated[Annotated[list[str], BeforeValidator(as_fields)], contract.called("fields")]
+DocumentIds = Annotated[contract.Strings, contract.called("document_ids")]
 
 
 async def remove_documents(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -41,15 +41,19 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = contract.argument(contract.Strings, "paths")
-Method = contract.choice(("auto", "fast", "llm", "agent"), "method")
-RemoveMissing = contract.argument(contract.Flag, "remove_missing")
-Wait = contract.number(20, "wait")
-Listed = contract.choice(
-    ("counts", "all", "pending", "processing", "processed", "failed"), "listed"
-)
-Since = contract.argument(contract.Text, "since")
-AboutEntity = contract.argument(contract.Text, "about_entity")
+Paths = Annotated[contract.Strings, contract.called("paths")]
+Method = Annotated[
+    Literal["auto", "fast", "llm", "agent"], contract.one_of("auto"), contract.called("method")
+]
+RemoveMissing = Annotated[contract.Flag, contract.called("remove_missing")]
+Wait = Annotated[int, contract.whole_number(20), contract.called("wait")]
+Listed = Annotated[
+    Literal["counts", "all", "pending", "processing", "processed", "failed"],
+    contract.one_of("counts"),
+    contract.called("listed"),
+]
+Since = Annotated[contract.Text, contract.called("since")]
+AboutEntity = Annotated[contract.Text, contract.called("about_entity")]
 
 
 async def index_documents(

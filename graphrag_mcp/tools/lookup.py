@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from graphrag_mcp.tools.contract import Parts
 
 
-Start = contract.argument(contract.Text, "start")
-Goal = contract.argument(contract.Text, "goal")
-Hops = contract.number(1, "hops")
+Start = Annotated[contract.Text, contract.called("start")]
+Goal = Annotated[contract.Text, contract.called("goal")]
+Hops = Annotated[int, contract.whole_number(1), contract.called("hops")]
 GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
-MaxNodes = contract.number(NODES, "max_nodes")
+MaxNodes = Annotated[int, contract.whole_number(NODES), contract.called("max_nodes")]
 
 
-Kinds = contract.argument(contract.Strings, "kinds")
-Direction = contract.choice(("", "in", "out"), "direction")
+Kinds = Annotated[contract.Strings, contract.called("kinds")]
+Direction = Annotated[Literal["", "in", "out"], contract.one_of(""), contract.called("direction")]
 
 
 async def explore_graph(
@@ -79,12 +79,16 @@ def _rest(
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = contract.choice(("date", "title", "size"), "list_sort")
-By = contract.choice(
-    ("", "year", "month", "day", "person", "organization", "location", "event", "statement"), "by"
-)
-OneDocument = contract.argument(contract.Text, "one_document")
-About = contract.argument(contract.Text, "about")
+ListSort = Annotated[
+    Literal["date", "title", "size"], contract.one_of("date"), contract.called("list_sort")
+]
+By = Annotated[
+    Literal["", "year", "month", "day", "person", "organization", "location", "event", "statement"],
+    contract.one_of(""),
+    contract.called("by"),
+]
+OneDocument = Annotated[contract.Text, contract.called("one_document")]
+About = Annotated[contract.Text, contract.called("about")]
 
 
 async def list_documents(
@@ -113,14 +117,14 @@ async def list_documents(
     return await read(ctx, "list_documents", corpus, work, whole)
 
 
-NameOrId = contract.argument(contract.Text, "name_or_id")
-CommunityId = contract.argument(contract.Text, "community_id")
-SourceIds = contract.argument(contract.Strings, "source_ids")
-Order = contract.choice(("", "time"), "order")
-Other = contract.argument(contract.Text, "other")
-Around = contract.number(0, "around")
-On = contract.argument(contract.Text, "on")
-Raw = contract.argument(contract.Flag, "raw")
+NameOrId = Annotated[contract.Text, contract.called("name_or_id")]
+CommunityId = Annotated[contract.Text, contract.called("community_id")]
+SourceIds = Annotated[contract.Strings, contract.called("source_ids")]
+Order = Annotated[Literal["", "time"], contract.one_of(""), contract.called("order")]
+Other = Annotated[contract.Text, contract.called("other")]
+Around = Annotated[int, contract.whole_number(0), contract.called("around")]
+On = Annotated[contract.Text, contract.called("on")]
+Raw = Annotated[contract.Flag, contract.called("raw")]
 
 
 async def get_entity(

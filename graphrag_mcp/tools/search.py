@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import anyio
@@ -24,7 +24,7 @@ DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several que
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = contract.number(-1, "level")
+Level = Annotated[int, contract.whole_number(-1), contract.called("level")]
 
 
 async def local_search(

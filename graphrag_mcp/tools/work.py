@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.types import CallToolResult
 
@@ -25,10 +25,14 @@ _HOW = {
     '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
     "other": 'Hand in {"work_id", "text"}.',
 }
-Kind = contract.choice(("any", "extract", "describe", "report"), "kind")
-Level = contract.number(-1, "work_level")
-MaxItems = contract.number(5, "max_items")
-Results = contract.objects(contract.TABLES["result"], "results")
+Kind = Annotated[
+    Literal["any", "extract", "describe", "report"], contract.one_of("any"), contract.called("kind")
+]
+Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
+MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]
+Results = Annotated[
+    contract.Objects, contract.listed(contract.TABLES["result"]), contract.called("results")
+]
 
 
 async def claim_work(
