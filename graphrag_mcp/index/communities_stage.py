@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import descriptions, imported, report_extractive, vectors
+from graphrag_mcp.index import descriptions, imported, report_code, report_extractive, vectors
 from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -48,20 +48,10 @@ from graphrag_mcp.index.report_content import (
 )
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.prose import (
-    Furniture,
-    language_of,
-    own_lines,
-    paragraphs,
-    says_something,
-    sentences,
-    substance,
-    without_addresses,
-)
+from graphrag_mcp.text.prose import Furniture, language_of, own_lines, paragraphs, without_addresses
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
@@ -71,15 +61,8 @@ Item = tuple[Community, Inside, Sequence[report_extractive.Report]]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 AT_ONCE = 4096  # passages of which the terms are in memory
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
-BEGINNING, HEADS = 500, 40  # characters of a text, texts of a topic whose beginnings are read
+BEGINNING, HEADS = 2_000, 5  # characters of a text, texts of a topic that are quoted
 _REPORT = tuple(field.name for field in fields(report_extractive.Report))
-# Files in which # begins a comment, beside those of programming languages.
-_SETTINGS = re.compile(
-    r"(?:\A|[/.])(?:toml|ya?ml|ini|cfg|conf|properties|env|gitignore|dockerignore|(?:ba|z|k|fi|c)?sh"
-    r"|ps1|r|jl|tf|hcl|mk|cmake|makefile|dockerfile|nix)\Z",
-    re.IGNORECASE,
-)
-
 
 # ---- the hierarchy ------------------------------------------------------------------------------
 
@@ -340,23 +323,13 @@ class Reporting:
         every = self.tree.communities
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
-        self.central = {id: self._central(every[id]) for id in self.wanted}
-        central = {unit for some in self.central.values() for unit in some}
-        texts: dict[str, str] = {}
-        self.headed: dict[str, list[str]] = {}
         self.documents, self.papers = papers_of(self.snapshot)
-        order = sorted(units)
-        for at in range(0, len(order), AT_ONCE):
-            key = ("text_units", order[at : at + AT_ONCE], "id", ["id", "text"])
-            for id, text in listed(self.snapshot.by_key(*key)):
-                if self.papers[self.documents[id]].headed:
-                    own = paragraphs(text) if "](http" in text else text
-                    if found := [_line(words) for *_, words in headings(own)]:
-                        self.headed[id] = found
-                if id in central:
-                    texts[id] = text[: BEGINNING + 1]
-        heads = self.spread(len(texts)).map(beginning, texts.values())
-        self.leads = dict(zip(texts, heads, strict=True))
+        self.central = {id: self._central(every[id]) for id in self.wanted}
+        central = sorted({unit for some in self.central.values() for unit in some})
+        self.texts: dict[str, str] = {}
+        for at in range(0, len(central), AT_ONCE):
+            key = ("text_units", central[at : at + AT_ONCE], "id", ["id", "text"])
+            self.texts |= {id: text[:BEGINNING] for id, text in listed(self.snapshot.by_key(*key))}
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
@@ -404,9 +377,8 @@ class Reporting:
         if inside.described:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
-        if not inside.described or not community.members:
-            inside.leads = [(unit, one) for unit in self.central[id] for one in self.leads[unit]]
-        inside.sections = [(of, one) for of in community.units for one in self.headed.get(of, ())]
+        if not inside.described or community.children or not community.members:
+            inside.texts = [(unit, self.texts[unit]) for unit in self.central[id]]
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}
@@ -464,17 +436,13 @@ class Reporting:
 def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
     """The document of each text unit, and what a report says of each document."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    number = Counter(documents.values())
     rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
-    folders = Counter(uri.rpartition("/")[0] for _, _, uri, _ in rows)
     papers = {}
     for id, title, uri, metadata in rows:
-        folder, _, name = uri.rpartition("/")
-        told = folder.rpartition("/")[2] if 2 * folders[folder] < len(rows) else ""
+        name = uri.rpartition("/")[2]
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        headed = not (language_of(uri) or _SETTINGS.search(uri))
-        papers[id] = Paper(_line(title), number[id], date[:4], _line(told), headed)
+        papers[id] = Paper(_line(title), date[:4])
     return documents, papers
 
 
@@ -500,20 +468,12 @@ def told(
     return found
 
 
-def beginning(text: str) -> list[str]:
-    """The first sentences of a text that say something."""
-    head = masked(text[:BEGINNING])
-    spans = sentences(head)[: -1 if len(text) > BEGINNING else None]  # the last one may be cut
-    said = (head[start:end] for start, end in spans)
-    return [one for one in said if says_something(one) and substance(one) > 0.1][:2]
-
-
 def composed(item: Item) -> report_extractive.Report:
     """As an executor is given it."""
     community, inside, children = item
     if inside.title:
-        return report_extractive.compose_code(community, inside, children)
-    return report_extractive.compose(community, inside, report_extractive.quoted(children))
+        return report_code.compose(community, inside, children)
+    return report_extractive.compose(community, inside)
 
 
 # ---- the commit ---------------------------------------------------------------------------------

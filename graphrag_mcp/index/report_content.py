@@ -1,13 +1,10 @@
-"""The content of a community for its report: its rows, its counts, and how well a sentence can be
-quoted."""
+"""The content of a community for its report: its rows, its counts and its texts."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,9 +13,8 @@ import pyarrow as pa
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import readable as as_shown
-from graphrag_mcp.text.prose import sentences, standing, stands_alone
-from graphrag_mcp.text.terms import is_cjk, terms
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import terms
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
 # Ids of a kind in the row of a report. With all of them an edit would write 100 KB for each
@@ -98,14 +94,10 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 class Paper(NamedTuple):
-    """What a report says of a document: its title, how many text units it has in all, its year, and
-    its folder where most documents lie in others; and whether lines with # are headings of it."""
+    """What a report says of a document: its title, and its year ("" for none)."""
 
     title: str
-    n_units: int
     year: str = ""
-    folder: str = ""
-    headed: bool = True
 
 
 @dataclass(slots=True)
@@ -126,11 +118,10 @@ class Inside:
     # of a community without children all, heaviest first
     own_entities: list[EntityRow] = field(default_factory=list)
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
-    leads: Sequence[Evidence] = ()  # how its texts begin
+    texts: Sequence[tuple[str, str]] = ()  # (id, text) of the text units that hold most terms
     title: str = ""  # of source code: its folder or file
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
     papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
-    sections: Sequence[Evidence] = ()  # headings in its texts
     described: bool = False  # evidence is what a model said of its rows
     told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
@@ -203,63 +194,3 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
         unit = max(known, key=lambda one: len(spoken & one[1]))[0]
         found.append((unit, text[start:end].strip()))
     return replace(row, evidence=found)
-
-
-_ROLE = re.compile(r":[a-z:]{2,20}:`[~!]?([^`<\n]{1,200})(?:<[^`<>\n]{1,200}>)?`")  # :class:`~a.B`
-_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
-_SLANTED = re.compile(r"(?<!\w)_(?=\w)([^_\n]{1,200})_(?!\w)")
-_EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
-
-
-@lru_cache(maxsize=8192)
-def readable(text: str, limit: int) -> tuple[str, float]:
-    """The sentence on one line and at most `limit` characters, and its worth as something to quote.
-
-    Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
-    it."""
-    flat = " ".join(as_shown(" ".join(text.split())).split())
-    flat = _ROLE.sub(r"\1", flat) if ":`" in flat else flat
-    flat = _EMPHASIS.sub("", flat) if "*" in flat else flat
-    flat = _SLANTED.sub(r"\1", flat) if "_" in flat else flat
-    flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
-    flat = flat.replace("[Data:", "(Data:")  # only we write references
-    if len(flat) > limit:
-        flat = _shortened(flat, limit)
-    length = len(flat) * (2 if mostly_cjk(flat) else 1)
-    worth = 1.0 if 40 <= length <= 300 else 0.3 if length < 40 else 0.7
-    worth = 0.3 if flat.endswith("…") else worth
-    return flat, worth * stands_alone(flat) * standing(flat)
-
-
-def _shortened(text: str, limit: int) -> str:
-    """The first of several sentences that is long enough; of a single long one its beginning."""
-    pieces = [text[start:end].strip() for start, end in sentences(text)]
-    piece = next((one for one in pieces if len(one) >= 40), text)
-    if len(piece) <= limit:
-        return piece
-    cut = piece[: limit - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > limit // 2 else cut).rstrip(" ,;，；、") + "…"
-
-
-def alike(one: str, other: str) -> bool:
-    """Do the sentences share four fifths of the shorter one's words?"""
-    a, b = _words(one), _words(other)
-    return len(a & b) >= 0.8 * max(1, min(len(a), len(b)))
-
-
-@lru_cache(maxsize=8192)
-def _words(text: str) -> frozenset[str]:
-    flat = text.casefold()
-    if mostly_cjk(flat):
-        return frozenset(flat[i : i + 2] for i in range(len(flat)))
-    return frozenset(flat.split())
-
-
-def mostly_cjk(text: str) -> bool:
-    """Is at least half of the text's first letters CJK?"""
-    head = text[:80]
-    if not head or max(head) < "\u1100":  # no CJK below
-        return False
-    letters = [ch for ch in head if ch.isalpha()]
-    return sum(map(is_cjk, letters)) * 2 > len(letters)

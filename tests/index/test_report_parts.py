@@ -13,7 +13,8 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import communities_stage, report_content
 from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
 from graphrag_mcp.index.communities_stage import (
-    beginning,
+    BEGINNING,
+    HEADS,
     links_of,
     papers_of,
     stored_tree,
@@ -101,7 +102,7 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     assert every == stored_tree(snapshot).communities
     entities, edges = everything(snapshot)
     texts = listed(snapshot.rows("text_units", columns=["id", "text"]))
-    heads = {id: [(id, said) for said in beginning(text)] for id, text in texts}
+    heads = {id: (id, text[:BEGINNING]) for id, text in texts}
     documents, known = papers_of(snapshot)
     spoken: dict[str, set[str]] = {unit: set() for unit in documents}
     for unit, said in listed(snapshot.rows("passages", columns=["text_unit_id", "terms"])):
@@ -115,15 +116,14 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
             unit: sum(tree.terms[one.id][term] for term in tree.terms[one.id].keys() & spoken[unit])
             for unit in one.units
         }
-        central = sorted(one.units, key=lambda unit: (-round(weight[unit], 9), unit))[:40]
-        leads = [lead for unit in central for lead in heads[unit]]
+        central = sorted(one.units, key=lambda unit: (-round(weight[unit], 9), unit))[:HEADS]
         of = {unit: documents[unit] for unit in one.units}
         told: dict[str, set[str]] = {document: set() for document in of.values()}
         for unit in one.units:
             told[of[unit]] |= tree.terms[one.id].keys() & spoken[unit]
         papers = {"documents": of, "papers": {id: known[id] for id in sorted(told)}, "told": told}
         made[one.id] = extractive_report(
-            one, entities, edges, children, tree, tree.terms[one.id], leads, papers
+            one, entities, edges, children, tree, tree.terms[one.id], [heads[unit] for unit in central], papers
         )
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)

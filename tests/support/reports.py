@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Evidence, inside_of
-from graphrag_mcp.index.report_extractive import Report, compose, quoted
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, inside_of
+from graphrag_mcp.index.report_extractive import Report, compose
 
 
 def extractive_report(
@@ -18,11 +18,11 @@ def extractive_report(
     children: Sequence[Report] = (),
     tree: Hierarchy | None = None,
     weights: Mapping[str, float] | None = None,
-    leads: Sequence[Evidence] = (),
+    texts: Sequence[tuple[str, str]] = (),
     papers: Mapping[str, Any] | None = None,
 ) -> Report:
     """From rows that may be more than the community's own. `tree`: where the children's reports do not list all
-    their members; what lies within one is said by the child's report. `papers`: the fields of its documents."""
+    their members. `papers`: the fields of its documents."""
     members = set(community.members)
     entities = [row for row in entities if row.id in members]
     inner = [edge for edge in edges if edge.source_id in members and edge.target_id in members]
@@ -31,5 +31,4 @@ def extractive_report(
         home = {id: (child.id,) for child in children for id in child.entity_ids}
         tree = Hierarchy({}, {id: (*above, community.id, *home.get(id, ())) for id in members})
     inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id), tree)
-    inside = replace(inside, terms=weights or {}, leads=leads, **papers or {})
-    return compose(community, inside, quoted(children))
+    return compose(community, replace(inside, terms=weights or {}, texts=texts, **papers or {}))
