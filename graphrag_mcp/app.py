@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
-from graphrag_mcp.trust.private import keep_private
+from graphrag_mcp.trust.private import is_name, keep_private, name_character
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -296,17 +296,10 @@ def corpus_name(folder: Path) -> str:
     """`<slug of the name>-<6 hex of the absolute path>`: stable, and two folders never share it."""
     path = os.path.normcase(folder.resolve())
     letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
-    slug = "".join(ch if _name_character(ch) else "-" for ch in letters)
+    slug = "".join(ch if name_character(ch) else "-" for ch in letters)
     slug = re.sub(r"-+", "-", slug).strip("-.~")[:40]
     digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{slug or 'folder'}-{digest[:6]}"
-
-
-def is_name(name: str) -> bool:
-    """Can this be the name of a corpus, as `checked_name` says?"""
-    long = len(name.encode("utf-8", "surrogatepass")) > 200
-    dots = name.startswith(".") or name.endswith(".")
-    return bool(name) and not long and not dots and all(map(_name_character, name))
 
 
 def left_out(names: Sequence[str]) -> str:
@@ -324,10 +317,6 @@ def checked_name(name: str) -> str:
             "Use letters, digits, - _ . ~ without spaces or slashes, not starting or ending with a dot",
         )
     return name
-
-
-def _name_character(ch: str) -> bool:
-    return ch in "-_.~" or unicodedata.category(ch)[0] in "LMN"  # letters, their marks, digits
 
 
 def _choose(known: list[str], name: str) -> str:

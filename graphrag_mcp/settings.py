@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -205,6 +206,11 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
     return replace(settings, home=home, roots=roots, cache_bytes=settings.cache_bytes // tenants)
 
 
+@cache
+def _adapter() -> TypeAdapter[Settings]:
+    return TypeAdapter(Settings)
+
+
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values in the types of their settings. BadInput repeats none: a text may be a key."""
     known = [one.name for one in fields(Settings)]
@@ -213,7 +219,7 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
         raise BadInput(f"unknown setting {unknown[0]!r}", advice)
     try:
-        settings = TypeAdapter(Settings).validate_python(values)
+        settings = _adapter().validate_python(values)
     except ValidationError as error:
         wrong = error.errors()[0]
         said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
@@ -307,12 +313,10 @@ def record_of(settings: Settings) -> dict[str, Any]:
 
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
-    """The settings of a record; as here what it does not hold or takes from an unset variable."""
+    """The settings of a record; as here what it does not hold or takes from an unset variable.
+    BadInput where a value is of another type."""
     known = {item.name for item in fields(Settings)} - {"home"}
-    values = {name: record[name] for name in record if name in known}
-    values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
-    if "roots" in values:
-        values["roots"] = tuple(Path(part) for part in values["roots"])
+    values = _checked({name: record[name] for name in record if name in known})
     for name, written in record.get("templates", {}).items():
         with contextlib.suppress(BadInput):
             values |= _checked({name: _substituted(written, Path("record"), os.environ)})

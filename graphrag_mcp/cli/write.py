@@ -304,7 +304,7 @@ def _watch(options: argparse.Namespace) -> int:
 
     The system watches what stands at a path when it is asked. What is removed and made again, or
     replaced under its name (a checkout, a mount, an editor that renames), is another: it is watched
-    and indexed anew."""
+    and indexed like the first."""
     from watchfiles import Change, DefaultFilter, watch
 
     if options.dry_run:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.claims import Claim
+from graphrag_mcp.store import stored
 
 TABLES = ("documents", "text_units", "entities", "relationships", "communities")
 TABLES += ("community_reports", "covariates")
@@ -27,6 +29,9 @@ CHUNKS, DOCS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 STATUS = "kv_store_doc_status.json"
 GRAPH = "graph_chunk_entity_relation.graphml"
 SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
+# Of one table: 500,000 rows of ten columns. As rows of Python they take some 0.5 GB.
+MOST_VALUES = 5_000_000
+MOST_BYTES = 500_000_000
 Row = dict[str, Any]
 Edge = tuple[str, str, Row]
 
@@ -74,9 +79,42 @@ def rows_of(folder: Path, table: str) -> list[Row] | None:
         return None
     try:
         with pq.ParquetFile(path) as file:
-            return file.read().to_pylist()
+            schema, metadata = file.schema, file.metadata
+            _check_size(metadata)
+            columns = map(schema.column, range(len(schema.names)))
+            texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+        # Equal texts are stored once. Read so, they can be measured before each takes its own place.
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            read = file.read()
+        size = sum(_decoded(part) for column in read.columns for part in column.chunks)
+        if size > MOST_BYTES:
+            raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
+        return read.to_pylist()
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Unreadable(error) from error
+
+
+def _check_size(metadata: pq.FileMetaData) -> None:
+    """Unreadable for what would take too much memory, as far as the file's own numbers say it."""
+    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
+    values = sum(one.num_values for one in chunks)
+    if values > MOST_VALUES:
+        raise Unreadable(f"it holds {values:,} values, and at most {MOST_VALUES:,} are read")
+    if (size := sum(one.total_uncompressed_size for one in chunks)) > MOST_BYTES:
+        raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
+
+
+def _decoded(array: pa.Array) -> int:
+    """Bytes of an array with every text written out."""
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return pc.sum(lengths.take(array.indices)).as_py() or 0
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return array.nbytes + _decoded(array.flatten())
+    if pa.types.is_struct(array.type):
+        return sum(map(_decoded, array.flatten()))
+    return array.nbytes
 
 
 def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
@@ -112,7 +150,7 @@ def vectors_of(folder: Path, kind: str) -> list[Row] | None:
 
 def _object(path: Path) -> dict[str, Any] | None:
     try:
-        body = json.loads(path.read_bytes())
+        body = stored.value(path.read_bytes(), nan=True)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -166,7 +204,7 @@ def ids(row: Mapping[str, Any], *names: str) -> list[str]:
         value = row.get(name)
         if isinstance(value, str) and value.strip().startswith("["):
             try:
-                value = json.loads(value)
+                value = stored.value(value, nan=True)
             except ValueError:
                 items = value.strip()[1:-1].replace("\n", ",").split(",")
                 value = [part.strip(" '\"\n") for part in items]

@@ -17,6 +17,7 @@ from graphrag_mcp.exchange import files
 from graphrag_mcp.exchange.files import number
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date
+from graphrag_mcp.store import stored
 
 # Of every run; reports may have been left out.
 NEEDED = ("documents", "text_units", "entities", "relationships")
@@ -103,7 +104,7 @@ def _numbered(row: Row, place: int) -> int:
 def _parsed(value: Any) -> Any:
     """A value that may be written as JSON; None where that cannot be read."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return stored.value(value, nan=True) if isinstance(value, str) else value
     except ValueError:
         return None
 
@@ -186,9 +187,10 @@ def _communities(
 
 
 def _report(row: Row, own: bool) -> files.SourceReport:
+    listed = _parsed(row.get("findings"))
     findings = (
         one if isinstance(one, dict) else {"summary": str(one)}
-        for one in _parsed(row.get("findings")) or ()
+        for one in (listed if isinstance(listed, list) else ())
     )
     pairs = [(text(one, "summary"), text(one, "explanation")) for one in findings]
     community = files.whole(row, "community", "human_readable_id")

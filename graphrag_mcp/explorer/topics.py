@@ -20,15 +20,19 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from graphrag_mcp.packing.budget import one_line, render_references
 from graphrag_mcp.query import context, entities, filters
+from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import write_durably
+from graphrag_mcp.store.stored import Finite
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 
@@ -372,21 +376,32 @@ def anchors(
     return found
 
 
+class _Topic(TypedDict):
+    """A leaf of a stored map: circles (x, y, radius, colour) from the top to it, and its text units."""
+
+    way: Annotated[list[tuple[Finite, Finite, Finite, int]], Field(min_length=1)]
+    units: list[str]
+
+
+class _Map(TypedDict):
+    radius: Annotated[Finite, Field(gt=1e-9)]
+    topics: list[_Topic]
+
+
 _unwritten: dict[Path, bytes] = {}  # maps of servers that only read
 
 
 def read_map(path: Path) -> dict[str, Way]:
     """The ways of text units on the last map; {} where there is none."""
     try:
-        stored = json.loads(_unwritten.get(path) or path.read_bytes())
-        whole = float(stored["radius"])
-        found = {}
-        for topic in stored["topics"]:
-            way = [[x / whole, y / whole, r / whole, colour] for x, y, r, colour in topic["way"]]
-            found |= dict.fromkeys(topic["units"], way)
-        return found if all(found.values()) else {}
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        last = stored.parsed(_unwritten.get(path) or path.read_bytes(), _Map)
+    except (OSError, ValueError):
         return {}
+    whole, found = last["radius"], {}
+    for topic in last["topics"]:
+        way = [[x / whole, y / whole, r / whole, colour] for x, y, r, colour in topic["way"]]
+        found |= dict.fromkeys(topic["units"], way)
+    return found
 
 
 def write_map(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import TypedDict
 
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import communities
@@ -28,8 +29,10 @@ from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store import stored
+from graphrag_mcp.store.manifest import REPAIR, Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
+from graphrag_mcp.store.stored import Count, Finite
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import Lines, content_id, lists_of, normalise_name
@@ -38,6 +41,33 @@ from graphrag_mcp.types import Span, Unit
 
 Edges = Sequence[tuple[str, str, float]]
 Row = dict[str, Any]
+
+
+class _Community(TypedDict):
+    id: str
+    level: Count
+    parent: str
+    members: list[str]
+
+
+class _Report(TypedDict):
+    community: str
+    members: list[str]
+    title: str
+    summary: str
+    full_content: str
+    rank: Finite | None
+    rating_explanation: str
+    findings: list[dict[str, str]]
+    method: str
+
+
+class _Graph(TypedDict):
+    """Communities and reports in the log of imports."""
+
+    communities: list[_Community]
+    near: dict[str, str]
+    reports: list[_Report]
 
 
 @dataclass
@@ -59,7 +89,7 @@ def given(snapshot: Snapshot) -> Given:
     """From the log of imports; the last word of each import counts."""
     found = Given()
     for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
-        body = json.loads(data)
+        body = _read(data, _Graph)
         children = lists_of((one["parent"], one["id"]) for one in body["communities"])
         for one in body["communities"]:
             below, members = tuple(sorted(children[one["id"]])), tuple(one["members"])
@@ -280,20 +310,32 @@ class DocumentRecord:
         return made
 
 
-def _keyed(record: Row, *names: str) -> Row:
-    """With keys as this release makes them: an earlier one may have folded less."""
-    return {**record, **{name: normalise_name(record[name]) for name in names}}
-
-
 def record_of(data: str) -> DocumentRecord:
-    body = json.loads(data)
-    return DocumentRecord(
-        body["by"],
-        [UnitRecord(**one) for one in body["units"]],
-        [Name(**{**_keyed(one, "key"), "aliases": tuple(one["aliases"])}) for one in body["names"]],
-        [Statement(**_keyed(one, "source", "target")) for one in body["statements"]],
-        [Claim(**{**one, "quotes": tuple(one["quotes"]), "spans": ()}) for one in body["claims"]],
-    )
+    """The record of a document, with keys as this release makes them: an earlier one may have folded
+    less. Damaged where it is none."""
+    found = _read(data, DocumentRecord)
+    sizes = {name: len(getattr(found, name)) for name in ("names", "statements", "claims")}
+    if any(
+        not 0 <= at < sizes[name]
+        for one in found.units
+        for name in sizes
+        for at in getattr(one, name)
+    ):
+        raise Damaged("a record of an import names what it does not hold", REPAIR)
+    found.names = [replace(one, key=normalise_name(one.key)) for one in found.names]
+    found.statements = [
+        replace(one, source=normalise_name(one.source), target=normalise_name(one.target))
+        for one in found.statements
+    ]
+    found.claims = [replace(one, spans=()) for one in found.claims]
+    return found
+
+
+def _read(data: str, schema: Any) -> Any:
+    try:
+        return stored.parsed(data, schema)
+    except ValueError as error:
+        raise Damaged(f"a record of an import cannot be read ({error})", REPAIR) from error
 
 
 # ---- places in a text ----------------------------------------------------------------------------

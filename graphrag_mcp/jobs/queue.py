@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.executors import with_package
 from graphrag_mcp.settings import Settings, record_of
+from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import write_durably
+from graphrag_mcp.store.stored import Count, Moment
 from graphrag_mcp.trust.fencing import may_open
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.trust.private import is_name
+from graphrag_mcp.types import IndexRequest, IndexResult
+
+log = logging.getLogger(__name__)
 
 
 def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
@@ -87,31 +95,54 @@ MERGE = "merge"  # the mark in the queue that agents have handed in answers
 KEEP_DAYS, KEEP_JOBS = (30, 400)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
+WAITS = "waits for a server that may do it, or for cancel_job:"  # and why, as its phase
 TAKEN_OVER_SOON = (
     "its process is gone; a running server, or the next call of index_documents, goes on with it"
 )
+
+
+def _as(schema: Any) -> AfterValidator:
+    """A field of a plain dictionary that must be one of `schema`; it stays as it is."""
+
+    def checked(value: dict[str, Any]) -> dict[str, Any]:
+        if value:
+            stored.shaped(value, schema)
+        return value
+
+    return AfterValidator(checked)
+
+
+def _named(name: str) -> str:
+    if not is_name(name):
+        raise ValueError("it is no name of a corpus")
+    return name
+
+
+JobId = Annotated[str, Field(pattern="^job-[0-9A-Za-z-]{1,56}$")]
+CorpusName = Annotated[str, AfterValidator(_named)]
+Pid = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 @dataclass(slots=True)
 class Job:
     """The record on disk. Requests of one `key` are the same job; `process` tells a reused pid."""
 
-    job_id: str
-    corpus: str
+    job_id: JobId
+    corpus: CorpusName
     key: str = ""
-    request: dict[str, Any] = field(default_factory=dict)
+    request: Annotated[dict[str, Any], _as(IndexRequest)] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     status: str = "queued"
     phase: str = ""
-    done: int = 0
-    total: int = 0
-    result: dict[str, Any] = field(default_factory=dict)
+    done: Count = 0
+    total: Count = 0
+    result: Annotated[dict[str, Any], _as(IndexResult)] = field(default_factory=dict)
     error: str = ""
     subject: str = ""  # whose token started it; others do not see it
-    pid: int = 0  # who does it; while it is queued, who asked for it
+    pid: Pid = 0  # who does it; while it is queued, who asked for it
     process: str = ""
     started: str = ""
-    updated: str = "2000-01-01T00:00:00+00:00"
+    updated: Moment = "2000-01-01T00:00:00+00:00"
     own: bool = False  # too large for a thread of a server: done by a process of its own
     attempt: int = 0  # processes that began it since the index last moved on
     generation: int = -1  # of the index when the last of them began
@@ -161,7 +192,8 @@ def as_it_is(home: Path, job: Job) -> Job:
     if job.status in FINAL or alive(job):
         return job
     if marker(home, job.corpus, job.job_id).exists():
-        return replace(job, status="queued", phase=TAKEN_OVER_SOON)
+        waits = job.phase.startswith(WAITS)
+        return replace(job, status="queued", phase=job.phase if waits else TAKEN_OVER_SOON)
     age = abs(datetime.now(UTC) - datetime.fromisoformat(job.updated))
     if job.status == "queued" and age < STARTING:
         # its own process has not written itself down yet, and the server that started it has gone
@@ -179,9 +211,7 @@ def alive(job: Job) -> bool:
 
 
 def request_of(job: Job) -> IndexRequest:
-    texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
-    lists = {name: tuple(one) for name, one in job.request.items() if isinstance(one, list)}
-    return IndexRequest(**{**job.request, **lists, "texts": texts})
+    return stored.shaped(job.request, IndexRequest)
 
 
 def settings_record(settings: Settings) -> dict[str, Any]:
@@ -264,6 +294,8 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
         if job is not None and job.status not in FINAL:
             found.append(job)
         elif name != MERGE and (job is not None or not _is_young(path)):
+            if job is None:
+                log.warning("the record of %s cannot be read; it is given up", name)
             path.unlink(missing_ok=True)
     yield from sorted(found, key=lambda job: (job.started, job.job_id))
 
@@ -308,9 +340,10 @@ def now() -> str:
 
 def _parsed(path: Path) -> Job | None:
     try:
-        body = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        job = stored.parsed(path.read_bytes(), Job)
+    except OSError:
         return None
-    if "job_id" not in body:
+    except ValueError as error:
+        log.debug("%s is no record of a job: %s", path, error)
         return None
-    return Job(**{item.name: body[item.name] for item in fields(Job) if item.name in body})
+    return job if job.job_id == path.stem else None

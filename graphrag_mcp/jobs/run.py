@@ -21,7 +21,7 @@ from graphrag_mcp.errors import BadInput, Busy, GraphRAGError
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs.queue import FINAL, RESUME, Job, close, flag, request_of, save
 from graphrag_mcp.settings import Settings, from_record
-from graphrag_mcp.store import manifest
+from graphrag_mcp.store import manifest, stored
 from graphrag_mcp.types import IndexResult
 
 STATES = ("pending", "processing", "processed", "failed")
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 def states(home: Path, job: Job) -> list[State]:
     """The documents of a job in the order in which they are read."""
     try:
-        uris = json.loads(_file(home, job.job_id).read_bytes())
+        uris = stored.parsed(_file(home, job.job_id).read_bytes(), list[str])
     except (OSError, ValueError):
         uris = [*job.request.get("paths", ()), *_texts(job)] if job.status not in FINAL else []
     errors = job.result.get("errors", ())

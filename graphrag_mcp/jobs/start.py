@@ -22,13 +22,16 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.jobs import run
+from graphrag_mcp.jobs import run, takeover
 from graphrag_mcp.jobs.queue import FINAL, MERGE, RESUME, Job, close, flag, load, read, save
 from graphrag_mcp.settings import Settings, from_record
-from graphrag_mcp.store import manifest
+from graphrag_mcp.store import manifest, stored
 from graphrag_mcp.store.manifest import writer_lock, writing
+from graphrag_mcp.store.stored import Finite
 from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
@@ -194,7 +197,7 @@ def _lead(settings: Settings, corpus: str) -> None:
 def _wait_and_lead(settings: Settings, corpus: str) -> None:
     place, me = (settings.home, corpus), threading.current_thread()
     while True:
-        worked = False
+        worked = led = False
         try:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
                 # whom the end of the server waits for a moment
@@ -214,8 +217,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             if not records.waiting(settings.home, corpus) or not threading.main_thread().is_alive():
                 del _leaders[place]
                 return
-        if not worked:
-            time.sleep(LEAD_EVERY)
+        if not worked:  # with the lead: what is open is not for this process
+            time.sleep(LOOK_EVERY if led else LEAD_EVERY)
 
 
 @contextlib.contextmanager
@@ -241,8 +244,10 @@ def _turn(settings: Settings, corpus: str) -> bool:
         for job in records.open_jobs(home, corpus):
             if flag(home, job.job_id).exists():
                 close(home, job, "cancelled")
+            elif why := takeover.objection(settings, job):
+                _leave(home, job, why)
             else:
-                queue.append(job)
+                queue.append(takeover.confined(settings, job))
         if not queue:
             if not _merge_is_due(home, corpus):
                 return did
@@ -251,7 +256,9 @@ def _turn(settings: Settings, corpus: str) -> bool:
             # The job first: killed between the two, the merge is done twice and not never. It runs
             # when this process has removed the mark, so what is handed in meanwhile is in it.
             path = records.marker(home, corpus, MERGE)
-            handed = from_record(settings, _mark(path).get("settings", {}))
+            record = _mark(path).get("settings", {})
+            foreign = takeover.of_settings(settings, record)
+            handed = settings if foreign else from_record(settings, record)
             held = manifest.read(home / "corpora" / corpus)
             start(handed, corpus, IndexRequest(method=method_of(held) if held else "agent"))
             path.unlink(missing_ok=True)
@@ -273,6 +280,14 @@ def _turn(settings: Settings, corpus: str) -> bool:
     return did
 
 
+def _leave(home: Path, job: Job, why: str) -> None:
+    """Leave a job to another process, and say why where no one is at it."""
+    phase = f"{records.WAITS} {why}"
+    if job.phase != phase and not records.alive(job):
+        job.phase = phase
+        save(home, job)
+
+
 def _ours(job: Job) -> bool:
     """May any process do this? Not where a model answers: its key is in one's environment."""
     held = {**job.settings, **job.settings.get("templates", {})}
@@ -289,9 +304,16 @@ def _merge_is_due(home: Path, corpus: str) -> bool:
     return False
 
 
-def _mark(path: Path) -> dict[str, Any]:
+class _Mark(TypedDict, total=False):
+    """What the mark MERGE holds."""
+
+    since: Finite
+    settings: dict[str, Any]
+
+
+def _mark(path: Path) -> _Mark:
     with contextlib.suppress(ValueError):  # half of it, on a disk that was full
-        return json.loads(path.read_bytes())
+        return stored.parsed(path.read_bytes(), _Mark)
     return {}
 
 

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict
+from typing_extensions import TypedDict
+
 from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.store.stored import Count, Finite, shaped
 from graphrag_mcp.text.terms import content_id, normalise_name, query_terms
 
 if TYPE_CHECKING:
     import networkx as nx
 
+
+log = logging.getLogger(__name__)
 
 SAME = 0.8  # token overlap (Jaccard) from which two questions count as one
 QUERY_CHARACTERS = 500
@@ -27,6 +34,50 @@ WHOLE = -1  # answers as recorded, with their history and context
 ALIAS = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
 BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 _SCORE = re.compile(r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|(%))?\s*\.?\s*")
+
+
+class _Start(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    query: str
+    corpus: str
+    depth: Count
+    breadth: Count
+    max_nodes: Count
+
+
+class _Step(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    node: str
+    answered: bool
+    answer: str
+    score: Finite | None
+    follow_ups: list[str]
+    prune: list[str]
+    by: str
+
+
+class _Open(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    node: str
+    context: list[str]
+    entities: list[str]
+    tokens: Count
+    after: str
+
+
+class _Round(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    nodes: list[str]
+    groups: list[list[str]]
+
+
+class _Asked(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    usage: dict[str, Count | Finite | dict[str, Count | Finite | dict[str, Count | Finite]]]
+
+
+# What an event of a journal must be, by its `op`; a journal may have been damaged, or made by others.
+EVENTS = {"start": _Start, "step": _Step, "open": _Open, "round": _Round, "asked": _Asked}
 
 
 class Walk:
@@ -48,9 +99,13 @@ class Walk:
         folds = (self._start, self._step, self._open, self._round, self._asked)
         named = {fold.__name__.strip("_"): fold for fold in folds}
         for event in events:
-            fold = named.get(str(event.get("op")))
-            if fold is not None and bool(self.header) != (event["op"] == "start"):
-                fold(event)
+            op = str(event.get("op"))
+            if op not in named or bool(self.header) == (op == "start"):
+                continue
+            try:
+                named[op](shaped(event, EVENTS[op]))
+            except ValueError as error:
+                log.warning("an event %r of a session is left out: %s", op, error)
 
     def _start(self, event: Mapping[str, Any]) -> None:
         self.header = dict(event)
@@ -63,7 +118,8 @@ class Walk:
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            given = {"answer": event["answer"], "score": event["score"], "by": event.get("by", "")}
+            given = {name: event.get(name, "") for name in ("answer", "by")}
+            given["score"] = event.get("score")
             node.update(given, status="answered")
         for query in event.get("follow_ups", ()) if node is not None else ():
             self._follow_up(event["node"], query)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphrag_mcp.errors import Damaged
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store import stored
+from graphrag_mcp.store.manifest import REPAIR, Manifest
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.segments import EDITS
 from graphrag_mcp.store.tables import Snapshot, once
@@ -111,8 +113,13 @@ def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
         return []
     found = []
     for row in segment_store.load(folder, manifest, EDITS).to_pylist():
-        row |= {"keys": _keys(row), "forms": tuple(row["forms"])}
-        found.append(LogRow(**row | {"fields": json.loads(row["fields"])}))
+        try:
+            fields = stored.parsed(row["fields"], dict[str, Any])
+        except ValueError as error:
+            what = f"an edit of the log of corpus {folder.name} cannot be read ({error})"
+            raise Damaged(what, REPAIR) from error
+        row |= {"keys": _keys(row), "forms": tuple(row["forms"]), "fields": fields}
+        found.append(LogRow(**row))
     return found
 
 

@@ -17,12 +17,17 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from typing_extensions import TypedDict
 
 from graphrag_mcp import errors
 from graphrag_mcp.settings import address_of
+from graphrag_mcp.store import stored
+from graphrag_mcp.store.stored import Below, Count, FileName
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.mirror import Mirror
@@ -44,28 +49,72 @@ FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 log = logging.getLogger(__name__)
 
 
+class _Segment(TypedDict):
+    """The schema of an entry of `Manifest.segments`."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    kind: str
+    file: FileName
+    rows: Count
+    sha256: str
+
+
+class _Record(TypedDict):
+    """The schema of an entry of `Manifest.files`."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    file: FileName
+    sha256: str
+
+
+class _Source(TypedDict):
+    """The schema of a value of `Manifest.sources`."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    path: str
+    kind: str
+
+
+class _Parameters(TypedDict, total=False):
+    """Those whose values are used; others are only compared."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    edits: Count
+    numbers: dict[str, Count]
+    embedding: str
+
+
+def _as(schema: Any) -> AfterValidator:
+    """A field of plain dictionaries whose values have a schema."""
+    return AfterValidator(lambda value: stored.shaped(value, schema))
+
+
 @dataclass(frozen=True)
 class Manifest:
     """One generation of one corpus. Change it with `dataclasses.replace` only."""
 
     corpus: str
-    generation: int = 0
-    format: int = FORMAT
+    generation: Count = 0
+    format: Count = FORMAT
     created: str = ""  # ISO 8601, when this generation was committed
     # {kind, file, rows, sha256}, in order of writing.
-    segments: list[dict[str, Any]] = field(default_factory=list)
-    tables: dict[str, int] = field(default_factory=dict)  # LanceDB table -> version
+    segments: Annotated[list[dict[str, Any]], _as(list[_Segment])] = field(default_factory=list)
+    tables: dict[FileName, Count] = field(default_factory=dict)  # LanceDB table -> version
     counters: dict[str, int] = field(default_factory=dict)
     # The next alias number of each kind.
-    next: dict[str, int] = field(default_factory=lambda: dict(FIRST_NUMBERS))
+    next: dict[str, Count] = field(default_factory=lambda: dict(FIRST_NUMBERS))
     # Label -> {path, kind: folder|files}.
-    sources: dict[str, dict[str, str]] = field(default_factory=dict)
-    parameters: dict[str, Any] = field(default_factory=dict)
+    sources: Annotated[dict[str, dict[str, str]], _as(dict[str, _Source])] = field(
+        default_factory=dict
+    )
+    parameters: Annotated[dict[str, Any], _as(_Parameters)] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
-    communities_generation: int = 0
-    began: int = 0  # the first generation of the run that this one is of; 0: of no other
+    communities_generation: Count = 0
+    began: Count = 0  # the first generation of the run that this one is of; 0: of no other
     # Records of what the tables' files are, {file, sha256}; `commit` makes them.
-    files: list[dict[str, str]] = field(default_factory=list, compare=False)
+    files: Annotated[list[dict[str, str]], _as(list[_Record])] = field(
+        default_factory=list, compare=False
+    )
 
     def to_json(self) -> str:
         """Readable JSON with `check`, the SHA-256 over the canonical JSON of everything else."""
@@ -110,24 +159,28 @@ def now() -> str:
 def parse(raw: bytes, where: str) -> Manifest:
     """The manifest in these bytes. Raises Damaged (torn, or changed since) or NewerFormat."""
     try:
-        body = json.loads(raw)
+        body = stored.shaped(stored.value(raw), dict[str, Any])
         wrong = body.pop("check") != _check(body)
-        # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
-        later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        form = stored.shaped(body.get("format", 0), Count)
+    except (ValueError, KeyError) as error:
         raise errors.Damaged(f"{where} is not a complete manifest", REPAIR) from error
     # A later release may make the check value of something else. Taken for damage, an earlier
-    # generation would be built on and replace it.
-    if later:
-        what = f"{where} has format {body['format']}, this release reads up to {FORMAT}"
+    # generation would be built on and replace it. One bit makes 6 of 2 and 7 of 3: damage, and no
+    # later release.
+    if form > FORMAT and not (wrong and form in (6, 7)):
+        what = f"{where} has format {form}, this release reads up to {FORMAT}"
         raise errors.NewerFormat(what, "Upgrade graphrag-mcp, or index again")
     if wrong:
         raise errors.Damaged(f"{where} does not match its check value", REPAIR)
-    if body.get("format") == WITHOUT_LOGS:
-        body["format"] = FORMAT
-    body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
-    known = {item.name for item in fields(Manifest)}
-    return Manifest(**{name: value for name, value in body.items() if name in known})
+    try:
+        made = stored.shaped(body, Manifest)
+    except ValueError as error:
+        raise errors.Damaged(f"{where} is no manifest ({error})", REPAIR) from error
+    return replace(
+        made,
+        format=FORMAT if made.format == WITHOUT_LOGS else made.format,
+        next={**FIRST_NUMBERS, **made.next},  # an earlier release knew fewer kinds
+    )
 
 
 def read(folder: Path) -> Manifest | None:
@@ -238,7 +291,7 @@ def prune(folder: Path, current: int) -> list[Manifest]:
         try:
             one = parse(path.read_bytes(), str(path))
         except (OSError, errors.GraphRAGError):  # it names nothing
-            one = Manifest("", int(path.stem) if path.stem.isdigit() else 0)
+            one = Manifest("", int(path.stem) if path.stem.isdecimal() else 0)
         if one.generation > current:
             path.unlink(missing_ok=True)
             continue
@@ -340,6 +393,7 @@ HINT = "latest_version_hint.json"  # the one file that Lance does change; it doe
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
 Tables = Collection[str]  # their names
 File = tuple[int, str]  # size, SHA-256
+_File = Annotated[File, BeforeValidator(lambda one: one[:2] if isinstance(one, list) else one)]
 Files = dict[str, File]  # by path inside a table's folder
 
 
@@ -379,9 +433,8 @@ def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files
             raw = (folder / "files" / entry["file"]).read_bytes()
             if hashlib.sha256(raw).hexdigest() != entry["sha256"]:
                 raise ValueError(entry["file"])
-            for table, files in json.loads(raw).items():
-                found = {path: tuple(value[:2]) for path, value in files.items()}
-                known.setdefault(table, {}).update(found)
+            for table, files in stored.parsed(raw, dict[FileName, dict[Below, _File]]).items():
+                known.setdefault(table, {}).update(files)
         except (OSError, ValueError):
             broken.append(entry["file"])
     return known, broken

@@ -24,11 +24,17 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.settings import address_of
+from graphrag_mcp.store import stored
+from graphrag_mcp.store.stored import Below, Count, Finite
 
+Sha = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that
 TIMEOUT, RETRY = timedelta(seconds=60), timedelta(seconds=40)  # of a request; of all its tries
@@ -55,6 +61,33 @@ class Tag:
         return cls(meta.get("e_tag"), meta.get("version"))
 
 
+class _Head(TypedDict):
+    """The schema of `head.json`."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    manifest: str
+    files: dict[Below, tuple[Count, Sha]]
+    dropped: list[Sha]
+
+
+class _Manifest(TypedDict):
+    """What every manifest has, of any format (store/manifest.py reads them)."""
+
+    generation: Count
+    format: Count
+    check: str
+
+
+class _State(TypedDict):
+    """The schema of what `mirror.json` has besides: e-tag and version of the head."""
+
+    tag: tuple[str | None, str | None]
+
+
+class _Lease(TypedDict):
+    until: Finite
+
+
 @dataclass
 class Head:
     """What the store holds of a corpus. `files`: by path in its folder, [size, SHA-256]; `dropped`:
@@ -68,10 +101,21 @@ class Head:
     @classmethod
     def of(cls, raw: bytes, tag: Tag) -> Head:
         try:
-            body = json.loads(raw)
-            return cls(tag, body["manifest"], body["files"], body["dropped"])
-        except (ValueError, KeyError, TypeError) as error:
-            what = f"{HEAD} of the store cannot be read"
+            body = stored.parsed(raw, _Head)
+        except ValueError as error:
+            what = f"{HEAD} of the store cannot be read ({error})"
+            raise Damaged(what, "Restore it from a backup") from error
+        files = {path: list(file) for path, file in body["files"].items()}
+        return cls(tag, body["manifest"], files, body["dropped"])
+
+    def generation(self) -> int:
+        """That of the manifest; 0 without one."""
+        if not self.manifest:
+            return 0
+        try:
+            return stored.parsed(self.manifest, _Manifest)["generation"]
+        except ValueError as error:
+            what = f"the manifest in {HEAD} of the store cannot be read ({error})"
             raise Damaged(what, "Restore it from a backup") from error
 
     def raw(self) -> bytes:
@@ -254,9 +298,9 @@ class Mirror:
 
     def _state(self) -> Head:
         """The head that the copy was brought to."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, Damaged):
+        with contextlib.suppress(OSError, ValueError, Damaged):
             raw = (self.folder / STATE).read_bytes()
-            return Head.of(raw, Tag(*json.loads(raw)["tag"]))
+            return Head.of(raw, Tag(*stored.parsed(raw, _State)["tag"]))
         return Head()
 
     def _note(self, head: Head) -> None:
@@ -265,7 +309,7 @@ class Mirror:
         _write(self.folder / STATE, json.dumps(body).encode())
 
     def _fetch(self, head: Head) -> None:
-        before = self._state()
+        before, current = self._state(), head.generation()
         wanted = [
             (path, size, sha)
             for path, (size, sha) in head.files.items()
@@ -277,14 +321,13 @@ class Mirror:
             _write(self.folder / "manifest.json", head.manifest.encode())
         else:
             (self.folder / "manifest.json").unlink(missing_ok=True)
-        current = json.loads(head.manifest)["generation"] if head.manifest else 0
         for path in (self.folder / "generations").glob("*.json"):
-            if not path.stem.isdigit() or int(path.stem) > current:
+            if not path.stem.isdecimal() or int(path.stem) > current:
                 path.unlink(missing_ok=True)
         # Readers of the generation before may still be at work: what that one had stays once more.
         past, older = self.folder / "older.json", set[str]()
         with contextlib.suppress(OSError, ValueError):
-            older = set(json.loads(past.read_bytes()))
+            older = set(stored.parsed(past.read_bytes(), list[Below]))
         for path in older - head.files.keys() - before.files.keys():
             (self.folder / path).unlink(missing_ok=True)
         _write(past, json.dumps(sorted(before.files.keys() - head.files.keys())).encode())
@@ -355,9 +398,9 @@ class Mirror:
 
     def _over(self) -> bool:
         """Has the lease run out a while ago by its own words? Clocks differ by less."""
-        with contextlib.suppress(Absent, ValueError, KeyError, TypeError):
+        with contextlib.suppress(Absent, ValueError):
             raw, _ = self.store.get(self._prefix + LEASE)
-            return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
+            return stored.parsed(raw, _Lease)["until"] + LEASE_SECONDS < time.time()
         return False
 
     def push(self, generation: int, shas: Mapping[str, str], raw: bytes) -> None:
@@ -428,8 +471,8 @@ def evict(home: Path, most: int, keep: str) -> list[str]:
 
     held = []
     for folder in (home / "corpora").iterdir():
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            files = json.loads((folder / STATE).read_bytes())["files"]
+        with contextlib.suppress(OSError, ValueError):
+            files = stored.parsed((folder / STATE).read_bytes(), _Head)["files"]
             size = sum(size for size, _ in files.values())
             held.append(((folder / STATE).stat().st_mtime, folder, size))
     total, gone = sum(size for *_, size in held), []

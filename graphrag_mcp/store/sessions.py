@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.settings import address_of
+from graphrag_mcp.store import stored
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.mirror import Store
@@ -63,13 +64,10 @@ def read(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        event = None
-        with contextlib.suppress(ValueError):
-            event = json.loads(line)
-        if isinstance(event, dict):
-            events.append(event)
-        else:
-            log.warning("%s: line %d is not an event; left out", path, number)
+        try:
+            events.append(stored.parsed(line, dict[str, Any]))
+        except ValueError as error:
+            log.warning("%s: line %d is not an event (%s); left out", path, number, error)
     return events
 
 

@@ -1,0 +1,72 @@
+"""What a table of another program may hold: a small file can stand for more than memory has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphrag_mcp.doctor.foreign import examine
+from graphrag_mcp.exchange import files, graphrag, lightrag
+from tests.support.command import run_cli
+
+TEXT = "x" * 1_000_000
+LARGE: dict[str, dict[str, Any]] = {
+    "rows": {"id": pa.array(["x"]).take(pa.array([0] * 6_000_000, pa.int32()))},
+    "items": {"id": ["a"], "text_unit_ids": pa.array([["x"] * 6_000_000])},
+    "texts": {"id": pa.DictionaryArray.from_arrays(pa.array([0] * 600, pa.int32()), pa.array([TEXT]))},
+    "lists of texts": {"id": ["a"], "text_unit_ids": [[TEXT] * 550]},
+    "objects": {"id": ["a"], "findings": [[{"summary": TEXT}] * 550]},
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_table_that_decodes_to_too_much_is_refused(tmp_path: Path, kind: str) -> None:
+    pq.write_table(pa.table(LARGE[kind]), tmp_path / "entities.parquet", compression="zstd")
+    assert (tmp_path / "entities.parquet").stat().st_size < 100_000
+    with pytest.raises(files.Unreadable, match="at most"):
+        files.rows_of(tmp_path, "entities")
+    (fault,) = [one for one in examine(tmp_path) if one.kind == "unreadable"]
+    assert "at most" in fault.what
+
+
+def test_import_says_what_it_did_not_read(tmp_path: Path) -> None:
+    pq.write_table(pa.table(LARGE["rows"]), tmp_path / "entities.parquet", compression="zstd")
+    text = "Ada Quill met Henry Winstanley at Bell Rock."
+    pq.write_table(pa.table({"id": ["d"], "title": ["D"], "text": [text]}), tmp_path / "documents.parquet")
+    pq.write_table(pa.table({"id": ["t"], "text": [text], "document_id": ["d"]}), tmp_path / "text_units.parquet")
+    done = run_cli("import", tmp_path, "--home", tmp_path / "home")
+    assert "6,000,000 values, and at most 5,000,000 are read" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "text_unit_ids": ["x", "y"], "findings": [{"summary": "s", "explanation": "e"}], "rank": 1.5, "raw": b"b"},
+        {"id": "a", "text_unit_ids": None, "findings": [], "rank": None, "raw": None},
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "entities.parquet")
+    assert files.rows_of(tmp_path, "entities") == rows
+
+
+DEEP = ("[" * 100_000, '{"a":' * 5_000 + "1" + "}" * 5_000)
+
+
+@pytest.mark.parametrize("value", [*DEEP, "7", '"x"', "[7]", "{}", "NaN"])
+def test_json_of_any_form_in_a_column_is_no_error(tmp_path: Path, value: str) -> None:
+    row = {"id": "a", "title": "A", "text": "t", "metadata": value, "findings": value, "text_unit_ids": value, "community": 1}
+    for table in files.TABLES:
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / f"{table}.parquet")
+    assert graphrag.read(tmp_path).entities
+    examine(tmp_path)
+
+
+@pytest.mark.parametrize("value", [*DEEP, "7", "[]", '{"k": 7}', '{"k": {"content": 7, "chunk_ids": {}}}', '{"data": 7}'])
+def test_a_file_of_lightrag_of_any_form_is_a_fault_and_no_error(tmp_path: Path, value: str) -> None:
+    for name in (files.CHUNKS, files.DOCS, files.STATUS, "kv_store_entity_chunks.json", "vdb_chunks.json"):
+        (tmp_path / name).write_text(value, "utf-8")
+    lightrag.read(tmp_path)
+    assert examine(tmp_path)
