@@ -8,12 +8,14 @@ from __future__ import annotations
 import codecs
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from typing import Any
 
 from graphrag_mcp.text import dates
 
+HEAD = 8_192  # bytes that tell text from other files
 SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB must load in seconds
 
 
@@ -55,6 +57,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return decode_as(data[len(mark) :], encoding)
+    if wide := wide_encoding(data[:HEAD]):
+        return decode_as(data, wide)
     try:
         return clean(data.decode("utf-8")), {}
     except UnicodeDecodeError as error:
@@ -64,7 +68,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     good = len(text) - len(text.encode("ascii", "ignore")) - bad
     # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
-        return decode_as(data, "utf-8")
+        return _line_by_line(data)
     from charset_normalizer import from_bytes
 
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
@@ -80,8 +84,51 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
         )
         return decode_as(data, "cp1252" if western else best.encoding)
     if bad * 100 <= len(data):
-        return decode_as(data, "utf-8")
+        return _line_by_line(data)
     raise ReadError("its encoding is not known; save it as UTF-8")
+
+
+def wide_encoding(start: bytes) -> str:
+    """`utf-16-le` or `utf-16-be` where the first bytes are such text without a mark, else "". Every
+    line end and blank has a zero at the same side, and nothing is a control character."""
+    start = start[: len(start) // 2 * 2]
+    if len(start) < 4 or b"\0" not in start:
+        return ""
+    for encoding in ("utf-16-le", "utf-16-be"):
+        try:
+            text = start.decode(encoding)
+        except UnicodeDecodeError as error:
+            if error.start < len(start) - 2:
+                continue
+            text = start[: error.start].decode(encoding)
+        known = [unicodedata.category(one) not in ("Cc", "Cn", "Co", "Cs") for one in text if one not in "\t\n\r\f"]
+        spaced = sum(one in " \n" for one in text) * 100 >= len(text) or len(text) < 100
+        if spaced and all(known) and any(one in " \n" for one in text):
+            return encoding
+    return ""
+
+
+def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
+    """UTF-8 in which some lines are of another program: these are read as cp1252 where they can be;
+    other wrong bytes are replaced and counted."""
+    lines: list[str] = []
+    other = lost = 0
+    for line in data.split(b"\n"):
+        try:
+            lines.append(line.decode("utf-8"))
+            continue
+        except UnicodeDecodeError:
+            text = line.decode("utf-8", "replace")
+        bad = text.count("\ufffd") - line.count(b"\xef\xbf\xbd")
+        good = len(text) - len(text.encode("ascii", "ignore")) - bad
+        if good <= 0 and not _NEVER_TEXT.search(line):
+            text = line.decode("cp1252")
+            other += 1
+        else:
+            lost += bad
+        lines.append(text)
+    said = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (lost > 0)
+    return clean("\n".join(lines)), {"encoding": f"utf-8 ({', '.join(said)})"} if said else {}
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
@@ -156,19 +203,34 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """`key: value` lines between `---` lines, or TOML between `+++`, and their end; else ({},
-    0)."""
+    """`key: value` lines between `---` lines, or TOML between `+++`, and their end; else ({}, 0).
+
+    Of two blocks, one after the other, the second wins: a program has put its own above."""
     if text.startswith("+++\n"):
         return _toml_matter(text)
-    if not text.startswith("---\n"):
+    found, end = _yaml_matter(text, 0)
+    if end:
+        below = end + len(text[end:MATTER]) - len(text[end:MATTER].lstrip("\n"))
+        more, further = _yaml_matter(text, below)
+        if more:
+            return {**found, **more}, further
+    return found, end
+
+
+def _yaml_matter(text: str, start: int) -> tuple[dict[str, Any], int]:
+    """One block. One that never ends is over with the first blank line."""
+    if not text.startswith("---\n", start):
         return {}, 0
     found: dict[str, Any] = {}
-    key, position = "", 4
-    for line in text[4:MATTER].split("\n")[:200]:
+    open_end: tuple[dict[str, Any], int] = ({}, 0)  # as far as the first blank line
+    key, position = "", start + 4
+    for line in text[start + 4 : MATTER].split("\n")[:200]:
         position += len(line) + 1
         stripped = line.strip()
         if stripped in ("---", "..."):
             return _without_empty(found), min(position, len(text))
+        if not stripped and found and not open_end[1]:
+            open_end = (dict(found), position)
         if match := _KEY_VALUE.match(line):
             key, value = match[1].strip().lower(), (match[2] or "").strip()
             listed = value.startswith("[") and value.endswith("]")
@@ -178,8 +240,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
             items = found[key] if isinstance(found[key], list) else []
             found[key] = [*items, stripped[2:].strip(" \"'")]
         elif stripped and not stripped.startswith("#") and not line.startswith((" ", "\t")):
-            return {}, 0  # a thematic break above ordinary text
-    return {}, 0
+            break  # ordinary text
+    return _without_empty(open_end[0]), open_end[1]
 
 
 def _toml_matter(text: str) -> tuple[dict[str, Any], int]:

@@ -1,215 +1,76 @@
 """One function per file type: bytes in, pieces of text out. A new one is named in FORMATS.
 
-A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
-tables. It raises ReadError with a reason. HTML is read in one pass without the standard library's
-HTMLParser, which is quadratic on unclosed tags (`<a<a...`: 4.6 s for 80 KB on Python 3.11)."""
+A function takes (bytes, suffix) and yields pieces (piece.py); it raises ReadError with a reason. `pieces`
+also reads the files inside of a file, each as documents of its own."""
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import csv
-import html
 import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
-from graphrag_mcp.sources import office as packed
-from graphrag_mcp.sources.decode import ReadError, clean, decode, decode_as, front_matter, utc
+from graphrag_mcp.sources import archive, ocr
+from graphrag_mcp.sources.book import epub, zipped
+from graphrag_mcp.sources.cards import cards
+from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, utc
+from graphrag_mcp.sources.html import read_html, readable
+from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
+from graphrag_mcp.sources.office import office, pdf
+from graphrag_mcp.sources.opendocument import opendocument
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, header_row
+from graphrag_mcp.sources.rtf import rtf
+from graphrag_mcp.sources.sheets import xlsx
+from graphrag_mcp.sources.subtitles import subtitles
+from graphrag_mcp.sources.walk import kind_of, ocr_installed, secret, suffix_of
 
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
-_QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
-_RAW = {  # nothing inside is text for a reader, up to the closing tag
-    name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in tuple("script style svg template iframe canvas math object title".split())
-}
-_BLOCK = frozenset(
-    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main nav ol option p pre section select summary table "
-    "tbody tfoot thead title tr ul".split()
-)
-_GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section article div hr".split())
-# int() refuses thousands of digits; no character has eight
-_NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
-_SPACE = re.compile(r"[ \t\n\f]+")
-
-
-def readable(markup: str) -> tuple[str, str]:
-    """(title, text) of an HTML page; the title is "" when the page has none."""
-    writer = _Writer()
-    position, last_end, quoted = 0, markup.rfind(">"), True
-    while True:
-        at = markup.find("<", position)
-        if at < 0 or at > last_end:  # no tag can end any more: the rest is text
-            writer.text(markup[position:])
-            break
-        writer.text(markup[position:at])
-        if markup.startswith("<!--", at):
-            end = markup.find("-->", at + 4)
-            position = len(markup) if end < 0 else end + 3
-            continue
-        tag = _TAG.match(markup, at)
-        if tag is None:
-            if markup[at + 1 : at + 2] in ("!", "?", "/"):
-                position = markup.find(">", at) + 1
-            else:
-                writer.text("<")
-                position = at + 1
-            continue
-        closed = _QUOTED_END.match(markup, tag.end()) if quoted else None
-        # A quote that never closes fails once, after which quotes are not looked at.
-        quoted = quoted and closed is not None
-        position = closed.end() if closed else markup.find(">", tag.end()) + 1
-        name = tag[2].lower()
-        if not tag[1] and name in _RAW and not markup.startswith("/>", position - 2):
-            end_tag = _RAW[name].search(markup, position)
-            end = end_tag.start() if end_tag else len(markup)
-            if name == "title" and not writer.title:
-                words = html.unescape(_NUMERIC.sub("", markup[position:end])).split()
-                writer.title = " ".join(words)
-            position = end
-        else:
-            writer.tag(name, closing=bool(tag[1]))
-    return writer.title, writer.result()
-
-
-class _Writer:
-    """Collects text between tags: whitespace as in a browser, structure as in Markdown."""
-
-    def __init__(self) -> None:
-        self.title = ""
-        self._parts: list[str] = []
-        self._line: list[str] = []  # pieces of the line being written
-        self._prefix = ""
-        self._row: list[str] | None = None
-        self._pre = 0
-        # one number per open list: 0 for bullets, else the next item's number
-        self._lists: list[int] = []
-
-    def text(self, raw: str) -> None:
-        if not raw:
-            return
-        piece = html.unescape(_NUMERIC.sub("", raw) if "&#" in raw else raw) if "&" in raw else raw
-        self._line.append(piece if self._pre else _SPACE.sub(" ", piece))
-
-    def tag(self, name: str, *, closing: bool) -> None:
-        if name in ("td", "th"):
-            self._cell()
-        elif name == "br":
-            self._line.append("\n" if self._row is None else " ")
-        elif name in _BLOCK:
-            if self._row is not None and name not in ("tr", "table", "tbody", "thead", "tfoot"):
-                self._line.append(" ")  # a paragraph inside a cell stays in its row
-                return
-            self._end_line()
-            if name in _GAP and not (self._lists and name in ("ul", "ol", "p")):
-                self._parts.append("")
-            self._structure(name, closing)
-
-    def _structure(self, name: str, closing: bool) -> None:
-        if name == "tr":
-            self._row = None if closing else []
-        elif name == "table":
-            self._row = None
-        elif name == "pre":
-            self._pre = max(0, self._pre + (-1 if closing else 1))
-        elif name in ("ul", "ol", "dl"):
-            if closing:
-                del self._lists[-1:]
-            elif len(self._lists) < 1000:
-                self._lists.append(1 if name == "ol" else 0)
-        elif name[0] == "h" and name[1:].isdigit():
-            self._prefix = "" if closing else "#" * int(name[1:]) + " "
-        elif name == "li" and not closing:
-            number = self._lists[-1] if self._lists else 0
-            self._prefix = "  " * min(len(self._lists) - 1, 8) + (f"{number}. " if number else "- ")
-            if number:
-                self._lists[-1] += 1
-
-    def _cell(self) -> None:
-        if self._row is not None:
-            content = " ".join("".join(self._line).split())
-            self._line = []
-            if content:
-                self._row.append(content.replace("|", "\\|"))
-
-    def _end_line(self) -> None:
-        if self._row is not None:
-            self._cell()
-            if self._row:
-                self._parts.append(f"| {' | '.join(self._row)} |")
-                self._row = []
-            return
-        content = "".join(self._line)
-        self._line = []
-        if self._pre:
-            self._parts.append(content.strip("\n"))
-            return
-        content = "\n".join(line.strip() for line in content.split("\n")).strip()
-        if content:
-            self._parts.append(self._prefix + _SPACE_RUN.sub(" ", content))
-            self._prefix = ""
-
-    def result(self) -> str:
-        self._end_line()
-        lines: list[str] = []
-        for part in self._parts:
-            if part.strip() or (lines and lines[-1]):
-                lines.append(part if part.strip() else "")
-        return "\n".join(lines).strip() + "\n" if lines else ""
-
-
-_SPACE_RUN = re.compile(r" {2,}")
-
-
-_DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
 COLUMNS = 2_000  # of a table; each is looked at in every row
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One document of a file. `key` names a row in the file ("" for the whole file)."""
-
-    text: str
-    title: str = ""
-    key: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    prose: bool = True  # False: a `#` at the start of a line is a comment, not a heading
+DEPTH = 4  # of files inside of files: a mail in a mail in a zip
+INSIDE = 2_000  # files inside of one file
 
 
 # ---- text -----------------------------------------------------------------------------------------
 
+_BASE64 = re.compile(r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$", re.MULTILINE)
+_QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
+_MAIL = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):", re.IGNORECASE)
+CODED = 0.5  # of a text that may be base64; of source code with a picture in it less is
 
-def prose(data: bytes, suffix: str) -> Iterator[Piece]:
+
+def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
     text, metadata = decode(data)
+    if _MAIL.match(text):
+        yield from eml(data, suffix)
+        return
+    _refuse_coded(text)
     matter, _ = front_matter(text)
     yield Piece(text, matter.get("title", ""), metadata=matter | metadata)
 
 
 def code(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
+    _refuse_coded(text)
     yield Piece(text, metadata=metadata, prose=False)
 
 
-def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
-    declared = _DECLARED.search(data[:4096])
-    try:
-        data.decode("utf-8")
-        known = "utf-8"  # whatever it says
-    except UnicodeDecodeError:
-        known = ""
-        with contextlib.suppress(LookupError):  # what Python does not know by this name
-            known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
-    markup, metadata = decode(data) if known in ("", "utf-8") else decode_as(data, known)
-    title, text = readable(markup)
-    yield Piece(clean(text), title, metadata=metadata)
+def _refuse_coded(text: str) -> None:
+    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
+    could be found in it, whatever its suffix says."""
+    sample = text[:200_000]
+    if len(sample) >= 200 and sum(len(one[0]) for one in _BASE64.finditer(sample)) > CODED * len(sample):
+        raise ReadError("it is mostly base64: decode it first")
+    coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
+    if coded >= 4 and coded * 200 > len(sample) and coded > len(sample) - len(sample.encode("ascii", "ignore")):
+        raise ReadError("its letters are quoted-printable (`=C3=B6`): decode it first")
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -274,23 +135,46 @@ def _shown(value: Any) -> str:
 
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
-    """csv and tsv: the first line names the columns; the separator is what it uses most."""
+    """csv and tsv: a document a row. Titles and notes above the line that names the columns are no
+    rows; a table whose first line is a row has columns by number."""
     text, _ = decode(data)
-    first = text.lstrip("\n").partition("\n")[0]
-    separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
+    first, _, rest = text.lstrip("\n").partition("\n")
+    separator = "\t" if suffix in ("tsv", "tab") else ""
+    if declared := re.fullmatch(r"[ \t\"]*sep=(.)\"?[ \t]*", first, re.IGNORECASE):
+        text, separator = rest, declared[1]
     csv.field_size_limit(2**31 - 1)
+    separator = separator or _separator(text)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    header = next((line for line in lines if any(map(str.strip, line))), [])
-    if len(header) > COLUMNS:
-        raise ReadError(f"it has {len(header):,} columns; {COLUMNS:,} are read")
+    filled = (line for line in lines if any(cell.strip() for cell in line))
+    sample = list(islice(filled, 200))
+    at = header_row(sample)
+    header = sample[at] if at >= 0 else []
+    if max(len(header), *(len(line) for line in sample), 0) > COLUMNS:
+        raise ReadError(f"it has over {COLUMNS:,} columns, which is as many as are read")
     names: list[str] = []
     for position, cell in enumerate(header, 1):
-        name = cell.strip()
+        name = " ".join(cell.split())
         names.append(name if name and name not in names else f"column {position}")
-    filled = (line for line in lines if any(cell.strip() for cell in line))
-    for number, line in enumerate(filled, 1):
+    above = [" ".join(filter(None, map(str.strip, line))) for line in sample[: max(at, 0)]]
+    for number, line in enumerate(chain(sample[at + 1 :], filled), 1):
         names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
-        yield row(dict(zip(names, line, strict=False)), number)
+        piece = row(dict(zip(names, line, strict=False)), number)
+        yield replace(piece, metadata=piece.metadata | {"preamble": above}) if above else piece
+
+
+def _separator(text: str) -> str:
+    """The sign by which most lines of the start have the same number of cells, quotes respected."""
+    best, found = (0.0, 0), ","
+    for sign in ",;\t|":
+        rows = csv.reader(io.StringIO(text[:20_000], newline=""), delimiter=sign)
+        widths: Counter[int] = Counter()
+        with suppress(csv.Error):
+            widths.update(len(line) for line in islice(rows, 60) if len(line) > 1)
+        lines = max(1, min(60, text[:20_000].count("\n")))
+        width, count = max(widths.items(), key=lambda one: (one[1], one[0]), default=(0, 0))
+        if (min(count / lines, 1.0), width) > best:
+            best, found = (min(count / lines, 1.0), width), sign
+    return found
 
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -309,12 +193,14 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _parsed(text: str) -> Any:
     """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
-    with contextlib.suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
     return None
 
 
 SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_FIGURE = re.compile(r"<(?:Figure size |[\w.]+(?:Figure|Axes|Plot)\w* )[^>\n]*>")
 
 
 def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -334,11 +220,25 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
     source = _joined(cell.get("source", "")).strip("\n")
     if cell["cell_type"] != "code":
         return source
-    blocks = [(language, source)]
-    for one in cell.get("outputs", ()):
-        printed = _joined(one.get("text", "") or one.get("data", {}).get("text/plain", ""))
-        blocks.append(("text", printed[:SHOWN].strip("\n")))
-    return "\n\n".join(f"```{name}\n{block}\n```" for name, block in blocks if block)
+    blocks = [f"```{language}\n{source}\n```"] if source else []
+    blocks += (_output(one) for one in cell.get("outputs", ()))
+    return "\n\n".join(filter(None, blocks))
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    """What a cell gave: printed text and errors between fences, Markdown, LaTeX and tables as text."""
+    if output.get("output_type") == "error":
+        printed = f"{output.get('ename', '')}: {output.get('evalue', '')}"
+    else:
+        data = output.get("data", {})
+        for kind in ("text/markdown", "text/latex"):
+            if shown := _joined(data.get(kind, "")).strip():
+                return shown[:SHOWN]
+        if (page := _joined(data.get("text/html", ""))) and "<table" in page:
+            return readable(page[:200_000]).text[:SHOWN].strip()
+        printed = _joined(output.get("text", "") or data.get("text/plain", ""))
+    printed = _FIGURE.sub("", _ANSI.sub("", printed))[:SHOWN].strip("\n")
+    return f"```text\n{printed}\n```" if printed.strip() else ""
 
 
 def _joined(lines: Any) -> str:
@@ -388,25 +288,103 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
         yield piece
 
 
-def office(data: bytes, suffix: str) -> Iterator[Piece]:
-    """pdf, docx, pptx, xlsx, epub, msg (the extra graphrag-mcp[docs])."""
-    text, title, metadata = packed.text_of(data, suffix)
-    yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
+def xml(data: bytes, suffix: str) -> Iterator[Piece]:
+    """The words of an XML file, an element a line; the file as it stands where it has no elements."""
+    if any(mark in data for mark in archive.ENTITY):
+        raise ReadError("its XML declares entities, which are not resolved")
+    root = None
+    with suppress(archive.ParseError, ValueError, LookupError):
+        root = archive.parsed(data)
+    if root is None:
+        yield from code(data, suffix)
+        return
+    lines: list[str] = []
+    for element in root.iter():
+        name = archive.local(element.tag)
+        told = [f"{archive.local(key)}: {value}" for key, value in element.attrib.items() if value.strip()]
+        words = " ".join((element.text or "").split())
+        said = " ".join(filter(None, (words, f"({', '.join(told)})" if told else "")))
+        lines += [f"{name}: {said}"] if said else []
+        lines += [tail] if (tail := " ".join((element.tail or "").split())) else []
+    yield Piece(clean("\n".join(lines) + "\n"), prose=False)
 
 
-# Parsed in a process of their own (read.py): always; and when they are large.
-APART = packed.OFFICE | {"parquet"}
-ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
+# ---- files in files -------------------------------------------------------------------------------
+
+# Read in a process of their own (read.py): always; and when they are large.
+OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps xls".split())
+OPEN = frozenset("odt ott odp otp ods ots".split())
+SHEETS = frozenset("xlsx xlsm xltx".split())
+MAIL = frozenset("eml mbox msg mht mhtml".split())
+APART = OFFICE | OPEN | SHEETS | MAIL | ocr.PICTURES | frozenset("pdf epub rtf zip parquet xml".split())
+ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
+# Files that hold NUL bytes by nature.
+PACKED = APART - {"eml", "mbox", "mht", "mhtml", "rtf", "xml"}
+
+Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
 # suffix -> function; what is not named here is read as source code or other plain text.
-FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
+FORMATS: dict[str, Reader] = {
     "": prose,
-    **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex".split(), prose),
+    **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex log".split(), prose),
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,
     "ipynb": notebook,
     **dict.fromkeys(("jsonl", "ndjson"), json_lines),
     "parquet": parquet,
-    **dict.fromkeys(packed.OFFICE, office),
+    "pdf": pdf,
+    **dict.fromkeys(OFFICE, office),
+    **dict.fromkeys(SHEETS, xlsx),
+    **dict.fromkeys(OPEN, opendocument),
+    "rtf": rtf,
+    "epub": epub,
+    "xml": xml,
+    "zip": zipped,
+    "eml": eml,
+    "mbox": mbox,
+    "msg": msg,
+    **dict.fromkeys(("mht", "mhtml"), mhtml),
+    **dict.fromkeys(("vtt", "srt"), subtitles),
+    **dict.fromkeys(("vcf", "ics"), cards),
+    **dict.fromkeys(ocr.PICTURES, ocr.picture),
 }
+
+
+def pieces(data: bytes, suffix: str, depth: int = 0) -> Iterator[Piece | NotRead]:
+    """The pieces of a file and of the files inside of it, whose keys begin with their names."""
+    inside = 0
+    for found in FORMATS.get(suffix, code)(data, suffix):
+        if not isinstance(found, Attachment):
+            yield found
+            continue
+        inside += 1
+        if inside > INSIDE:
+            yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
+            return
+        yield from _inside(found, depth + 1)
+
+
+def _inside(found: Attachment, depth: int) -> Iterator[Piece | NotRead]:
+    name = found.name.rpartition("/")[2]
+    suffix = suffix_of(name)
+    reason = "looks like a secret" if secret(name) else kind_of(name)
+    if not reason and suffix in ocr.PICTURES and not ocr_installed():
+        reason = f"a picture; {ocr.INSTALL} reads it"
+    if not reason and suffix not in PACKED and b"\0" in found.data[:8192]:
+        reason = "binary"
+    if depth > DEPTH:
+        reason = f"files inside of files are read to a depth of {DEPTH}"
+    if reason:
+        yield NotRead(found.name, reason)
+        return
+    try:
+        for piece in pieces(found.data, suffix, depth):
+            if isinstance(piece, NotRead):
+                yield NotRead(f"{found.name}/{piece.name}", piece.reason)
+            elif piece.text.strip():
+                key = f"{found.name}/{piece.key}" if piece.key else found.name
+                title = piece.title or ("" if piece.prose else name)
+                yield replace(piece, key=key, title=title, metadata=found.metadata | piece.metadata)
+    except ReadError as error:
+        yield NotRead(found.name, str(error))

@@ -1,233 +1,252 @@
-"""Text of pdf, docx, pptx, xlsx, epub and msg files, by libraries of graphrag-mcp[docs].
+"""Text of pdf, docx, pptx, doc, ppt and xls files, by pdf-oxide and office-oxide.
 
-Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first.
-`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
-sheet."""
+Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator
-from datetime import date, datetime
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import Any
 
+from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.piece import Piece, Writer, grid, table_text
+from graphrag_mcp.sources.walk import ocr_installed
 
-# suffix -> (module without which it cannot be read, the distributions whose versions decide its
-# text, markitdown's converter). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
-# pages told apart. Sheets are read row by row; markitdown makes a page of HTML of them first.
-NEEDS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "pdf": ("pypdfium2", ("pypdfium2",), ""),
-    "xlsx": ("openpyxl", ("openpyxl",), ""),
-    "docx": ("mammoth", ("markitdown", "mammoth"), "DocxConverter"),
-    "pptx": ("pptx", ("markitdown", "python-pptx"), "PptxConverter"),
-    "epub": ("markitdown", ("markitdown",), "EpubConverter"),
-    "msg": ("olefile", ("markitdown", "olefile"), "OutlookMsgConverter"),
-}
-OFFICE = frozenset(NEEDS)
-NO_EXTRA = 'needs more to be read: pip install "graphrag-mcp[docs]"'
+PAGES = 20_000  # of a PDF
+_TITLE = re.compile(rb"/Title\s*\(((?:[^()\\]|\\.){1,400})\)", re.DOTALL)
+_SCHEMES = ("http://", "https://", "mailto:")
+_UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
-TEXT_LIMIT = 20_000_000  # characters of one document's text
-UNPACKED = 300_000_000  # bytes that a zip may hold in all
-_ENTRIES = 10_000
-# a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
-_RATIO, _SMALL = (200, 10_000_000)
-_PAGES = 20_000
-_WIDE = 256  # columns from which on empty cells are left out, else a stray cell takes 16,000 bars
-_ROWS = 1_048_576  # of a sheet, as Excel has it
-_ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
-_XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.M)
+Node = Mapping[str, Any]
 
 
-def missing(suffix: str) -> bool:
-    """Whether the library that reads such a file is not installed."""
-    return suffix in NEEDS and find_spec(NEEDS[suffix][0]) is None
-
-
-def prepare(suffix: str) -> None:
-    """Import what a suffix needs. ReadError where the extra is not installed."""
+def parser(name: str) -> str:
+    """What read it, e.g. "pdf-oxide 0.3.78", so that another version is seen."""
     try:
-        if NEEDS[suffix][2]:
-            import_module("markitdown.converters")
-        import_module(NEEDS[suffix][0])
-    except ImportError as error:
-        raise ReadError(NO_EXTRA) from error
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return name
 
 
-def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    """(text, title or "", metadata). ReadError says why there is none."""
-    prepare(suffix)
-    if suffix in ("docx", "pptx", "xlsx", "epub"):
-        _check_zip(data, suffix)
+# ---- PDF -----------------------------------------------------------------------------------------
+
+
+def pdf(data: bytes, suffix: str) -> Iterator[Piece]:
+    """The text of the pages; those without any are read from their picture, with the extra [ocr]."""
+    import pdf_oxide
+
+    if b"%PDF-" not in data[:2_000]:
+        raise ReadError("it is damaged, or no PDF file")
     try:
-        reader = {"pdf": _pdf, "xlsx": _xlsx}.get(suffix, _converted)
-        text, title, metadata = reader(data, suffix)
-    except (MemoryError, ReadError):
-        raise
-    except Exception as error:  # whatever the libraries say of bytes that they do not expect
-        raise ReadError(f"it is damaged, or no {suffix} file ({type(error).__name__})") from error
-    _check_size(len(text))
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = "\n".join(line.rstrip() for line in text.split("\n"))
-    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" if text.strip() else ""
-    return text, " ".join(title.split()), {**metadata, "parser": parser(suffix)}
-
-
-def parser(suffix: str) -> str:
-    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0", so that another version is seen."""
-    named = []
-    for name in NEEDS[suffix][1]:
+        document = pdf_oxide.PdfDocument.from_bytes(data)
+        count = document.page_count()
+    except Exception as error:  # whatever the library says of bytes that it does not expect
+        raise ReadError("it is damaged, or no PDF file") from error
+    if b"/Encrypt" in data and not document.authenticate(""):
+        raise ReadError("it is encrypted with a password")
+    if count > PAGES:
+        raise ReadError(f"it says that it has {count:,} pages; {PAGES:,} are read")
+    writer, metadata = Writer(), {"pages": count, "parser": parser("pdf-oxide")}
+    broken: list[int] = []
+    scanned: list[int] = []
+    first = ""
+    for number in range(count):
         try:
-            named.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            named.append(name)
-    return ", ".join(named)
-
-
-def _check_size(characters: int) -> None:
-    if characters > TEXT_LIMIT:
-        raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
-
-
-def _check_zip(data: bytes, suffix: str) -> None:
-    """Refuses what is no zip, what would unpack to too much, and XML that declares entities."""
-    import zipfile
-
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise ReadError("it is encrypted with a password, or of an older Office than its name says")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise ReadError(f"it is damaged, or no {suffix} file") from error
-    if len(entries) > _ENTRIES:
-        raise ReadError(f"it holds over {_ENTRIES:,} files")
-    total = 0
-    for entry in entries:
-        total += entry.file_size
-        if total > UNPACKED:
-            raise ReadError(f"it unpacks to more than {UNPACKED / 1e6:g} MB")
-        if entry.file_size > _SMALL and entry.file_size > _RATIO * max(1, entry.compress_size):
-            raise ReadError("it unpacks to far more than it should (a zip bomb)")
-        if entry.flag_bits & 1:
-            raise ReadError("it is encrypted with a password")
-    for entry in entries:
-        if entry.filename.lower().endswith(_XML) and _declares_entities(archive, entry):
-            raise ReadError("its XML declares entities, which such a file has no use for")
-
-
-def _declares_entities(archive: Any, entry: Any) -> bool:
-    try:
-        with archive.open(entry) as part:
-            before = b""
-            while block := part.read(1 << 20):
-                if any(word in before + block for word in _ENTITY):
-                    return True
-                before = block[-32:]
-    except Exception as error:  # a damaged part: whatever zipfile or zlib says of it
-        raise ReadError("it is damaged: a part of it cannot be unpacked") from error
-    return False
-
-
-def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    import pypdfium2
-
-    try:
-        pdf = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        locked = "password" in str(error).lower()
-        raise ReadError(
-            "it is encrypted with a password" if locked else "it is damaged, or no PDF file"
-        ) from error
-    if len(pdf) > _PAGES:
-        raise ReadError(f"it says that it has {len(pdf):,} pages; {_PAGES:,} are read")
-    parts, size, broken = [], 0, 0
-    for number in range(len(pdf)):
-        try:
-            page = pdf[number]
-            words = page.get_textpage().get_text_bounded()
-            page.close()
-        except pypdfium2.PdfiumError:
-            broken += 1
+            words = document.extract_text(number)
+        except (ValueError, RuntimeError, OSError):
+            broken.append(number + 1)
             continue
-        size += len(words)
-        _check_size(size)
-        # pdfium marks a hyphen at the end of a line with U+0002, which `text_of` takes out.
-        parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
-    if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
-        if broken and broken == len(pdf):
+        if not words.strip():
+            scanned.append(number)
+        first = first or words
+        writer.add(words, f"p. {number + 1}")
+    if scanned and ocr_installed():
+        writer, told = _with_scans(document, count)
+        metadata |= told
+        scanned = []
+    if broken:
+        metadata["pages_not_read"] = broken[:100]
+        if len(broken) == count:
             raise ReadError("it is damaged: no page can be read")
-        raise ReadError("no text in it; scanned pages are not read")
-    title = str(pdf.get_metadata_dict().get("Title", ""))
-    # Many PDFs name another document, or a program: a title that the first page bears is one.
-    borne = "".join(title.split()).casefold() in "".join(parts[0].split()).casefold()
-    pages = {"pages": len(pdf)} | ({"pages_not_read": broken} if broken else {})
-    return "".join(parts), title if borne else "", pages
+    if not writer.size:
+        raise ReadError(f"no text in it: {ocr.SCANNED}" if _pictures(document, scanned[:5]) else "no text in it")
+    if scanned:
+        metadata["pages_without_text"] = len(scanned)
+    yield writer.piece(_title(data, first), metadata=metadata)
 
 
-def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    import openpyxl
-
-    options = {"read_only": True, "data_only": True, "keep_links": False}
-    book = openpyxl.load_workbook(io.BytesIO(data), **options)
-    parts: list[str] = []
-    size = 0
-    for sheet in book.worksheets:
-        sheet.reset_dimensions()  # what a sheet says of its own size is not to be believed
-        rows = _table(sheet.iter_rows(values_only=True))
-        heading = f"## {_cell(sheet.title)}\n\n"
-        for line in rows:
-            size += len(line)
-            _check_size(size)
-            parts.append(heading + line)
-            heading = ""
-        parts.append("" if heading else "\n")
-    return "".join(parts), "", {}
+def _pictures(document: Any, pages: Sequence[int]) -> bool:
+    """Does one of these pages show a picture?"""
+    try:
+        return any(document.page_images(number) for number in pages)
+    except (ValueError, RuntimeError, OSError):
+        return False
 
 
-def _table(rows: Iterator[tuple[Any, ...]]) -> Iterator[str]:
-    """Rows as a Markdown table, empty ones left out; the first is its head."""
-    columns = 0
-    for number, row in enumerate(rows):
-        if number > _ROWS:
-            raise ReadError("a sheet has more rows than Excel allows")
-        cells = [_cell(value) for value in row]
-        while cells and not cells[-1]:
-            cells.pop()
-        if not cells:
+def _with_scans(document: Any, count: int) -> tuple[Writer, dict[str, Any]]:
+    """All pages, those without text read from their picture."""
+    writer = Writer()
+    confidence: list[float] = []
+    for number in range(count):
+        try:
+            words = document.extract_text(number)
+            if not words.strip():
+                read = ocr.read(document.render_page(number, dpi=ocr.DPI))
+                words = read.text
+                confidence += [read.confidence] if words.strip() else []
+        except (ValueError, RuntimeError, OSError):
             continue
-        cells = [cell for column, cell in enumerate(cells) if cell or column < _WIDE]
-        cells += [""] * (columns - len(cells))
-        yield f"| {' | '.join(cells)} |\n"
-        if not columns:
-            columns = len(cells)
-            yield "|" + " --- |" * columns + "\n"
+        writer.add(words, f"p. {number + 1}")
+    if not confidence:
+        return writer, {}
+    return writer, {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
 
 
-def _cell(value: Any) -> str:
-    if value is None:
+def _title(data: bytes, first: str) -> str:
+    """The title that the file says, where its first page bears it: many name another document, or
+    the program that wrote them."""
+    found = _TITLE.search(data)
+    if not found:
         return ""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    if isinstance(value, datetime):
-        return (value if value.hour or value.minute or value.second else value.date()).isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    return " ".join(str(value).split()).replace("|", "\\|")
+    said = re.sub(rb"\\([()\\])", rb"\1", found[1])
+    title = said.decode("utf-16" if said.startswith((b"\xfe\xff", b"\xff\xfe")) else "latin-1", "replace")
+    borne = "".join(title.split()).casefold() in "".join(first.split()).casefold()
+    return title if borne else ""
 
 
-def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    """docx, pptx, epub, msg: by markitdown's converter of that type, which guesses nothing."""
-    from markitdown import StreamInfo, converters
+# ---- Office --------------------------------------------------------------------------------------
 
-    converter = getattr(converters, NEEDS[suffix][2])()
-    result = converter.convert(io.BytesIO(data), StreamInfo(extension=f".{suffix}"))
-    return _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or ""), result.title or "", {}
+
+def office(data: bytes, suffix: str) -> Iterator[Piece]:
+    """docx, pptx, doc, ppt, xls: what office-oxide finds, as plain text."""
+    import office_oxide
+
+    if suffix in ("docx", "pptx", "docm", "pptm"):
+        archive.checked(data, suffix)
+    elif not data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ReadError(f"it is damaged, or no {suffix} file")
+    kind = {"docm": "docx", "pptm": "pptx", "dot": "doc", "pps": "ppt"}.get(suffix, suffix)
+    try:
+        found = office_oxide.Document.from_bytes(data, kind).to_ir()
+    except Exception as error:  # whatever the library says of bytes that it does not expect
+        locked = "encrypt" in str(error).lower() or "password" in str(error).lower()
+        reason = "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
+        raise ReadError(reason) from error
+    slides = kind in ("pptx", "ppt")
+    writer, seen = Writer(), set[str]()
+    for number, section in enumerate(found.get("sections", ()), 1):
+        place = f"slide {number}" if slides else ""
+        for text in _section(section, kind, seen):
+            writer.add(text, place)
+    metadata: dict[str, Any] = {"parser": parser("office-oxide")}
+    told = found.get("metadata", {})
+    if author := str(told.get("author") or "").strip():
+        metadata["author"] = author
+    if told.get("text_truncated"):
+        metadata["not_read"] = "a part of its text"
+    if slides:
+        metadata["slides"] = len(found.get("sections", ()))
+    title = str(told.get("title") or "")
+    borne = "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
+    yield writer.piece(title if borne and kind != "xls" else "", metadata=metadata, prose=kind != "xls")
+
+
+def _section(section: Node, kind: str, seen: set[str]) -> Iterator[str]:
+    """The texts of a section, a slide or a sheet, in reading order. `seen`: headers and footers
+    that were given already."""
+    notes: list[str] = []
+    hidden = " (hidden)" if section.get("hidden") else ""
+    if kind == "xls":
+        yield f"## {section.get('title', '')}{hidden}"
+    elif hidden:
+        yield "(hidden slide)"
+    for element in section.get("elements", ()):
+        yield _block(element, notes)
+    yield from notes
+    if said := "\n\n".join(_block(one, []) for one in section.get("speaker_notes", ()) or ()):
+        yield f"Notes: {said}"
+    for name in ("header", "first_page_header", "even_page_header", "footer", "first_page_footer", "even_page_footer"):
+        yield from _once(section.get(name), seen)
+
+
+def _once(part: Node | None, seen: set[str]) -> Iterator[str]:
+    text = _blocks((part or {}).get("content", ()), [])
+    if text and text not in seen:
+        seen.add(text)
+        yield text
+
+
+def _blocks(nodes: Sequence[Node], notes: list[str], gap: str = "\n\n") -> str:
+    return gap.join(text for text in (_block(one, notes) for one in nodes) if text)
+
+
+def _block(node: Node, notes: list[str]) -> str:
+    """The text of an element; footnotes, endnotes and comments are put into `notes`."""
+    kind = node.get("type", "")
+    content = node.get("content") or ()
+    if kind in _UNSEEN:
+        return ""
+    if kind == "heading":
+        return "#" * max(1, min(int(node.get("level") or 1), 6)) + " " + _inline(content).strip()
+    if kind == "list":
+        return _list(node, notes)
+    if kind == "table":
+        rows = (
+            [
+                (_blocks(cell.get("content") or (), notes, " "), cell.get("col_span") or 1, cell.get("row_span") or 1)
+                for cell in row.get("cells", ())
+            ]
+            for row in node.get("rows", ())
+        )
+        return table_text([row for row in grid(rows) if any(row)])
+    if kind in ("footnote", "endnote", "comment"):
+        mark = node.get("marker") or (f"Comment ({node['author']})" if node.get("author") else "")
+        mark = mark or f"Note {node.get('id', '')}".strip()
+        notes.append(f"{mark}: {_blocks(content, notes, ' ')}")
+        return ""
+    if kind in ("image", "picture"):
+        said = str(node.get("alt_text") or node.get("alt") or node.get("description") or "").strip()
+        return f"[image: {said}]" if said else ""
+    if all(isinstance(one, Mapping) and one.get("type") in _INLINE for one in content):
+        return _inline(content).strip()
+    inner = [*content, *(node.get("elements") or ()), *(node.get("items") or ())]
+    return _blocks([one for one in inner if isinstance(one, Mapping)], notes)
+
+
+def _list(node: Node, notes: list[str]) -> str:
+    indent = "  " * min(int(node.get("level") or 0), 8)
+    lines = []
+    for number, item in enumerate(node.get("items", ()), int(node.get("start") or 1)):
+        mark = f"{number}." if node.get("ordered") else "-"
+        text = _blocks(item.get("content") or (), notes, "\n").replace("\n", f"\n{indent}  ")
+        lines.append(f"{indent}{mark} {text}")
+        nested = item.get("nested") or item.get("children")
+        for inner in nested if isinstance(nested, list) else [nested] if nested else []:
+            below = dict(inner)
+            below["level"] = int(node.get("level") or 0) + 1
+            lines.append(_list(below, notes))
+    return "\n".join(lines)
+
+
+_INLINE = frozenset(
+    "text line_break tab footnote_ref endnote_ref comment_ref comment_start comment_end image bookmark".split()
+)
+
+
+def _inline(nodes: Sequence[Node]) -> str:
+    parts: list[str] = []
+    for node in nodes:
+        kind = node.get("type")
+        if kind == "text":
+            parts.append(str(node.get("text", "")))
+        elif kind == "line_break":
+            parts.append("\n")
+        elif kind == "tab":
+            parts.append("\t")
+        elif kind == "image":
+            parts.append(_block(node, []))
+        elif isinstance(node.get("content"), list):
+            parts.append(_inline(node["content"]))
+    return "".join(parts)

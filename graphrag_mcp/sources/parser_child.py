@@ -16,10 +16,12 @@ import os
 import sys
 import threading
 import time
+from importlib import import_module
 from typing import Any, BinaryIO
 
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
+LIBRARIES = ("pdf_oxide", "office_oxide", "olefile", "email.charset", "encodings.idna")
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = tuple(
     "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system os.startfile pty. "
@@ -55,16 +57,21 @@ def _readable() -> tuple[str, ...]:
 
 def _prepare(suffix: str) -> None:
     """Import what reads such a file, without limits; what the libraries take is not the file's."""
-    global _libraries
+    global _libraries, _loaded
 
-    from graphrag_mcp.sources import office
+    from graphrag_mcp.sources import formats, ocr
+    from graphrag_mcp.sources.walk import ocr_installed
 
     before = _address_space()
     _try("RLIMIT_AS", math.inf)
-    if suffix in office.OFFICE:
-        office.prepare(suffix)
-    elif suffix == "parquet":
+    if suffix == "parquet":
         import pyarrow.parquet  # noqa: F401
+    elif suffix in formats.APART and not _loaded:
+        for name in LIBRARIES:  # any of them may be inside of a mail or a zip
+            import_module(name)
+        _loaded = True
+    if suffix in ocr.PICTURES | {"pdf"} and ocr_installed():
+        ocr.engine()
     _libraries += _address_space() - before
 
 
@@ -133,6 +140,7 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
 
     from graphrag_mcp.sources import formats
     from graphrag_mcp.sources.decode import ReadError
+    from graphrag_mcp.sources.piece import NotRead, Piece
 
     try:
         _prepare(suffix)
@@ -143,9 +151,9 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
         _try("RLIMIT_FSIZE", 0)
         _try("RLIMIT_AS", _libraries + MEMORY)
         _sealed = True
-        for piece in formats.FORMATS[suffix](data, suffix):
-            if piece.text.strip():
-                line = [piece.text, piece.title, piece.key, piece.metadata, piece.prose]
+        for piece in formats.pieces(data, suffix):
+            if isinstance(piece, NotRead) or piece.text.strip():
+                line: Any = [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places] if isinstance(piece, Piece) else {"not read": [piece.name, piece.reason]}
                 out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return {"end": True}
     except ReadError as error:
@@ -191,6 +199,7 @@ def main() -> None:
 
 
 _libraries = 0  # bytes of address space that Python and its libraries take
+_loaded = False  # the libraries that read documents
 _nowhere: Any = None
 
 if __name__ == "__main__":

@@ -16,16 +16,18 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
-from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
+from graphrag_mcp.sources.piece import NotRead, Piece
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.places import write as places_as_text
 from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.types import InlineText
 
@@ -50,11 +52,13 @@ class Document:
     created: str = ""  # ISO 8601 or "", in no digest
     file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
     file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
+    places: tuple[tuple[int, str], ...] = ()  # (offset, page, slide or cell): text/places.py
 
     @property
     def sha(self) -> str:
         metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
-        return content_id(self.title, self.text, metadata)
+        places = [places_as_text(self.places)] if self.places else []
+        return content_id(self.title, self.text, metadata, *places)
 
     @property
     def id(self) -> str:
@@ -81,7 +85,7 @@ class _Child(Child):
         self.late = True
         self.process.kill()
 
-    def parse(self, data: bytes, suffix: str, seconds: float) -> list[Piece]:
+    def parse(self, data: bytes, suffix: str, seconds: float) -> list[Piece | NotRead]:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         self.sound = False
@@ -89,7 +93,7 @@ class _Child(Child):
         with contextlib.suppress(OSError):  # it has died: reading says how
             stdin.write(head.encode() + b"\n" + data)
             stdin.flush()
-        pieces: list[Piece] = []
+        pieces: list[Piece | NotRead] = []
         size = 0
         while line := stdout.readline(OUTPUT):
             size += len(line)
@@ -97,7 +101,7 @@ class _Child(Child):
                 limits = f"{PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text"
                 raise ReadError(f"it holds over {limits}. Split it")
             said = _read(line)
-            if isinstance(said, Piece):
+            if isinstance(said, Piece | NotRead):
                 pieces.append(said)
                 continue
             self.sound = not said.get("last")
@@ -117,7 +121,7 @@ _lock = threading.RLock()
 _child: _Child | None = None
 
 
-def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
+def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece | NotRead]:
     """All pieces of a file. ReadError with the reason, whatever happened to the process."""
     global _child
 
@@ -148,16 +152,23 @@ def close() -> None:
 atexit.register(close)
 
 
-def _read(line: bytes) -> Piece | dict[str, Any]:
-    """A line of the child: a piece, or its last word. ReadError for anything else."""
-    with contextlib.suppress(ValueError, RecursionError):
+def _read(line: bytes) -> Piece | NotRead | dict[str, Any]:
+    """A line of the child: a piece, a part that was not read, or its last word. ReadError for
+    anything else."""
+    with contextlib.suppress(ValueError, RecursionError, TypeError):
         said = json.loads(line)
+        if isinstance(said, dict) and "not read" in said:
+            name, reason = said["not read"]
+            return NotRead(clean(str(name)), clean(str(reason))[:300])
         if isinstance(said, dict):
             return said
-        kinds = [str, str, str, dict, bool]
+        kinds = [str, str, str, dict, bool, list]
         if isinstance(said, list) and [type(one) for one in said] == kinds:
-            text, title, key, metadata, prose = said
-            return Piece(clean(text), clean(title), clean(key), metadata, prose)
+            text, title, key, metadata, prose, places = said
+            found = [(int(offset), clean(str(name))) for offset, name in places]
+            ordered = all(one[0] <= other[0] for one, other in pairwise([(0, ""), *found, (len(text), "")]))
+            if ordered:
+                return Piece(clean(text), clean(title), clean(key), metadata, prose, tuple(found))
     raise ReadError("its parser crashed (broken output)")
 
 
@@ -172,8 +183,11 @@ def sha(file: FoundFile) -> str:
     return digest.hexdigest()
 
 
-def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
-    """The documents of a file, none when it is blank. ReadError with the reason."""
+def load(
+    file: FoundFile, settings: Settings, not_read: list[NotRead] | None = None
+) -> Iterator[Document]:
+    """The documents of a file, none when it is blank. ReadError with the reason. `not_read` gains
+    the parts of it that are in no document: attachments of other kinds, damaged ones."""
     name = os.path.basename(file.path)
     try:
         data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
@@ -185,9 +199,13 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     committed = day if blob and git.is_blob(blob, data) else ""
     taken: dict[str, int] = {}
     try:
-        reader = parse if apart(suffix, len(data)) else formats.FORMATS.get(suffix, formats.code)
-        pieces: Iterable[Piece] = reader(data, suffix)
+        reader = parse if apart(suffix, len(data)) else formats.pieces
+        pieces: Iterable[Piece | NotRead] = reader(data, suffix)
         for number, piece in enumerate(pieces, 1):
+            if isinstance(piece, NotRead):
+                if not_read is not None:
+                    not_read.append(piece)
+                continue
             if number > settings.max_text_units:  # each is at least one text unit
                 raise ReadError(
                     f"it holds over {settings.max_text_units:,} rows, and each would be a document. "
@@ -225,7 +243,8 @@ def _document(
         metadata |= {"date": said} if said else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
-    return Document(uri, _one_line(title), piece.text, metadata, created, file.uri, digest)
+    title = _one_line(title)
+    return Document(uri, title, piece.text, metadata, created, file.uri, digest, piece.places)
 
 
 def _one_line(title: object) -> str:

@@ -16,18 +16,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase, translate
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path, PurePath
 
 from pathspec import GitIgnoreSpec
 
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import office
+from graphrag_mcp.sources.decode import wide_encoding
 from graphrag_mcp.sources.opening import ANY, LINKED, entries, head, why
 
 SECRET, HIDDEN, LOCK, MINIFIED = "looks like a secret", "hidden", "lock file", "minified file"
 BINARY, UNSUPPORTED, DEPENDENCY = "binary", "unsupported type", "dependency or build folder"
 IGNORED, OURS = "ignored by .gitignore", "index of this server"
+PICTURE = 'picture; pip install "graphrag-mcp[ocr]" reads its text'
 OUTSIDE = "outside the folders this server may read"
 
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -43,7 +45,8 @@ _BUILT_BY: dict[str, list[str]] = {
 _MINIFIED = re.compile(
     r".*[.-](?:min\.(?:js|mjs|cjs|css|html|json)|bundle\.js)|.*\.(?:js|mjs|cjs|css|ts)\.map"
 )
-_PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
+_PACKED = frozenset(_NAMES["packed"].split())  # hold NUL bytes by nature
+_PICTURES = frozenset(_NAMES["pictures"].split())
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CORPUS = {"manifest.json", "truth", "tables"}  # entries of its folder
 
@@ -64,6 +67,11 @@ MOST_STARS = 3  # of one part of a pattern
 def suffix_of(name: str) -> str:
     """`md` of `Notes.MD`; "" for a name without one."""
     return name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""
+
+
+def ocr_installed() -> bool:
+    """Whether the library that reads pictures is there."""
+    return find_spec("rapidocr") is not None
 
 
 def secret(name: str) -> bool:
@@ -103,12 +111,14 @@ def start_reason(name: str, start: bytes) -> str:
     """Why the name and the first bytes say not to read a file; "" to read it. NUL bytes make it
     binary, unless a byte order mark says UTF-16 or UTF-32."""
     suffix = suffix_of(name)
-    if office.missing(suffix):
-        return f"{suffix} {office.NO_EXTRA}"
+    if suffix in _PICTURES and not ocr_installed():
+        return PICTURE
     if _PRIVATE_KEY.match(start):
         return SECRET
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    return BINARY if b"\0" in start and not marked and suffix not in _PACKED else ""
+    if b"\0" in start and not marked and suffix not in _PACKED and not wide_encoding(start):
+        return BINARY
+    return ""
 
 
 def shown(name: str) -> str:

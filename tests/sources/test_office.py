@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,9 +18,9 @@ from graphrag_mcp.sources.walk import find
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import read as read_manifest
 from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.text.places import place_of
 from graphrag_mcp.types import IndexRequest
 from tests.support import hostile_archives
-from tests.support.command import ROOT, clean_environment
 
 SETTINGS = Settings(home=Path("unused"))
 
@@ -35,16 +33,17 @@ def one(folder: Path, name: str, data: bytes) -> Document:
     return document
 
 
-def test_a_pdf_is_text_with_its_pages_marked(tmp_path: Path) -> None:
+def test_a_pdf_is_text_and_knows_its_pages(tmp_path: Path) -> None:
     document = one(
         tmp_path / "d", "tides.pdf", hostile_archives.pages("Report on tides\nInes Calloway rowed.", "Second page (here)")
     )
     assert (
         document.text
-        == "<!-- page 1 -->\n\nReport on tides\nInes Calloway rowed.\n\n<!-- page 2 -->\n\nSecond page (here)\n"
+        == "Report on tides\nInes Calloway rowed.\n\nSecond page (here)\n"
     )
-    assert document.metadata == {"pages": 2, "parser": office.parser("pdf")} and document.title == "tides.pdf"
-    assert document.metadata["parser"].startswith("pypdfium2 ")
+    assert document.places == ((0, "p. 1"), (38, "p. 2"))
+    assert place_of(document, 3, 9) == "p. 1" and place_of(document, 3, 50) == "pp. 1-2"
+    assert document.metadata == {"pages": 2, "parser": office.parser("pdf-oxide")} and document.title == "tides.pdf"
 
 
 @pytest.mark.parametrize(
@@ -64,12 +63,12 @@ def test_a_long_pdf_is_read_in_seconds(tmp_path: Path) -> None:
     assert document.metadata["pages"] == 400 and document.text.count("Ines Calloway") == 400 * 45
 
 
-def test_a_docx_is_markdown(tmp_path: Path) -> None:
+def test_a_docx_is_text_without_escapes(tmp_path: Path) -> None:
     document = one(
         tmp_path / "d", "a.docx", hostile_archives.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
     )
     assert document.text.startswith("Ines Calloway wrote this.\n\nAnd ") and "this" in document.text
-    assert document.metadata == {"parser": office.parser("docx")} and "mammoth " in document.metadata["parser"]
+    assert document.metadata == {"parser": office.parser("office-oxide")}
 
 
 def test_sheets_are_tables(tmp_path: Path) -> None:
@@ -88,10 +87,14 @@ def test_sheets_are_tables(tmp_path: Path) -> None:
     book.create_sheet("Empty")
     book.create_sheet("Second").append(["only"])
     book.save(out)
-    assert one(tmp_path / "d", "catch.xlsx", out.getvalue()).text == (
-        "## Catch\n\n| name | kg | day |\n| --- | --- | --- |\n| cod | 3 | 2024-01-02 |\n| a\\|b c | 2.5 | TRUE |\n|  |  | late |\n\n"
-        "## Second\n\n| only |\n| --- |\n"
+    document = one(tmp_path / "d", "catch.xlsx", out.getvalue())
+    assert document.text == (
+        "## Catch\n\n│ name │ kg │ day │\n│ cod │ 3 │ 2024-01-02 │\n│ a|b c │ 2.5 │ TRUE │\n│  │  │ late │\n\n"
+        "## Second\n\n| only |\n"
     )
+    at = document.text.index("2.5")
+    assert place_of(document, at, at + 3) == "Catch!B4"
+    assert place_of(document, document.text.index("│ cod"), document.text.index("TRUE")) == "Catch!A3:C4"
 
 
 def test_slides_are_marked_and_give_a_title(tmp_path: Path) -> None:
@@ -102,7 +105,8 @@ def test_slides_are_marked_and_give_a_title(tmp_path: Path) -> None:
         deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = words
     deck.save(out)
     document = one(tmp_path / "d", "deck.pptx", out.getvalue())
-    assert document.text == "<!-- slide 1 -->\n# Harbour budget\n\n<!-- slide 2 -->\n# Second\n"
+    assert document.text == "## Harbour budget\n\n## Second\n"
+    assert place_of(document, 20, 24) == "slide 2"
     assert document.title == "Harbour budget"
 
 
@@ -140,31 +144,6 @@ def test_a_docx_cannot_bring_in_a_file_that_it_names(tmp_path: Path) -> None:
         assert "outside-0f8e1c" not in pieces[0].text and "b3V0c2lkZS0wZjhlMWM" not in pieces[0].text
 
 
-def test_without_the_extra_such_files_are_counted_with_the_command_that_installs_it(tmp_path: Path) -> None:
-    for name in ("a.pdf", "b.pdf", "c.docx", "d.md"):
-        (tmp_path / name).write_bytes(b"words")
-    code = (
-        "import sys\n"
-        "from importlib.machinery import PathFinder\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        missing = name.partition('.')[0] in ('markitdown', 'mammoth', 'pypdfium2')\n"
-        "        return None if missing else PathFinder.find_spec(name, path, target)\n"
-        "sys.meta_path[sys.meta_path.index(PathFinder)] = Without()\n"
-        "from graphrag_mcp.sources.walk import find\n"
-        "from graphrag_mcp.settings import Settings\n"
-        f"found = find([{str(tmp_path)!r}], {{}}, Settings())\n"
-        "print([file.uri.rpartition('/')[2] for file in found.files], found.skipped)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.strip() == (
-        "['d.md'] {'docx needs more to be read: pip install \"graphrag-mcp[docs]\"': 1, "
-        "'pdf needs more to be read: pip install \"graphrag-mcp[docs]\"': 2}"
-    ), done.stderr
-
-
 def test_large_tables_are_parsed_apart_with_the_same_result(tmp_path: Path) -> None:
     data = b"id,text,kind\n" + b"".join(
         b"%d,%s,fish\n" % (number, b"The light was burning. " * 20) for number in range(9000)
@@ -192,8 +171,8 @@ def test_a_file_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> No
     assert again.counts["unchanged"] == 1 and parsers._child is None, "nothing had to be parsed"
     (unit,) = tables.open_snapshot(corpus).rows("text_units", columns=["text", "char_start", "char_end"]).to_pylist()
     (row,) = live_documents(corpus, read_manifest(corpus), ["text", "metadata"]).to_pylist()
-    assert row["text"][unit["char_start"] : unit["char_end"]] == unit["text"] and "page 2" in unit["text"]
-    assert '"parser": "pypdfium2' in row["metadata"]
+    assert row["text"][unit["char_start"] : unit["char_end"]] == unit["text"] and "Tom Reed" in unit["text"]
+    assert '"parser": "pdf-oxide' in row["metadata"]
     (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway stayed."))
     assert index_documents(corpus, request, SETTINGS).counts["changed"] == 1
 

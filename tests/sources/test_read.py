@@ -19,7 +19,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import Document, inline, load, sha
-from graphrag_mcp.sources.walk import FoundFile, Scope, find
+from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
@@ -52,7 +52,7 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
         "scratch.txt": "x", "node_modules/a/index.js": "x", "package.json": "{}", "dist/app.js": "x", "build/out.js": "x",
         "myenv/pyvenv.cfg": "x", "myenv/lib/x.py": "x", "src/__pycache__/app.pyc": b"\0", "package-lock.json": "{}",
         "lib.min.js": "x", ".env": "KEY=1", "server.pem": "x", "deploy/id_rsa": "x", "deploy/credentials.json": "{}",
-        "deploy/key.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc", ".hidden.txt": "x", "logo.png": b"x", "old.doc": b"x",
+        "deploy/key.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc", ".hidden.txt": "x", "logo.png": b"x", "old.pages": b"x",
         "blob.txt": b"ab\0cd", "empty.txt": "", "big.txt": "x" * 3000,
     })  # fmt: skip
     os.symlink(repo / "README.md", repo / "link.md")
@@ -64,9 +64,9 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
         "project/notes/build/plan.txt", "project/package.json", "project/src/app.py",
     ]  # fmt: skip
     assert found.skipped == {
-        "binary": 2, "dependency or build folder": 5, "empty": 1, "hidden": 5, "ignored by .gitignore": 5, "lock file": 1,
+        "binary": 1, "dependency or build folder": 5, "empty": 1, "hidden": 5, "ignored by .gitignore": 5, "lock file": 1,
         "looks like a secret": 5, "minified file": 1, "not a regular file": 1,
-        "over 0.002 MB": 1, "symbolic link": 2, "unsupported type": 1,
+        "over 0.002 MB": 1, PICTURE: 1, "symbolic link": 2, "unsupported type": 1,
     }  # fmt: skip
     assert found.errors == [] and found.scopes == [Scope("project/", True)]
     assert found.sources == {"project": {"path": str(repo), "kind": "folder"}}
@@ -95,9 +95,9 @@ def test_a_part_of_a_source_is_a_scope_of_that_part(tmp_path: Path) -> None:
 def test_a_file_named_itself_is_taken_secrets_and_binaries_excepted(tmp_path: Path) -> None:
     base = write(tmp_path / "f", {
         ".hidden.md": "hidden", "node_modules/x.md": "inside", ".env": "KEY=1", "a.bin.txt": b"a\0b", "big.txt": "x" * 5000,
-        ".gitignore": "*.md", "p.zip": b"PK", "empty.md": "",
+        ".gitignore": "*.md", "p.gz": b"PK", "empty.md": "",
     })  # fmt: skip
-    names = [".hidden.md", "node_modules/x.md", ".env", "a.bin.txt", "big.txt", "p.zip", "empty.md"]
+    names = [".hidden.md", "node_modules/x.md", ".env", "a.bin.txt", "big.txt", "p.gz", "empty.md"]
     small = Settings(home=Path("unused"), max_file_bytes=100)
     found = find([str(base / name) for name in names], {}, small)
     # The files' own folders become sources of kind "files", and no scope: naming a file removes nothing.
@@ -105,7 +105,7 @@ def test_a_file_named_itself_is_taken_secrets_and_binaries_excepted(tmp_path: Pa
     assert found.sources == {"f": {"path": str(base), "kind": "files"}}
     assert found.errors == [
         {"path": "f/.env", "reason": "looks like a secret, and such files are never indexed"},
-        {"path": "f/a.bin.txt", "reason": "binary"}, {"path": "f/p.zip", "reason": "binary"},
+        {"path": "f/a.bin.txt", "reason": "binary"}, {"path": "f/p.gz", "reason": "binary"},
     ]  # fmt: skip
     assert found.skipped == {"empty": 1}
     assert [document.text for document in load(found.files[1], small)] == ["x" * 5000]
@@ -310,7 +310,7 @@ def test_html_becomes_readable_text(tmp_path: Path) -> None:
     assert document.title == "Lights"
     assert document.text.split("\n") == [
         "## North light", "", "Built in 1897 — by Brun.", "Oil < gas.", "", "- one", "- two", "  - inner", "",
-        "1. first", "2. second", "", "| name | height |", "| North | 21 m |", "", "def f():", "    return 1", "", "end", "",
+        "1. first", "2. second", "", "| name | height |", "| North | 21 m |", "", "def f():", "    return 1", "", "[image: a > b] end", "",
     ]  # fmt: skip
 
 

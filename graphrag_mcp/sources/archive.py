@@ -1,0 +1,107 @@
+"""Zip archives that are not trusted: Office files, books, and folders of documents in one file."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from graphrag_mcp.sources.decode import ReadError
+
+UNPACKED = 300_000_000  # bytes that a zip may hold in all
+_ENTRIES = 10_000
+# a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
+_RATIO, _SMALL = (200, 10_000_000)
+ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
+_XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
+
+Element = ElementTree.Element
+ParseError = ElementTree.ParseError
+parsed = ElementTree.fromstring
+
+
+def opened(data: bytes, suffix: str) -> zipfile.ZipFile:
+    """The archive. Refuses what is no zip, what would unpack to too much, and XML that declares
+    entities."""
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ReadError("it is encrypted with a password, or of an older Office than its name says")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
+        raise ReadError(f"it is damaged, or no {suffix} file") from error
+    if len(entries) > _ENTRIES:
+        raise ReadError(f"it holds over {_ENTRIES:,} files")
+    total = 0
+    for entry in entries:
+        total += entry.file_size
+        if total > UNPACKED:
+            raise ReadError(f"it unpacks to more than {UNPACKED / 1e6:g} MB")
+        if entry.file_size > _SMALL and entry.file_size > _RATIO * max(1, entry.compress_size):
+            raise ReadError("it unpacks to far more than it should (a zip bomb)")
+        if entry.flag_bits & 1:
+            raise ReadError("it is encrypted with a password")
+    return archive
+
+
+def checked(data: bytes, suffix: str) -> zipfile.ZipFile:
+    """As `opened`, for formats whose parts are XML: none may declare entities."""
+    archive = opened(data, suffix)
+    for entry in archive.infolist():
+        if entry.filename.lower().endswith(_XML):
+            _refuse_entities(archive, entry)
+    return archive
+
+
+def _refuse_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    before = b""
+    for block in _blocks(archive, entry):
+        if any(word in before + block for word in ENTITY):
+            raise ReadError("its XML declares entities, which such a file has no use for")
+        before = block[-32:]
+
+
+def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    left = entry.file_size + 1  # what it says; a part that holds more is damaged or worse
+    try:
+        with archive.open(entry) as part:
+            while left > 0 and (block := part.read(min(1 << 20, left))):
+                left -= len(block)
+                yield block
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
+        raise ReadError("it is damaged: a part of it cannot be unpacked") from error
+
+
+def part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of a part; b"" where there is none of this name."""
+    try:
+        entry = archive.getinfo(name)
+    except KeyError:
+        return b""
+    return b"".join(_blocks(archive, entry))
+
+
+def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
+    """The XML of a part; None where there is none. ReadError where it is no XML."""
+    data = part(archive, name)
+    if not data:
+        return None
+    try:
+        return parsed(data)
+    except (ParseError, ValueError, LookupError) as error:
+        raise ReadError(f"it is damaged: {name} is no XML") from error
+
+
+def local(tag: str) -> str:
+    """The name of an element without its namespace."""
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def attribute(element: Element, name: str) -> str:
+    """An attribute by its name without a namespace; "" for none."""
+    for key, value in element.attrib.items():
+        if key == name or key.endswith("}" + name):
+            return value
+    return ""

@@ -1,0 +1,56 @@
+"""Books (epub) in the order of their spine, and folders of documents in a zip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import join, normpath
+from urllib.parse import unquote
+
+from graphrag_mcp.sources import archive
+from graphrag_mcp.sources.archive import local, tree
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.html import decoded
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer
+
+_PAGES = (".xhtml", ".html", ".htm", ".xml")
+
+
+def epub(data: bytes, suffix: str) -> Iterator[Piece]:
+    parts = archive.checked(data, suffix)
+    container = tree(parts, "META-INF/container.xml")
+    roots = [one.get("full-path", "") for one in container.iter() if local(one.tag) == "rootfile"] if container is not None else []
+    package = tree(parts, roots[0]) if roots else None
+    if package is None:
+        raise ReadError("it is damaged, or no epub file")
+    if archive.part(parts, "META-INF/encryption.xml") and archive.part(parts, "META-INF/rights.xml"):
+        raise ReadError("it is protected against copying")
+    folder = roots[0].rpartition("/")[0]
+    items, told = {}, {"title": "", "creator": "", "date": ""}
+    for one in package.iter():
+        if local(one.tag) == "item":
+            items[one.get("id", "")] = normpath(join(folder, unquote(one.get("href", ""))))
+        elif local(one.tag) in told and not told[local(one.tag)]:
+            told[local(one.tag)] = " ".join((one.text or "").split())
+    spine = [items.get(one.get("idref", ""), "") for one in package.iter() if local(one.tag) == "itemref"]
+    writer = Writer()
+    for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
+        if page := archive.part(parts, path):
+            writer.add(decoded(page)[0].text)
+    metadata = {"author": told["creator"], "date": told["date"]}
+    yield writer.piece(told["title"], metadata={name: value for name, value in metadata.items() if value})
+
+
+def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
+    """The files of a zip, each read as if it lay in a folder."""
+    parts = archive.opened(data, suffix)
+    for entry in sorted(parts.infolist(), key=lambda one: one.filename):
+        name = normpath(entry.filename.replace("\\", "/"))
+        if entry.is_dir() or name.startswith("__MACOSX/"):
+            continue
+        if name.startswith(("/", "../")):
+            yield NotRead(entry.filename, "its name leads out of the archive")
+            continue
+        try:
+            yield Attachment(name, archive.part(parts, entry.filename))
+        except ReadError as error:
+            yield NotRead(name, str(error))

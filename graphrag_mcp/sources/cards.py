@@ -1,0 +1,97 @@
+"""Address cards (vcf, RFC 6350) and calendars (ics, RFC 5545): a document each, as lines of `name: value`."""
+
+from __future__ import annotations
+
+import quopri
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from graphrag_mcp.sources.decode import ReadError, decode
+from graphrag_mcp.sources.piece import Piece
+
+_LINE = re.compile(r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:\"\n]{0,400}|;[^:;\n]{0,100}=\"[^\"\n]{0,400}\")*):(.*)", re.DOTALL)
+_FOLDED = re.compile(r"\n[ \t]")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?Z?)?\Z")
+_CARD = {
+    "FN": "name", "ORG": "organization", "TITLE": "title", "ROLE": "role", "TEL": "telephone", "EMAIL": "mail",
+    "ADR": "address", "BDAY": "born", "URL": "page", "NOTE": "note", "NICKNAME": "called",
+}  # fmt: skip
+_EVENT = {
+    "SUMMARY": "event", "DTSTART": "start", "DTEND": "end", "DUE": "due", "LOCATION": "place", "ORGANIZER": "organizer",
+    "ATTENDEE": "attendee", "STATUS": "status", "RRULE": "repeats", "DESCRIPTION": "description", "URL": "page",
+}  # fmt: skip
+
+
+@dataclass
+class _Record:
+    kind: str
+    lines: list[str] = field(default_factory=list)
+    title: str = ""
+    date: str = ""
+    key: str = ""
+
+
+def cards(data: bytes, suffix: str) -> Iterator[Piece]:
+    """Each VCARD, VEVENT, VTODO and VJOURNAL of a file."""
+    text, metadata = decode(data)
+    open_records: list[_Record] = []
+    number = 0
+    for line in _unfolded(text):
+        found = _LINE.fullmatch(line.strip())
+        if not found:
+            continue
+        name, options, value = found[1].upper(), found[2], found[3]
+        if name == "BEGIN":
+            open_records.append(_Record(value.strip().upper()))
+        elif name == "END" and open_records:
+            record = open_records.pop()
+            if record.lines and record.kind in ("VCARD", "VEVENT", "VTODO", "VJOURNAL"):
+                number += 1
+                told = metadata | ({"date": record.date} if record.date else {})
+                yield Piece("\n".join(record.lines) + "\n", record.title, record.key or str(number), told)
+        elif open_records:
+            _take(open_records[-1], name, options, _plain(value, options))
+    if not number:
+        raise ReadError(f"it is damaged, or no {suffix} file: it holds no record")
+
+
+def _take(record: _Record, name: str, options: str, value: str) -> None:
+    label = (_CARD if record.kind == "VCARD" else _EVENT).get(name, "")
+    if name == "UID" and "\n" not in value:
+        record.key = value.strip()[:200]
+    if not label or not value.strip(" ;,"):
+        return
+    if moment := _DATE.fullmatch(value.strip()):
+        year, month, day, hour, minute, _ = moment.groups()
+        value = f"{year}-{month}-{day}" + (f" {hour}:{minute}" if hour else "")
+        if name == "DTSTART":
+            record.date = f"{year}-{month}-{day}"
+    if name in ("ADR", "ORG"):
+        value = ", ".join(one.strip() for one in value.split(";") if one.strip())
+    named = re.search(r";CN=\"?([^\";:]+)", options, re.IGNORECASE)
+    value = re.sub(r"(?i)\Amailto:", "", value)
+    if named:
+        value = f"{named[1]} <{value}>"
+    if name in ("FN", "SUMMARY"):
+        record.title = " ".join(value.split())
+    record.lines.append(f"{label}: {value.strip()}")
+
+
+def _unfolded(text: str) -> Iterator[str]:
+    """Content lines; those of quoted-printable go on behind `=`."""
+    lines = _FOLDED.sub("", text).split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        while "QUOTED-PRINTABLE" in line.partition(":")[0].upper() and line.endswith("=") and at + 1 < len(lines):
+            at += 1
+            line = line[:-1] + lines[at]
+        yield line
+        at += 1
+
+
+def _plain(value: str, options: str) -> str:
+    if "QUOTED-PRINTABLE" in options.upper():
+        value = decode(quopri.decodestring(value.encode("utf-8")))[0]
+    return re.sub(r"\\([nN,;\\])", lambda one: "\n" if one[1] in "nN" else one[1], value)

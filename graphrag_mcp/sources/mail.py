@@ -1,0 +1,323 @@
+"""Mail: eml, mbox, mhtml (RFC 5322, 2045, 4155) and Outlook's msg (MS-OXMSG).
+
+The subject is the title; the text begins with who wrote to whom and when. What a reply repeats of
+earlier mails is left out, since those are documents themselves. Attachments are given on."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage, Message
+from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any
+
+from graphrag_mcp.sources.decode import ReadError, decode, utc
+from graphrag_mcp.sources.html import decoded, readable
+from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
+
+# "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
+_REPLY = re.compile(r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
+_PREFIX = re.compile(r"\s*(?:[^\W\d_]{2,4}(?:\[\d+\])?\s*[:：]\s*)+")
+_QUOTED = re.compile(r"[ \t]*[>|｜]")
+_RULE = re.compile(r"[ \t]*(?:-{3,}|_{5,}|={5,}).{0,80}")
+_FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
+_MAILBOX = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
+_ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_IDS = re.compile(r"<([^<>\s]{1,250})>")
+MAILS = 200_000  # of a mailbox
+
+
+@dataclass
+class Mail:
+    """What is known of a mail before its text is written."""
+
+    subject: str = ""
+    sender: list[str] = field(default_factory=list)
+    to: list[str] = field(default_factory=list)
+    cc: list[str] = field(default_factory=list)
+    date: str = ""  # ISO 8601, in the time of the sender
+    id: str = ""
+    reply_to: list[str] = field(default_factory=list)  # ids of earlier mails, the oldest first
+    body: str = ""
+    attachments: list[Attachment] = field(default_factory=list)
+    not_named: int = 0
+
+
+def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+    if not re.match(rb"\s*(?:>?From .*\r?\n)?[A-Za-z][A-Za-z0-9-]*:", data[:2_000]):
+        raise ReadError("it is damaged, or no mail: it begins with no header")
+    yield from _given(_parsed(data), "")
+
+
+def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+    """Each mail of a mailbox as a document; its key is its number."""
+    starts = list(_MAILBOX.finditer(data))
+    if not starts:
+        raise ReadError("it is damaged, or no mailbox: no mail begins in it")
+    if len(starts) > MAILS:
+        raise ReadError(f"it holds over {MAILS:,} mails. Split it")
+    ends = [one.start() for one in starts[1:]] + [len(data)]
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        yield from _given(_parsed(_ESCAPED.sub(rb"\1", data[start.end() : end])), str(number))
+
+
+def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
+    """A page that a browser saved with all its parts in one file."""
+    message = email.message_from_bytes(data, policy=email.policy.compat32)
+    for part in message.walk():
+        if part.get_content_type() in ("text/html", "application/xhtml+xml"):
+            charset = part.get_content_charset()
+            page, metadata = decoded(_payload(part))
+            if charset and metadata:
+                page = readable(_words(part))
+            address = str(message.get("Snapshot-Content-Location") or "").strip()
+            told = page.metadata | ({"url": address} if address.startswith("http") else {})
+            yield Piece(page.text, page.title, metadata=told)
+            return
+    raise ReadError("it is damaged, or no mhtml file: no page in it")
+
+
+# ---- writing ---------------------------------------------------------------------------------------
+
+
+def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
+    """The mail as a document, and what is attached to it."""
+    lines = [("Subject", mail.subject), ("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
+    lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
+    lines.append(("Attachments", ", ".join(one.name for one in mail.attachments)))
+    replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
+    body = tidy(mail.body)
+    writer = Writer()
+    writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
+    writer.add((without_quotes(body) or body) if replied else body)
+    metadata: dict[str, Any] = {"from": ", ".join(mail.sender), "date": mail.date}
+    metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}
+    if mail.reply_to:
+        metadata |= {"in_reply_to": mail.reply_to[-1]}
+    if thread := (mail.reply_to or [mail.id])[0]:
+        metadata["thread"] = thread
+    yield writer.piece(mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one})
+    for one in mail.attachments:
+        name = f"{key}/{one.name}" if key else one.name
+        told = {"attached_to": mail.subject} | ({"date": mail.date} if mail.date else {})
+        yield Attachment(name, one.data, {name: value for name, value in told.items() if value})
+
+
+def without_quotes(body: str) -> str:
+    """A reply without what it repeats: quoted lines with the line that introduces them, and all
+    below the header of an earlier mail."""
+    lines = body.split("\n")
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        if _QUOTED.match(line):
+            while kept and not kept[-1].strip():
+                kept.pop()
+            if not _QUOTED.match(lines[number - 1]) and number:
+                _drop_introduction(kept)
+            continue
+        if _repeats(lines, number):
+            while kept and (not kept[-1].strip() or _RULE.fullmatch(kept[-1])):
+                kept.pop()
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def _drop_introduction(kept: list[str]) -> None:
+    """`On Monday, Ana wrote:`, over one or two lines: it ends with a colon and names a day or an
+    address."""
+    for count in (1, 2):
+        said = " ".join(kept[-count:]).strip()
+        if said.endswith((":", "：")) and re.search(r"\d|@", said):
+            del kept[-count:]
+            return
+
+
+def _repeats(lines: list[str], at: int) -> bool:
+    """Does the header of an earlier mail begin here? Three fields or more, an address or a time
+    among them, below the start of the text."""
+    if at == 0 or _FIELD.fullmatch(lines[at]) is None:
+        return False
+    if lines[at - 1].strip() and not _RULE.fullmatch(lines[at - 1]):
+        return False
+    fields = 0
+    for line in lines[at : at + 8]:
+        if not _FIELD.fullmatch(line):
+            break
+        fields += 1
+    said = "\n".join(lines[at : at + fields])
+    return fields >= 3 and bool(re.search(r"@|\d{1,2}:\d\d|\b\d{4}\b", said))
+
+
+# ---- eml -------------------------------------------------------------------------------------------
+
+
+def _parsed(data: bytes) -> Mail:
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    mail = Mail(subject=_header(message, "Subject"), id="".join(_IDS.findall(_header(message, "Message-ID"))[:1]))
+    mail.sender, mail.to, mail.cc = (_people(message, name) for name in ("From", "To", "Cc"))
+    mail.date = _day(_header(message, "Date"))
+    earlier = _IDS.findall(_header(message, "References")) + _IDS.findall(_header(message, "In-Reply-To"))
+    mail.reply_to = list(dict.fromkeys(earlier))
+    texts: dict[str, list[str]] = {"plain": [], "html": []}
+    _collect(message, mail, texts, 0)
+    plain = "\n\n".join(texts["plain"])
+    mail.body = plain if plain.strip() else "\n\n".join(texts["html"])
+    return mail
+
+
+def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int) -> None:
+    kind, name = part.get_content_type(), _file_name(part)
+    if part.is_multipart() and kind != "message/rfc822":
+        alternatives: dict[str, list[str]] = {"plain": [], "html": []}
+        inner = alternatives if kind == "multipart/alternative" else texts
+        for one in part.get_payload() if depth < 50 else ():
+            if isinstance(one, Message):
+                _collect(one, mail, inner, depth + 1)
+        if inner is alternatives:  # the same text twice: the plain one counts
+            chosen = alternatives["plain"] if "".join(alternatives["plain"]).strip() else alternatives["html"]
+            texts["plain"] += chosen
+        return
+    attached = part.get_content_disposition() == "attachment"
+    if kind in ("text/plain", "text/html") and not attached and not name:
+        words = _words(part)
+        texts[kind[5:]].append(readable(words, without_quotes=True).text if kind == "text/html" else words)
+        return
+    if kind == "message/rfc822":
+        payload = part.get_payload()
+        inner_mail = payload[0] if isinstance(payload, list) and payload else None
+        data = inner_mail.as_bytes(policy=email.policy.compat32) if isinstance(inner_mail, Message) else b""
+        subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
+        mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
+        return
+    if not name:
+        if not attached:  # a picture of a signature, a calendar without a name
+            return
+        mail.not_named += 1
+        name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
+    mail.attachments.append(Attachment(name, _payload(part)))
+
+
+def _file_name(part: Message) -> str:
+    try:
+        name = part.get_filename() or ""
+    except (ValueError, LookupError, TypeError):
+        name = ""
+    return " ".join(re.split(r"[/\\]", str(name))[-1].split())[:200]
+
+
+def _payload(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _words(part: Message) -> str:
+    """The text of a part in the charset that it names; one that Python does not know is guessed."""
+    data, charset = _payload(part), part.get_content_charset() or ""
+    try:
+        return data.decode(charset or "utf-8")
+    except (LookupError, UnicodeDecodeError):
+        return decode(data)[0] if data else ""
+
+
+def _header(message: Message, name: str) -> str:
+    """A header as text; "" for none, and for one that the parser of the library cannot take."""
+    try:
+        value = message.get(name)
+    except Exception:  # headers from anywhere: the library raises what it likes
+        value = ""
+        for key, raw in message.raw_items() if hasattr(message, "raw_items") else ():
+            if key.lower() == name.lower():
+                value = raw
+                break
+    return " ".join(str(value or "").encode("utf-8", "replace").decode("utf-8", "replace").split())
+
+
+def _people(message: EmailMessage | Message, name: str) -> list[str]:
+    found = getaddresses([_header(message, name)])
+    return [f"{who} <{address}>" if who and address else who or address for who, address in found if who or address]
+
+
+def _day(value: str) -> str:
+    try:
+        return parsedate_to_datetime(value).isoformat(timespec="seconds") if value else ""
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return ""
+
+
+# ---- msg -------------------------------------------------------------------------------------------
+
+_STRING, _ANSI, _BYTES = "001F", "001E", "0102"
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+    import io
+
+    import olefile
+
+    if not data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ReadError("it is damaged, or no msg file")
+    try:
+        yield from _given(_outlook(olefile.OleFileIO(io.BytesIO(data)), []), "")
+    except (OSError, ValueError, struct.error, AttributeError, TypeError) as error:
+        raise ReadError("it is damaged, or no msg file") from error
+
+
+def _outlook(file: Any, folder: list[str]) -> Mail:
+    def text(tag: str, at: list[str] = folder) -> str:
+        for kind in (_STRING, _ANSI):
+            path = [*at, f"__substg1.0_{tag}{kind}"]
+            if file.exists(path):
+                found = file.openstream(path).read()
+                return found.decode("utf-16-le", "replace") if kind == _STRING else decode(found)[0]
+        return ""
+
+    def raw(tag: str, at: list[str] = folder) -> bytes:
+        path = [*at, f"__substg1.0_{tag}{_BYTES}"]
+        return file.openstream(path).read() if file.exists(path) else b""
+
+    headers = email.message_from_string(text("007D"), policy=email.policy.default)
+    mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
+    address = text("5D01") or text("0C1F")
+    who = text("0C1A")
+    said = f"{who} <{address}>" if who and "@" in address and who != address else who or address
+    mail.sender = [said] if said else _people(headers, "From")
+    mail.to = _people(headers, "To") or _split(text("0E04"))
+    mail.cc = _people(headers, "Cc") or _split(text("0E03"))
+    mail.date = _day(_header(headers, "Date")) or _time(file, folder)
+    earlier = _IDS.findall(text("1039")) + _IDS.findall(text("1042"))
+    mail.reply_to = list(dict.fromkeys(earlier or _IDS.findall(_header(headers, "In-Reply-To"))))
+    mail.body = text("1000")
+    if not mail.body.strip() and (markup := raw("1013")):
+        mail.body = readable(decode(markup)[0], without_quotes=True).text
+    names = {path[len(folder)] for path in file.listdir() if path[: len(folder)] == folder and len(path) > len(folder)}
+    for one in sorted(name for name in names if name.startswith("__attach_version1.0_")):
+        at = [*folder, one]
+        name = text("3707", at) or text("3704", at) or text("3001", at) or "attachment"
+        mail.attachments.append(Attachment(" ".join(name.split())[:200], raw("3701", at)))
+    return mail
+
+
+def _split(people: str) -> list[str]:
+    return [" ".join(one.split()) for one in people.split(";") if one.strip()]
+
+
+def _time(file: Any, folder: list[str]) -> str:
+    """When it was sent, or came: a property of 8 bytes, 100 nanoseconds since 1601."""
+    path = [*folder, "__properties_version1.0"]
+    if not file.exists(path):
+        return ""
+    data = file.openstream(path).read()
+    found: dict[int, int] = {}
+    for at in range(32 if not folder else 24, len(data) - 15, 16):
+        kind, tag = struct.unpack_from("<HH", data, at)
+        if kind == 0x0040:
+            found[tag] = struct.unpack_from("<Q", data, at + 8)[0]
+    ticks = found.get(0x0039) or found.get(0x0E06) or 0
+    return utc(_EPOCH + timedelta(microseconds=ticks // 10)) if 0 < ticks < 2**62 else ""

@@ -1,0 +1,159 @@
+"""What a reader makes of a file: pieces of text with their places, and tables as lines of text.
+
+A reader is a function of (bytes, suffix) that yields `Piece`s: one for a plain document, one a row
+of a table of texts, one a mail of a mailbox. It raises ReadError with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.sources.decode import ReadError, clean
+from graphrag_mcp.text.places import BAR, TALL_BAR
+
+TEXT_LIMIT = 20_000_000  # characters of one document's text
+BLOCK = 800  # characters of rows after which a table shows its header again: half a passage
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+")
+_YEAR = re.compile(r"(?:1[89]|20|21)\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One document of a file. `key` names it in the file ("" for the whole file): a row, a mail, an
+    attachment. `places`: (offset, name) as text/places.py has them."""
+
+    text: str
+    title: str = ""
+    key: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    prose: bool = True  # False: a `#` at the start of a line is a comment, not a heading
+    places: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file inside a file, which is read as documents of its own."""
+
+    name: str
+    data: bytes
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """A part of a file that is no part of any text, and why."""
+
+    name: str
+    reason: str
+
+
+def tidy(text: str) -> str:
+    """Text as a document holds it: no control characters, no blanks at line ends, no runs of blank
+    lines, none around."""
+    text = _CONTROL.sub("", clean(text))
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    return _BLANK_LINES.sub("\n\n", text).strip()
+
+
+@dataclass
+class Writer:
+    """Collects the parts of a text, with a blank line between them, and the places of each."""
+
+    parts: list[str] = field(default_factory=list)
+    places: list[tuple[int, str]] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, text: str, place: str = "", places: Sequence[tuple[int, str]] = ()) -> None:
+        """Append a part that stands at `place`, or whose own offsets `places` names; a part that
+        has `places` is taken as it is."""
+        text = text if places else tidy(text)
+        if not text:
+            return
+        if place and (not self.places or self.places[-1][1] != place):
+            self.places.append((self.size, place))
+        self.places += [(self.size + offset, name) for offset, name in places]
+        self.parts.append(text)
+        self.size += len(text) + 2
+        if self.size > TEXT_LIMIT:
+            raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
+
+    def piece(self, title: str = "", **fields: Any) -> Piece:
+        text = "\n\n".join(self.parts)
+        title = " ".join(clean(title).split())
+        return Piece(text + "\n" if text else "", title, places=tuple(self.places), **fields)
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def is_number(cell: str) -> bool:
+    """Is a cell a number, a date or an address, which no column is named by? A year may name one."""
+    return bool(_NUMBER.fullmatch(cell.strip())) and not _YEAR.fullmatch(cell.strip())
+
+
+def header_row(rows: Sequence[Sequence[str]]) -> int:
+    """The index of the row that names the columns: the first that fills over half of the columns
+    which rows fill (below titles and notes), when no cell of it is a number; -1 for none."""
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:200]]
+    width = max(filled, default=0)
+    for number, count in enumerate(filled):
+        if count * 2 > width:
+            named = (count > 1 or width == 1) and not any(is_number(cell) for cell in rows[number])
+            return number if named and number + 1 < len(rows) else -1
+    return -1
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Each row as `| a | b |`; with taller bars where a cell holds one, so that it stays one cell."""
+    flat = [[" ".join(cell.split()) for cell in row] for row in rows]
+    bar = TALL_BAR if any(BAR in cell for row in flat for cell in row) else BAR
+    return [f"{bar} {f' {bar} '.join(row)} {bar}" for row in flat]
+
+
+def table_text(rows: Sequence[Sequence[str]]) -> str:
+    """A table as text; a long one shows its header again, so that each passage has it."""
+    return "\n\n".join("\n".join(lines) for lines, _ in blocks(rows))
+
+
+def blocks(rows: Sequence[Sequence[str]]) -> Iterator[tuple[list[str], list[int]]]:
+    """(lines, indices of their rows) of a table, cut at about BLOCK characters; each block after
+    the first begins with the header."""
+    lines = table_lines(rows)
+    header = header_row(rows)
+    repeated = [header] if header >= 0 and len(lines[header]) * 2 < BLOCK else []
+    block: list[int] = []
+    size = 0
+    for number, line in enumerate(lines):
+        if block and size + len(line) > BLOCK and number > header + 1:
+            yield [lines[index] for index in block], block
+            block, size = list(repeated), 0
+        block.append(number)
+        size += len(line)
+    if block:
+        yield [lines[index] for index in block], block
+
+
+def grid(rows: Iterable[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
+    """Rows of (text, column span, row span) as a table in which every cell stands in its column:
+    a spanned place is blank. Spans are as in HTML."""
+    table: list[list[str]] = []
+    taken: dict[int, int] = {}  # column -> rows below for which a cell above holds it
+    for row in rows:
+        line: list[str] = []
+        below: dict[int, int] = {}
+        for text, wide, tall in row:
+            while taken.get(len(line), 0):
+                line.append("")
+            for column in range(max(1, min(wide, 1000))):
+                below[len(line)] = max(1, min(tall, 65_000)) - 1
+                line.append(text if column == 0 else "")
+        while taken.get(len(line), 0):
+            line.append("")
+        taken = {c: below.get(c, taken.get(c, 1) - 1) for c in range(len(line)) if below.get(c, taken.get(c, 1) - 1) > 0}
+        table.append(line)
+    width = max(map(len, table), default=0)
+    return [line + [""] * (width - len(line)) for line in table] if width < 2_000 else table

@@ -1,0 +1,179 @@
+"""Text of RTF files (Rich Text Format 1.9.1): words, characters in code pages and in Unicode, tables."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.piece import Piece, Writer, table_text
+
+_TOKEN = re.compile(rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+", re.DOTALL)
+# Groups whose words are not those of the document.
+_OTHER = frozenset(
+    b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore latentstyles listtable "
+    b"listoverridetable rsidtbl generator xmlnstbl fldinst filetbl revtbl bkmkstart bkmkend nonshppict panose "
+    b"private userprops pntext pntxta pntxtb mmathPr".split()
+)
+_SIGNS = {
+    b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“", b"rdblquote": "”",
+    b"bullet": "•", b"tab": "\t", b"line": "\n", b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"emspace": " ",
+    b"enspace": " ",
+}  # fmt: skip
+_CHARSETS = {
+    0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5",
+    161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
+    222: "cp874", 238: "cp1250",
+}  # fmt: skip
+
+
+class _State:
+    """What a group inherits: whether it is skipped, its font's encoding, characters behind \\u."""
+
+    __slots__ = ("after_unicode", "encoding", "hidden", "skipped")
+
+    def __init__(self, skipped: bool = False, hidden: bool = False, encoding: str = "", after: int = 1) -> None:
+        self.skipped, self.hidden, self.encoding, self.after_unicode = skipped, hidden, encoding, after
+
+
+def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise ReadError("it is damaged, or no rtf file")
+    reader = _Reader()
+    for token in _TOKEN.finditer(data):
+        reader.take(token)
+    reader.end_table()
+    writer = Writer()
+    for text in "".join(reader.parts).split("\n\n"):
+        writer.add(text)
+    yield writer.piece()
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.cells: list[str] = []
+        self.rows: list[list[str]] = []
+        self.stack: list[_State] = []
+        self.state = _State()
+        self.default = "cp1252"
+        self.fonts: dict[int, str] = {}
+        self.font = -1
+        self.in_fonts = 0
+        self.pending = bytearray()  # bytes of a code page, which may be halves of a character
+        self.skip = 0  # characters that stand for the one of \u before them
+        self.half = ""  # the first half of a character beyond U+FFFF
+        self.ignorable = False
+        self.in_row = False
+
+    def take(self, token: re.Match[bytes]) -> None:
+        word, number, code, sign, brace, text = token.groups()
+        if code or text:
+            self._bytes(bytes.fromhex(code.decode()) if code else text, single=bool(code))
+            return
+        self._flush()
+        if brace == b"{":
+            if len(self.stack) < 10_000:
+                one = self.state
+                self.stack.append(one)
+                self.state = _State(one.skipped, one.hidden, one.encoding, one.after_unicode)
+            self.ignorable = False
+        elif brace == b"}":
+            if self.in_fonts and len(self.stack) <= self.in_fonts:
+                self.in_fonts = 0
+            self.state = self.stack.pop() if self.stack else _State()
+            self.skip = 0
+        elif word:
+            self._word(word, int(number) if number else None)
+        elif sign == b"*":
+            self.ignorable = True
+        elif sign == b"~":
+            self._put(" ")
+        elif sign == b"_":
+            self._put("-")
+        elif sign in (b"\\", b"{", b"}"):
+            self._bytes(sign)
+        elif sign in (b"\n", b"\r"):
+            self._put("\n\n")
+
+    def _word(self, word: bytes, number: int | None) -> None:
+        if word == b"fonttbl":
+            self.in_fonts = len(self.stack)
+        if word in _OTHER or (self.ignorable and word not in (b"shpinst", b"fldrslt", b"shptxt")):
+            self.state.skipped = True
+        self.ignorable = False
+        if word == b"f" and number is not None:
+            self.font = number
+            self.state.encoding = self.fonts.get(number, "")
+        elif word == b"fcharset" and self.in_fonts:
+            self.fonts[self.font] = _CHARSETS.get(number or 0, "")
+        elif word == b"ansicpg" and number:
+            self.default = _known(f"cp{number}") or self.default
+        elif word == b"mac":
+            self.default = "mac_roman"
+        elif word == b"v":
+            self.state.hidden = number != 0
+        elif word == b"uc":
+            self.state.after_unicode = number or 0
+        elif word == b"u" and number is not None:
+            self._unicode(number % 65_536)
+        elif word == b"cell":
+            self.cells.append("")
+        elif word == b"row":
+            self.rows.append(self.cells[:-1] if self.cells and not self.cells[-1].strip() else self.cells)
+            self.cells, self.in_row = [], False
+        elif word == b"trowd":
+            self.cells, self.in_row = [""], True
+        elif word == b"pard" and not self.in_row and self.rows:
+            self.end_table()
+        elif word in _SIGNS:
+            self._put(" " if self.in_row and word in (b"par", b"line") else _SIGNS[word])
+
+    def _unicode(self, unit: int) -> None:
+        self.skip = self.state.after_unicode
+        if 0xD800 <= unit < 0xDC00:
+            self.half = chr(unit)
+            return
+        text = (self.half + chr(unit)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        self.half = ""
+        self._put(text)
+
+    def _bytes(self, data: bytes, single: bool = False) -> None:
+        if self.skip:
+            left = max(0, self.skip - len(data))
+            data = data[self.skip :]
+            self.skip = left
+        if not self.state.skipped:
+            self.pending += data
+
+    def _flush(self) -> None:
+        if self.pending:
+            encoding = self.state.encoding or self.default
+            text = bytes(self.pending).decode(encoding, "replace")
+            self.pending.clear()
+            self._put(text)
+
+    def _put(self, text: str) -> None:
+        if self.state.skipped or self.state.hidden:
+            return
+        if self.in_row and self.cells:
+            self.cells[-1] += text
+            return
+        if text.strip():
+            self.end_table()
+        self.parts.append(text)
+
+    def end_table(self) -> None:
+        self._flush()
+        rows, self.rows = self.rows, []
+        if rows:
+            width = max(map(len, rows))
+            self.parts.append("\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n")
+
+
+def _known(encoding: str) -> str:
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        return ""

@@ -1,0 +1,418 @@
+"""Sheets of xlsx and ods files: values as they are shown, each in its column, with the cells as places.
+
+ECMA-376 part 1 (SpreadsheetML), chapters 18.3 (worksheets) and 18.8.30 (number formats); OpenDocument
+1.2 part 1, chapter 9 (tables). A formula without a stored value is shown as the formula."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+from posixpath import join, normpath
+from xml.parsers import expat
+from zipfile import ZipFile
+
+from graphrag_mcp.sources import archive
+from graphrag_mcp.sources.archive import Element, attribute, local, tree
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.piece import Piece, Writer, blocks
+from graphrag_mcp.text.places import column_name, column_number
+
+ROWS, COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has it
+WIDE = 256  # columns from which on empty cells are left out, else a stray cell takes 16,000 bars
+_CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
+
+
+@dataclass
+class Sheet:
+    name: str
+    hidden: bool = False
+    rows: dict[int, dict[int, str]] = field(default_factory=dict)  # row from 1 -> column from 0 -> text
+    notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
+    texts: list[str] = field(default_factory=list)  # of boxes and charts on it
+
+
+def xlsx(data: bytes, suffix: str) -> Iterator[Piece]:
+    book = _Book(archive.checked(data, suffix))
+    yield written(book.sheets())
+
+
+def written(sheets: Iterator[Sheet]) -> Piece:
+    """All sheets as one text: a table each, with the cells as places, then its comments."""
+    writer = Writer()
+    for sheet in sheets:
+        title = "## " + " ".join(sheet.name.split()) + (" (hidden sheet)" if sheet.hidden else "")
+        if not sheet.rows and not sheet.notes and not sheet.texts:
+            continue
+        writer.add(title, f"{sheet.name}!A1")
+        numbers = sorted(sheet.rows)
+        width = max((max(sheet.rows[number]) for number in numbers), default=-1) + 1
+        lowest = min((min(sheet.rows[number]) for number in numbers), default=0)
+        if width <= WIDE:
+            columns = list(range(lowest, width))
+            rows = [[sheet.rows[n].get(column, "") for column in columns] for n in numbers]
+        else:
+            rows = [[text for _, text in sorted(sheet.rows[n].items())] for n in numbers]
+        for lines, indices in blocks(rows):
+            writer.add("\n".join(lines), places=_places(sheet, lines, [numbers[i] for i in indices], lowest))
+        for cell, note in sheet.notes:
+            writer.add(f"{cell} {note}", f"{sheet.name}!{cell}")
+        for text in sheet.texts:
+            writer.add(text)
+    return writer.piece(prose=False)
+
+
+def _places(sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: int) -> list[tuple[int, str]]:
+    """The place of each line that is not the row below the line before."""
+    places, offset, before = [], 0, -1
+    for line, number in zip(lines, numbers, strict=True):
+        if number != before + 1:
+            places.append((offset, f"{sheet.name}!{column_name(lowest)}{number}"))
+        offset += len(line) + 1
+        before = number
+    return places
+
+
+# ---- xlsx ----------------------------------------------------------------------------------------
+
+
+class _Book:
+    def __init__(self, parts: ZipFile) -> None:
+        self.parts = parts
+        self.path = next((name for name in parts.namelist() if name.endswith("xl/workbook.xml")), "")
+        root = tree(parts, self.path) if self.path else None
+        if root is None:
+            raise ReadError("it is damaged, or no xlsx file")
+        self.root = root
+        self.links = self._links(self.path)
+        self.texts = self._shared()
+        self.formats = self._formats()
+        settings = next((one for one in root if local(one.tag) == "workbookPr"), None)
+        since_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
+        self.epoch = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
+        self.persons = self._persons()
+
+    def _links(self, part: str) -> dict[str, tuple[str, str]]:
+        """Relationships of a part: id -> (kind, path)."""
+        folder, _, name = part.rpartition("/")
+        root = tree(self.parts, f"{folder}/_rels/{name}.rels")
+        links = {}
+        for one in root if root is not None else ():
+            if one.get("TargetMode") == "External":
+                continue
+            target = one.get("Target", "")
+            path = target[1:] if target.startswith("/") else normpath(join(folder, target))
+            links[one.get("Id", "")] = (one.get("Type", "").rpartition("/")[2], path)
+        return links
+
+    def _first(self, kind: str) -> Element | None:
+        path = next((path for one, path in self.links.values() if one == kind), "")
+        return tree(self.parts, path) if path else None
+
+    def _shared(self) -> list[str]:
+        root = self._first("sharedStrings")
+        return [_rich(one) for one in root] if root is not None else []
+
+    def _formats(self) -> list[str]:
+        """The number format of each cell style."""
+        root = self._first("styles")
+        if root is None:
+            return []
+        own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in root.iter() if local(one.tag) == "numFmt"}
+        styles = next((one for one in root if local(one.tag) == "cellXfs"), ())
+        ids = [style.get("numFmtId", "0") for style in styles]
+        return [own.get(id, _BUILT_IN.get(id, "")) for id in ids]
+
+    def _persons(self) -> dict[str, str]:
+        return {
+            attribute(one, "id"): attribute(one, "displayName")
+            for name in self.parts.namelist()
+            if name.startswith("xl/persons/")
+            for one in tree(self.parts, name) or ()
+        }
+
+    def sheets(self) -> Iterator[Sheet]:
+        for one in self.root.iter():
+            if local(one.tag) != "sheet":
+                continue
+            _, path = self.links.get(attribute(one, "id"), ("", ""))
+            sheet = Sheet(one.get("name", ""), one.get("state", "visible") != "visible")
+            if path and "chartsheets/" not in path:
+                self._cells(path, sheet)
+            for kind, target in sorted(self._links(path).values()) if path else ():
+                if kind in ("comments", "threadedComment"):
+                    self._comments(target, sheet)
+                elif kind == "drawing":
+                    self._drawing(target, sheet)
+            yield sheet
+
+    def _cells(self, path: str, sheet: Sheet) -> None:
+        reader = _SheetReader(self, sheet)
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = reader.start
+        parser.EndElementHandler = reader.end
+        parser.CharacterDataHandler = reader.words
+        try:
+            with self.parts.open(path) as stream:
+                parser.ParseFile(stream)
+        except KeyError:
+            return  # a sheet that is named and not there
+        except (expat.ExpatError, ValueError, EOFError, OSError) as error:
+            raise ReadError("it is damaged: a sheet of it cannot be read") from error
+
+    def value(self, kind: str, style: str, value: str, formula: str) -> str:
+        """A cell as it is shown."""
+        if not value:
+            return f"={formula}" if formula else ""
+        if kind == "s":
+            return self.texts[int(value)] if value.isdigit() and int(value) < len(self.texts) else ""
+        if kind == "b":
+            return "TRUE" if value == "1" else "FALSE"
+        if kind in ("str", "e", "d", "inlineStr"):
+            return value
+        code = self.formats[int(style)] if style.isdigit() and int(style) < len(self.formats) else ""
+        try:
+            return as_shown(float(value), code, self.epoch)
+        except (ValueError, OverflowError):
+            return value
+
+    def _comments(self, path: str, sheet: Sheet) -> None:
+        root = tree(self.parts, path)
+        if root is None:
+            return
+        authors = [(one.text or "").strip() for one in root.iter() if local(one.tag) == "author"]
+        for one in root.iter():
+            said, who = "", ""
+            if local(one.tag) == "comment":
+                said = " ".join(_rich(next((x for x in one if local(x.tag) == "text"), one)).split())
+                index = one.get("authorId", "")
+                who = authors[int(index)] if index.isdigit() and int(index) < len(authors) else ""
+                if who.startswith("tc="):  # stands for a threaded comment, which is read itself
+                    continue
+            elif local(one.tag) == "threadedComment":
+                said = " ".join("".join(x.text or "" for x in one if local(x.tag) == "text").split())
+                who = self.persons.get(one.get("personId", ""), "")
+            if said:
+                said = said.removeprefix(f"{who}:").strip() if who else said
+                sheet.notes.append((one.get("ref", ""), f"Comment ({who}): {said}" if who else f"Comment: {said}"))
+
+    def _drawing(self, path: str, sheet: Sheet) -> None:
+        """Text of boxes, and of charts the titles and the names of the series."""
+        root = tree(self.parts, path)
+        charts = [target for kind, target in self._links(path).values() if kind == "chart"]
+        for part in [root, *(tree(self.parts, chart) for chart in charts)]:
+            if part is None:
+                continue
+            said = ["".join(x.text or "" for x in p.iter() if local(x.tag) == "t") for p in part.iter() if local(p.tag) == "p"]
+            for series in (one for one in part.iter() if local(one.tag) == "ser"):
+                said.append(_series(series))
+            if text := "\n".join(line for line in said if line.strip()):
+                sheet.texts.append(text)
+
+
+class _SheetReader:
+    """The cells of a sheet's XML, element by element: a tree of it takes six times as long."""
+
+    def __init__(self, book: _Book, sheet: Sheet) -> None:
+        self.book, self.sheet = book, sheet
+        self.row, self.column = 0, -1
+        self.cells: dict[int, str] = {}
+        self.cell: dict[str, str] = {}  # attributes of the open cell
+        self.formula: dict[str, str] = {}
+        self.into: list[str] | None = None  # what the words are added to
+        self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
+        self.shared: dict[str, str] = {}  # formulas that several cells have
+        self.phonetic = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition(":")[2]
+        if name == "c":
+            self.cell, self.parts, self.formula = attributes, {}, {}
+            found = _CELL.match(attributes.get("r", ""))
+            self.column = column_number(found[1]) if found else self.column + 1
+        elif name == "row":
+            self.row = int(attributes.get("r") or self.row + 1)
+            if self.row > ROWS:
+                raise ReadError("a sheet has more rows than Excel allows")
+            self.cells, self.column = {}, -1
+        elif name in ("v", "f", "t"):
+            self.into = None if self.phonetic else self.parts.setdefault(name, [])
+            if name == "f":
+                self.formula = attributes
+        elif name == "rPh":
+            self.phonetic = True
+
+    def words(self, text: str) -> None:
+        if self.into is not None:
+            self.into.append(text)
+
+    def end(self, tag: str) -> None:
+        name = tag.rpartition(":")[2]
+        if name in ("v", "f", "t"):
+            self.into = None
+        elif name == "rPh":
+            self.phonetic = False
+        elif name == "c":
+            formula, index = "".join(self.parts.get("f", ())), self.formula.get("si", "")
+            if formula and index:
+                self.shared[index] = formula
+            value = "".join(self.parts.get("v") or self.parts.get("t", ()))
+            text = self.book.value(self.cell.get("t", "n"), self.cell.get("s", ""), value, formula or self.shared.get(index, ""))
+            if text and self.column < COLUMNS:
+                self.cells[self.column] = text
+        elif name == "row" and self.cells:
+            self.sheet.rows[self.row] = self.cells
+
+
+def _series(series: Element) -> str:
+    """`Sales 2024: East 19.2, West 21.4` of a chart's series."""
+    values: dict[str, list[str]] = {"tx": [], "cat": [], "val": []}
+    for part in series:
+        if local(part.tag) in values:
+            values[local(part.tag)] = [x.text or "" for x in part.iter() if local(x.tag) == "v"][:200]
+    labels = values["cat"] + [""] * len(values["val"])
+    points = ", ".join(f"{label} {value}".strip() for label, value in zip(labels, values["val"], strict=False))
+    return f"{' '.join(values['tx'])}: {points}" if points else ""
+
+
+def _rich(element: Element) -> str:
+    """The text of a string with runs of formats, without phonetic guides."""
+    parts: list[str] = []
+    for one in element:
+        if local(one.tag) == "t":
+            parts.append(one.text or "")
+        elif local(one.tag) == "r":
+            parts += [x.text or "" for x in one if local(x.tag) == "t"]
+    return "".join(parts)
+
+
+# ---- number formats --------------------------------------------------------------------------------
+
+_BUILT_IN = {
+    "1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "11": "0.00E+00",
+    "14": "yyyy-mm-dd", "15": "d-mmm-yy", "16": "d-mmm", "17": "mmm-yy", "18": "h:mm AM/PM",
+    "19": "h:mm:ss AM/PM", "20": "h:mm", "21": "h:mm:ss", "22": "yyyy-mm-dd h:mm", "37": "#,##0;(#,##0)",
+    "38": "#,##0;(#,##0)", "39": "#,##0.00;(#,##0.00)", "40": "#,##0.00;(#,##0.00)", "45": "mm:ss",
+    "46": "[h]:mm:ss", "47": "mm:ss", "48": "0.0E+0",
+}  # fmt: skip
+_PARTS = re.compile(
+    r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[([hms]+)\]|\[[^\]]*\]|(AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)'
+    r"|((?:[#0?][#0?,]*)(?:\.[#0?]*)?|\.[#0?]+)|(E[+-]0+)|(General)|(.)",
+    re.IGNORECASE,
+)
+_MONTHS = "January February March April May June July August September October November December".split()
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+
+def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) -> str:
+    """A number as its format shows it. Dates have the English names of months; midnight is left out
+    where the format has a time."""
+    sections = _sections(code)
+    section = sections[0]
+    if value < 0 and len(sections) > 1:
+        section, value = sections[1], -value
+    elif value == 0 and len(sections) > 2:
+        section = sections[2]
+    if any(part[5] for part in section):
+        return _date(value, section, epoch)
+    return _number(value, section)
+
+
+@lru_cache(maxsize=1_000)
+def _sections(code: str) -> list[list[tuple[str, ...]]]:
+    """The parts of each section of a format code: positive, negative, zero, text."""
+    texts, quoted, start = [], False, 0
+    for at, sign in enumerate(code):
+        if sign == '"':
+            quoted = not quoted
+        elif sign == ";" and not quoted:
+            texts.append(code[start:at])
+            start = at + 1
+    texts.append(code[start:])
+    return [[("", *match.groups(default="")[:3], match[4] or "", (match[5] or match[4] or ""), match[6] or "",
+              match[7] or "", match[8] or "", match[9] or "") for match in _PARTS.finditer(text)] for text in texts]  # fmt: skip
+
+
+def _number(value: float, section: Sequence[tuple[str, ...]]) -> str:
+    if not section or any(part[8] for part in section) or not any(part[6] for part in section):
+        plain = _general(value)
+        literal = [(part[1] or part[2] or part[3] or (plain if part[8] or part[9] == "@" else "")) for part in section]
+        return "".join(literal) if any(part[8] for part in section) else plain
+    if any(part[9] == "/" for part in section):  # a fraction
+        return _general(value)
+    value *= 100 ** sum(part[9] == "%" for part in section)
+    power = next((part[7] for part in section if part[7]), "")
+    digits = next(part[6] for part in section if part[6])
+    whole, _, decimals = digits.partition(".")
+    value /= 1000 ** (len(whole) - len(whole.rstrip(",")))
+    least = decimals.count("0")
+    if power:
+        shown = f"{value:.{len(decimals)}E}"
+    else:
+        shown = f"{value:{',' if ',' in whole.rstrip(',') else ''}.{len(decimals)}f}"
+        while "." in shown and shown.endswith("0") and len(shown.partition(".")[2]) > least:
+            shown = shown[:-1]
+        shown = shown.rstrip(".")
+        zeros = whole.count("0")
+        if zeros > 1 and "," not in shown:
+            sign, bare = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
+            shown = sign + bare.zfill(zeros + (len(bare) - len(bare.partition(".")[0])))
+    written, parts = False, []
+    for part in section:
+        if part[6]:
+            parts.append("" if written else shown)
+            written = True
+        else:
+            parts.append(part[1] or part[2] or part[3] or part[9])
+    return "".join(parts).strip()
+
+
+def _general(value: float) -> str:
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.15g}"
+
+
+def _date(value: float, section: Sequence[tuple[str, ...]], epoch: datetime) -> str:
+    if not 0 <= value < 2_958_466:  # the last day is 9999-12-31
+        return _general(value)
+    moment = epoch + timedelta(seconds=round(value * 86_400))
+    letters = [part[5].lower() for part in section if part[5]]
+    has_day = any(one[0] in "yd" or one.startswith("mmm") for one in letters)
+    midnight = has_day and moment.hour == moment.minute == moment.second == 0
+    twelve = any(one in ("am/pm", "a/p") for one in letters)
+    parts: list[str] = []
+    before = ""
+    for index, part in enumerate(section):
+        code = part[5].lower()
+        if not code:
+            parts.append(part[1] or part[2] or part[3] or part[9])
+            continue
+        following = next((one[5].lower() for one in section[index + 1 :] if one[5]), "")
+        minutes = code in ("m", "mm") and (before[:1] == "h" or following[:1] == "s")
+        before = code
+        if midnight and (code[0] in "hs" or minutes or code in ("am/pm", "a/p")):
+            parts.append("\0")
+        elif part[4]:
+            parts.append(str(int(value * {"h": 24, "m": 1440, "s": 86_400}[code[0]] + 1e-6)))
+        else:
+            parts.append(f"{moment.minute:0{len(code)}d}" if minutes else _date_part(moment, code, twelve))
+    shown = re.sub(r"[ T,]*\0.*", "", "".join(parts))
+    return shown.strip()
+
+
+def _date_part(moment: datetime, code: str, twelve: bool) -> str:
+    if code in ("am/pm", "a/p"):
+        return "AM" if moment.hour < 12 else "PM"
+    if code[0] == "y":
+        return f"{moment.year:04d}" if len(code) > 2 else f"{moment.year % 100:02d}"
+    if code[0] == "m" and len(code) > 2:
+        return _MONTHS[moment.month - 1][: None if len(code) == 4 else 3]
+    if code[0] == "d" and len(code) > 2:
+        return _DAYS[moment.weekday()][: None if len(code) > 3 else 3]
+    hour = (moment.hour % 12 or 12) if twelve else moment.hour
+    number = {"m": moment.month, "d": moment.day, "h": hour, "s": moment.second}[code[0]]
+    return f"{number:0{min(len(code), 2)}d}"

@@ -1,0 +1,92 @@
+"""Subtitles and transcripts with times: WebVTT (W3C) and SubRip. One turn of a speaker is one paragraph,
+and the time of its first cue is its place."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphrag_mcp.sources.decode import ReadError, decode
+from graphrag_mcp.sources.piece import Piece, Writer
+
+_TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}"
+_CUE = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}.*")
+_VOICE = re.compile(r"<v(?:\.[\w.-]{1,60})?[ \t]+([^>\n]{1,120})>")
+_TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]{0,200}>|<\d{2}:[\d:.]{1,12}>|\{\\[^{}\n]{0,80}\}")
+_SPEAKER = re.compile(r"(?:>>\s*)?([^\W\d_][\w .'’-]{0,40}):\s+(?=\S)")
+_DASH = re.compile(r"^[-–]\s+(?=\S)")
+_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
+
+
+@dataclass
+class _Turn:
+    time: str
+    speaker: str
+    words: list[str]
+
+
+def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
+    text, metadata = decode(data)
+    writer = Writer()
+    for turn in _turns(text):
+        said = " ".join(" ".join(turn.words).split())
+        writer.add(f"{turn.speaker}: {said}" if turn.speaker else said, turn.time)
+    if not writer.size and text.strip():
+        raise ReadError(f"it is damaged, or no {suffix} file: no cue with a time")
+    yield writer.piece(metadata=metadata, prose=False)
+
+
+def _turns(text: str) -> Iterator[_Turn]:
+    turn: _Turn | None = None
+    for time, speaker, words in _cues(text):
+        goes_on = turn is not None and (
+            speaker == turn.speaker if speaker else not (turn.speaker == "" and _END.search(turn.words[-1]))
+        )
+        if turn is not None and goes_on and words:
+            turn.words.append(words)
+            continue
+        if turn is not None:
+            yield turn
+        turn = _Turn(time, speaker, [words])
+    if turn is not None:
+        yield turn
+
+
+def _cues(text: str) -> Iterator[tuple[str, str, str]]:
+    """(time, speaker or "", words) of each part of a cue that one person says."""
+    lines = text.split("\n")
+    starts = [number for number, line in enumerate(lines) if _CUE.fullmatch(line)]
+    for number, following in zip(starts, [*starts[1:], len(lines)], strict=True):
+        found = _CUE.fullmatch(lines[number])
+        assert found is not None
+        time = f"{int(found[1] or 0):02d}:{int(found[2]):02d}:{found[3]}"
+        body: list[str] = []
+        for line in lines[number + 1 : following]:
+            if not line.strip():
+                break  # behind it stand the number of the next cue, notes and styles
+            body.append(line)
+        for speaker, words in _voices(body):
+            if words:
+                yield time, speaker, words
+
+
+def _voices(body: list[str]) -> Iterator[tuple[str, str]]:
+    speaker, words = "", []
+    for line in body:
+        parts = _VOICE.split(line)
+        for index, part in enumerate(parts):
+            if index % 2:
+                yield speaker, " ".join(words)
+                speaker, words = " ".join(html.unescape(part).split()), []
+                continue
+            plain = html.unescape(_TAG.sub("", part)).strip()
+            if _DASH.match(plain):  # another person speaks
+                yield speaker, " ".join(words)
+                speaker, words, plain = "", [], _DASH.sub("", plain)
+            if named := _SPEAKER.match(plain):
+                yield speaker, " ".join(words)
+                speaker, words, plain = named[1].strip(), [], plain[named.end() :]
+            words += [plain] if plain else []
+    yield speaker, " ".join(words)
