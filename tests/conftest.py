@@ -14,6 +14,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.command import ROOT, SAMPLE, run_cli
 
+pytest_plugins = ["tests.support.skips"]
 LOOPBACK = ("127.", "::1", "localhost")
 # Started first: whoever of two workers began the longest file last would be left alone with it.
 LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_with_model",

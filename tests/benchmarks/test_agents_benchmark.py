@@ -45,7 +45,7 @@ def test_looks_at_a_server_and_with_a_shell_are_counted_by_characters(sample_hom
     assert json.loads(door(log, "sum")) == {"looks": 3, "characters": sum(row["characters"] for row in rows)}
 
 
-@pytest.mark.skipif(not (DATA / "bbc_news").is_dir(), reason="needs the evaluation sets")
+@pytest.mark.skipif(not (DATA / "bbc_news").is_dir(), reason="the evaluation data is not beside the checkout")
 def test_the_collections_and_questions_are_written_and_answers_apart(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(AGENTS / "make.py"), str(tmp_path), "--data", str(DATA)], check=True, timeout=120)
     for name, questions in (("twohop", 20), ("news", 10), ("long", 12)):

@@ -211,7 +211,8 @@ def test_the_sentences_of_a_report_are_marked_in_their_sources(tab: Tab, sample:
     app = App(Settings(home=sample), "sample")
     reports = [load(app, "community", {"id": str(n)})["report"] for n in (1, 2, 3)]  # of prose; those of code are lists
     said = [one for report in reports for one in report["paragraphs"] if one["cites"]]
-    assert said and all(cite["end"] > cite["start"] for one in said for cite in one["cites"])
+    said = [one for one in said if all(cite["end"] > cite["start"] for cite in one["cites"])]  # quotations, not counts
+    assert len(said) >= 3
     for one in said[:3]:
         cite = one["cites"][0]
         tab.go(f"passage/{cite['id']}/{cite['start']}-{cite['end']}")
@@ -527,7 +528,7 @@ def test_the_browser_is_opened_where_there_is_a_screen(sample: Path, tmp_path: P
         finally:
             server.terminate()
             server.wait(20)
-    assert opened.read_text("utf-8").strip() == address
+    assert re.fullmatch(r"file:///\S+\.html", opened.read_text("utf-8").strip())  # which holds the address: no argument holds the token
 
 
 FIRST_REQUEST = """
@@ -653,7 +654,7 @@ def test_the_page_is_small_and_asks_for_nothing_elsewhere() -> None:
 @browser_only
 def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: Path, tmp_path: Path) -> None:
     done = run_cli("export", "--html", tmp_path / "graph.html", "--home", sample, "--corpus", "sample")
-    assert done.returncode == 0 and re.search(r" \d+ topics, \d{3} entities, \d+ texts", done.stdout), done.stderr
+    assert done.returncode == 0 and re.search(r" \d+ topics, \d+ entities, \d+ texts", done.stdout), done.stderr
     made = browser.new_context(offline=True)
     tab = Tab(made).open((tmp_path / "graph.html").as_uri())
     assert re.search(r"This file holds (\d+) of \1 topics, (\d{3}) of \2 names", tab.text)

@@ -186,7 +186,7 @@ def test_an_insertion_at_the_start_changes_at_most_three_units(make) -> None:
 def test_an_edit_leaves_the_far_end_alone_in_real_text() -> None:
     path = DATA / "chroma" / "corpus.jsonl"
     if not path.exists():
-        pytest.skip("the evaluation data is not here")
+        pytest.skip("the evaluation data is not beside the checkout")
     for line in path.read_text("utf-8").splitlines():
         base = json.loads(line)["text"][:60_000]
         assert len(set(texts("A new first paragraph, added today.\n\n" + base)) - set(texts(base))) <= 3

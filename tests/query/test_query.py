@@ -669,7 +669,7 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     assert "Ilse Brandt" not in titles(rank.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
+@pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the checkout")
 def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     folder = DATA / "hotpot_train100"
     questions = [json.loads(line) for line in open(folder / "queries.jsonl", encoding="utf-8")][:30]

@@ -72,7 +72,7 @@ def test_a_cut_sentence_shows_the_terms() -> None:
 )
 def test_the_best_sentence_of_a_gold_document_is_its_evidence(name: str, least: float) -> None:
     if not (DATA / name).is_dir():
-        pytest.skip("the data beside the checkout is not there")
+        pytest.skip("the evaluation data is not beside the checkout")
     from benchmarks.quotes import cases, held
 
     rows = cases(DATA / name)

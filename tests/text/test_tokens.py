@@ -163,7 +163,7 @@ TIGHT = ("English", "JSON of a citation", "Chinese prose", "Chinese with names",
 def corpus(name: str) -> str:
     path = DATA / name / "corpus.jsonl"
     if not path.exists():
-        pytest.skip("the evaluation data lies outside the checkout")
+        pytest.skip("the evaluation data is not beside the checkout")
     return "\n".join(json.loads(line)["text"] for line in path.read_text("utf-8").splitlines())
 
 
