@@ -36,7 +36,7 @@ from mcp.client.stdio import StdioServerParameters
 sys.path.insert(0, str(Path(__file__).parent))
 import corpora
 
-from graphrag_mcp.query.rank import Weights
+from graphrag_mcp.query.features import Weights
 
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("evidence", 8), ("characters", 10), ("ms/call", 8))
 PASSED_ON = (
@@ -116,7 +116,7 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
 
     snapshot = open_snapshot(next(home.rglob("tables")).parent)
     asker = open_asker(snapshot.folder, load(home=home), limited=False)
-    weights = Weights() if graph else Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    weights = Weights() if graph else Weights(named_title=0, title_link=0, shared_name=0)
     vectors: list[bytes | None] = asker.wait(
         question_vectors(asker, [one["question"] for one in questions])
     )

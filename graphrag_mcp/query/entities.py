@@ -17,8 +17,9 @@ from graphrag_mcp.code.symbols import MODULE
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.question import MARKS
-from graphrag_mcp.query.rank import CANDIDATES, Ranked, Ranking
+from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot, once
@@ -28,6 +29,12 @@ Row = dict[str, Any]
 COLUMNS = tuple("id n key title type description names frequency degree terms".split())
 HOLDING = 8  # best passages whose entities count
 UNITS = 20  # text units of an entity whose passages are looked at
+PARTS = {
+    "name": "named in the question",
+    "words": "words of its title",
+    "passages": "named in the best passages",
+    "vector": "meaning",
+}  # of the score of an entity, as `explain` says them
 MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
 
 
@@ -51,7 +58,7 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
             held[id] += passage.score / place
     often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
     near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
-    if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, CANDIDATES)):
+    if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, PROPOSED)):
         high, low = nearest[0][1], nearest[len(nearest) // 2][1]
         near = {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
     rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
@@ -83,7 +90,7 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
-    found = (Ranked(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
+    found = (Ranked(**row) for row in rows.to_pylist())
     return [one for one in found if entity["id"] in one.entity_ids]
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, entities, times
-from graphrag_mcp.query.rank import Ranked, scaled
+from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of
@@ -93,13 +93,18 @@ class Filters:
         found = times.of_passages(snapshot, ids)
         return {id for id in ids if id in found and _timely(found[id], self.of(*TIME))}
 
+    def rows(self, snapshot: Snapshot, found: pa.Table) -> pa.Table:
+        """Of rows of passages those that pass."""
+        rows = rows_of(found.select(["id", "document_id", "entity_ids"]))
+        passing = [id for id, document, ids in rows if self.passage(document, ids)]
+        timely = self.timely(snapshot, passing)
+        return found.filter(pc.is_in(found["id"], pa.array(sorted(timely), pa.string())))
+
     def passing(self, snapshot: Snapshot, passages: Sequence[Ranked]) -> list[Ranked]:
-        """The passages that pass, on a scale that begins at the best of them."""
+        """The passages that pass."""
         kept = [one for one in passages if self.passage(one.document_id, one.entity_ids)]
         timely = self.timely(snapshot, [one.id for one in kept])
-        for one in kept:
-            one.entity_ids = [id for id in one.entity_ids if id not in self.without]
-        return scaled([one for one in kept if one.id in timely])
+        return [one for one in kept if one.id in timely]
 
     def including(
         self, snapshot: Snapshot, passages: Sequence[Ranked], count: int | None
@@ -107,16 +112,12 @@ class Filters:
         """Passages that name an included entity: those of the question, then some of no word."""
         known = {one.id for one in passages}
         held = [one for one in passages if self.includes(one.entity_ids)]
-        own = [one for row in self.first for one in entities.naming(snapshot, row)]
-        own = {one.id: one for one in self.passing(snapshot, own) if one.id not in known}
-        more = list(own.values())[:count]
-        for one in held:
-            one.score = 0.5 + one.score / 2
-        for one in more:
-            one.score = 0.5 if held else 1.0
-        for one in (found := [*held, *more]):
-            one.parts["included"] = 1.0
-        return found
+        naming = [one for row in self.first for one in entities.naming(snapshot, row)]
+        others = {one.id: one for one in self.passing(snapshot, naming) if one.id not in known}
+        ranked = [replace(one, score=0.5 + one.score / 2) for one in held]
+        lowest = 0.5 if held else 1.0
+        ranked += [replace(one, score=lowest) for one in list(others.values())[:count]]
+        return [replace(one, parts={**one.parts, "included": 1.0}) for one in ranked]
 
     def speaks_of(self, intervals: Sequence[tuple[str, str]], said: str) -> bool:
         """Does one of these (ISO days) pass the conditions on `when`, and the day on which a
@@ -485,7 +486,8 @@ class Narrowed(Snapshot):
         probe, total = max(limit, FIRST_PROBE), self.count(table)
         while True:
             found = self.inner.full_text(table, terms, min(probe, total))
-            kept = self._passages(found) if table == "passages" else self._reports(found)
+            passages = table == "passages"
+            kept = self.filters.rows(self.inner, found) if passages else self._reports(found)
             if kept.num_rows >= limit or probe >= total or found.num_rows < probe:
                 names = columns or [name for name in kept.column_names if name != "_score"]
                 return kept.slice(0, limit).select([*names, "_score"])
@@ -512,12 +514,6 @@ class Narrowed(Snapshot):
     ) -> list[dict[str, Any]]:
         rows = self.inner.served(table, ids, columns)
         return self.filters.in_time(self.inner, rows) if table == "passages" else rows
-
-    def _passages(self, found: pa.Table) -> pa.Table:
-        rows = rows_of(found.select(["id", "document_id", "entity_ids"]))
-        passing = [id for id, document, ids in rows if self.filters.passage(document, ids)]
-        timely = self.filters.timely(self.inner, passing)
-        return found.filter(pc.is_in(found["id"], pa.array(sorted(timely), pa.string())))
 
     def _reports(self, found: pa.Table) -> pa.Table:
         """Reports of enough rating, on text of a document that passes, on communities without

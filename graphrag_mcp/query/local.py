@@ -20,7 +20,9 @@ from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
 from graphrag_mcp.query import passages, rank
+from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.context import ORDER
+from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.question import (
     MARKS,
@@ -397,25 +399,26 @@ def find(
         found = rank.retrieve(
             snapshot,
             query,
-            rank.WORDS_ALONE if mode == "basic" else rank.Weights(),
+            WORDS_ALONE if mode == "basic" else WITH_GRAPH,
             keywords,
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
+            keep=partial(filters.rows, snapshot) if filters is not None else None,
         )
     if filters is not None:
-        found.passages = filters.passing(snapshot, found.passages)
-        found.considered["filtered"] = len(found.passages)
+        found = replace(found, considered={**found.considered, "filtered": len(found.passages)})
     if mode == "hybrid" and found.passages:
-        _rank_by_entities(snapshot, found, filters)
+        found = _ranked_by_entities(snapshot, found, filters)
     if filters is not None and filters.first:
-        found.passages = filters.including(snapshot, found.passages, INCLUDED if query else None)
+        some = filters.including(snapshot, found.passages, INCLUDED if query else None)
+        found = replace(found, passages=some)
     if mode == "basic":
-        found.passages = found.passages[:BASIC]
+        found = replace(found, passages=found.passages[:BASIC])
     return found
 
 
-def _rank_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> None:
-    """Rank passages by the entities of the question that they hold, rare ones counting more, and by
+def _ranked_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> Ranking:
+    """The passages by the entities of the question that they hold, rare ones counting more, and by
     the pairs of them; plain text counts nothing."""
     from graphrag_mcp.query.entities import naming, ranked
 
@@ -428,14 +431,15 @@ def _rank_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | Non
     more = [one for row, _ in best for one in naming(snapshot, row)]
     for one in more if filters is None else filters.passing(snapshot, more):
         known.setdefault(one.id, one)
-    place = {id: number for number, id in enumerate(known)}
+    scored: list[Ranked] = []
     for one in known.values():
         values = sorted((worth[id] for id in worth.keys() & one.entity_ids), reverse=True)
-        one.parts = {"entities": sum(values), "relationships": PAIR * sum(values[1:])}
-    order = sorted(known.values(), key=lambda one: (-round(one.total(), 9), place[one.id]))
-    found.passages = [one for one in order if one.total() > 0][: rank.CANDIDATES]
-    rank.scaled(found.passages)
-    found.considered = {"passages": len(found.passages), "entities": len(worth)}
+        parts = {"entities": sum(values), "relationships": PAIR * sum(values[1:])}
+        scored.append(replace(one, parts=parts))
+    scored.sort(key=lambda one: -round(one.total(), 9))  # equal ones stay in the order of the text
+    kept = rank.scaled([one for one in scored if one.total() > 0][:PROPOSED])
+    considered = {"passages": len(kept), "entities": len(worth)}
+    return replace(found, passages=kept, considered=considered)
 
 
 def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:

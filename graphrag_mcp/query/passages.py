@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line, repeats
 from graphrag_mcp.query import context, series, times
-from graphrag_mcp.query.rank import DEFINING, Ranked, Ranking
+from graphrag_mcp.query.code_features import DEFINING
+from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import (
     NOTICE,

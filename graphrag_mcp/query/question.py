@@ -1,23 +1,36 @@
-"""What a question asks for: its terms with their worth, the names in it, and the words of the corpus
-that are nearest to words that do not occur."""
+"""A question as it is searched for: its terms with their worth, the names in it, and the words of the
+corpus that are nearest to words that do not occur."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from os.path import commonprefix
+from statistics import median
 
 import pyarrow.compute as pc
 
 from graphrag_mcp.names.cjk import other_particles
-from graphrag_mcp.names.extract import terms_of
+from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import is_cjk, normalise_name, query_terms, stop_word
+from graphrag_mcp.text.terms import (
+    composed,
+    entity_id,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    stop_word,
+    terms,
+)
 from graphrag_mcp.types import Mention
 
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # that are read of a question
+KEYWORDS = 20  # that are read of a call
+KEYWORD = 0.5  # worth of a word of a keyword, beside a question that names something
+RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 NEAR = 0.5  # worth of a word that replaces an unknown one
 FORM = 0.4  # share of a word's own form; the rest goes to its stem, since text holds both
@@ -26,6 +39,60 @@ MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」�
 # Hindi and Thai have signs for vowels
 _LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"
 _WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is searched for. `terms`: those that occur in the corpus, with their worth (idf times what
+    the question makes of them). `named`: ids that entities of the names have. `rare`: of each name
+    that few passages hold, its terms. `near`: words of the corpus in place of `unknown` ones.
+    `vector`: float32 bytes."""
+
+    text: str = ""
+    names: Sequence[Mention] = ()
+    named: Sequence[str] = ()
+    terms: Mapping[str, float] = field(default_factory=dict)
+    rare: Sequence[Sequence[str]] = ()
+    unknown: Sequence[str] = ()
+    near: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    vector: bytes = b""
+
+
+def read(
+    snapshot: Snapshot, text: str, keywords: Sequence[str] = (), vector: bytes | None = None
+) -> Question:
+    """The question as this corpus understands it; of a text over QUERY_CHARACTERS, its beginning.
+
+    `keywords` are searched for as well: each counts as a name, its words half, or whole where the
+    question names nothing."""
+    text = composed(text[:QUERY_CHARACTERS])
+    start = text[:NAME_CHARACTERS]
+    names, wanted = extract(start), terms_of(text)
+    worth, unknown = term_worth(snapshot, wanted)
+    repeated = Counter(terms(text))  # a long text, such as an issue, repeats what it is about
+    worth = {term: idf * (1 + math.log(max(repeated[term], 1))) for term, idf in worth.items()}
+    share = KEYWORD if any(name.strong for name in names) else 1.0
+    for form in dict.fromkeys(keyword.strip()[:200] for keyword in keywords[:KEYWORDS]):
+        key = normalise_name(form)
+        if key and all(key != name.key for name in names):
+            names.append(Mention(key, form, "other", False, 0, 0))
+        for term, idf in term_worth(snapshot, query_terms(form))[0].items():
+            worth.setdefault(term, share * idf)
+    near, added = words_near(snapshot, worth, wanted)
+    worth |= added
+    least = RARE * median(worth.values()) if worth else 0.0
+    known = ([term for term in terms_of(one.form) if term in worth] for one in names if one.strong)
+    rare = [name for name in known if any(worth[term] >= least for term in name)]
+    return Question(
+        text,
+        names,
+        list(dict.fromkeys(entity_id(key) for key in name_keys(start, names))),
+        worth,
+        rare,
+        unknown,
+        near,
+        vector or b"",
+    )
 
 
 def term_worth(snapshot: Snapshot, wanted: Sequence[str]) -> tuple[dict[str, float], list[str]]:
@@ -107,25 +174,26 @@ ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, an
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 
 
-def add_near(
-    snapshot: Snapshot, worth: dict[str, float], wanted: Sequence[str]
-) -> dict[str, list[str]]:
-    """Add the nearest words to the terms of a question, each at its share of what it is worth.
-    Gives the words added; a stem is none. Stems are not replaced: so short, they are near to too
+def words_near(
+    snapshot: Snapshot, worth: Mapping[str, float], wanted: Sequence[str]
+) -> tuple[dict[str, list[str]], dict[str, float]]:
+    """The words of the corpus that are nearest to unknown terms of a question: {unknown term: words},
+    and what each word and its stem are worth. Stems are not replaced: so short, they are near to too
     much."""
     total = snapshot.manifest.counters.get("passages", 0)
     pairs = zip(wanted, ["", *wanted], strict=False)
     unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
-    found = nearest(snapshot, unknown, worth)
     words: dict[str, list[str]] = {}
-    for term, near in found.items():
+    added: dict[str, float] = {}
+    for term, near in nearest(snapshot, unknown, worth).items():
         forms = Counter[str]()
         for form, passages in near:
-            worth.setdefault(form, NEAR * rarity(total, passages))
+            if form not in worth:
+                added.setdefault(form, NEAR * rarity(total, passages))
             forms.update({stem: passages for stem in query_terms(form) if stem != form})
         # no stem that stands only where one of these forms does
-        words[term] = [one for one, passages in near if passages > forms[one]]
-    return words
+        words[term] = [form for form, passages in near if passages > forms[form]]
+    return words, added
 
 
 def nearest(

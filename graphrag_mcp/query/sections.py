@@ -13,7 +13,7 @@ from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.rank import TABLES, Ranking, why
+from graphrag_mcp.query.rank import Ranking, why
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed
 
@@ -62,7 +62,7 @@ def sections_of(
         items["Reports"] = _reports(snapshot, chosen) if shares.get("Reports") else []
         if source.explained:
             said = [
-                why(place, one.parts, ENTITY_PARTS) if one.parts else "asked for by a filter"
+                why(place, one.parts, entities.PARTS) if one.parts else "asked for by a filter"
                 for place, one in enumerate(ranked, 1)
             ]
             items["Entities"] = list(map(explained, items["Entities"], said))
@@ -219,9 +219,6 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
     return items
-
-
-ENTITY_PARTS: Mapping[str, str] = TABLES["entity_parts"]
 
 
 def explained(item: Item, said: str) -> Item:

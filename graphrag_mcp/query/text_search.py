@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -17,16 +18,18 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
 from graphrag_mcp.query import local, passages
+from graphrag_mcp.query.candidates import PROPOSED, bm25
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.question import (
     MARKS,
     QUERY_CHARACTERS,
+    Question,
     in_addresses,
     no_form_occurs,
     term_worth,
 )
-from graphrag_mcp.query.rank import CANDIDATES, Ranked, Ranking, bm25
+from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
@@ -110,11 +113,14 @@ def pattern(literal: str) -> str:
 
 
 def _holding(
-    snapshot: Snapshot, sought: Sequence[Sequence[str]], most: bool = False
+    snapshot: Snapshot,
+    sought: Sequence[Sequence[str]],
+    most: bool = False,
+    bare: Container[str] = (),
 ) -> list[tuple[dict[str, Any], set[str]]]:
     """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
-    hold: within words only where no word begins with one. Every passage is read, for the best by
-    words need not be all that hold them."""
+    hold: within words only where no word begins with one, and those that are `bare` only as whole
+    words. Every passage is read, for the best by words need not be all that hold them."""
     folded = [{plain(one): one for one in some} for some in sought]
     read = max(folded, key=lambda some: min(map(len, some)))
     wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
@@ -123,9 +129,18 @@ def _holding(
     ids = texts["id"].filter(pc.match_substring_regex(whole, wanted, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     told = [(row, plain(row["text"])) for row in rows]
-    for holds in (_begins_word, str.__contains__):
+    for within in (False, True):
+
+        def holds(text: str, literal: str, written: str, within: bool = within) -> bool:
+            if written in bare:
+                return _is_word(text, literal, end=True)
+            return literal in text if within else _is_word(text, literal)
+
         held = [
-            (row, [{some[one] for one in some if holds(text, one)} for some in folded])
+            (
+                row,
+                [{form for key, form in some.items() if holds(text, key, form)} for some in folded],
+            )
             for row, text in told
         ]
         if found := [(row, set().union(*own)) for row, own in held if (any if most else all)(own)]:
@@ -133,13 +148,30 @@ def _holding(
     return []
 
 
-def _begins_word(text: str, literal: str) -> bool:
-    """Does it stand in the text, not only within a word, as "suing" within "issuing"? Words of
-    Chinese have no such beginning."""
+def _is_word(text: str, literal: str, end: bool = False) -> bool:
+    """Does the literal stand in the text where a word begins, not only within one, as "suing" within
+    "issuing"; with `end`, also where a word ends? Words of Chinese have no such limits."""
+
+    def joined(before: str, after: str) -> bool:
+        return all(ch.isalnum() and not is_cjk(ch) for ch in (before, after))
+
     at = text.find(literal)
-    while at > 0 and all(ch.isalnum() and not is_cjk(ch) for ch in (text[at - 1], literal[0])):
+    while at >= 0:
+        behind = at + len(literal)
+        begins = at == 0 or not joined(text[at - 1], literal[0])
+        if begins and not (end and behind < len(text) and joined(literal[-1], text[behind])):
+            return True
         at = text.find(literal, at + 1)
-    return at >= 0
+    return False
+
+
+def bare_alternatives(query: str) -> frozenset[str]:
+    """The words and phrases beside OR that stand without quotation marks. They mean words: SEC is not
+    in "6.56 secs"."""
+    if not _EITHER.search(query):
+        return frozenset()
+    marked = {next(filter(None, match.groups())) for match in _QUOTED.finditer(query)}
+    return frozenset(quoted(query)) - marked
 
 
 READ = 40  # passages of each of several literals that are put in turns
@@ -171,7 +203,7 @@ def search(
     corpora = local.with_text(corpora)
     if not corpora:
         return finish(local.without_text(result), budget)
-    query = query.strip()
+    query = query.strip()[:QUERY_CHARACTERS]
     if not query:
         what = "the query is empty"
         raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
@@ -234,18 +266,16 @@ def matches(
     """What matches and passes, best first, with the literals of the query, as written; where none holds
     all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
-    sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]])))
+    bare = bare_alternatives(used)
+    sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]], False, {phrase})))
     ways = [(sought, False), (sought, True)][: len(sought) or 1]
     if not sought and _is_identifier(used):
         ways.insert(0, ([[used]], False))
     for wanted, most in ways:
-        found = _matches(snapshot, used, wanted, most)
+        found = _matches(snapshot, used, wanted, most, bare)
         if kept is not None:
-            scores = {one.id: one.score for one in found.passages}
             passing = kept.passing(snapshot, found.passages)
-            found.passages = [one for one in passing if kept.includes(one.entity_ids)]
-            for one in found.passages:
-                one.score = scores[one.id]
+            found = replace(found, passages=[p for p in passing if kept.includes(p.entity_ids)])
         if found.passages:
             break
     literals = [one for some in wanted for one in some]
@@ -264,9 +294,10 @@ def absent(
     known, unknown = term_worth(snapshot, terms_of(used))
     either = _EITHER.search(used)
     sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
-    rows = _holding(snapshot, [[one] for one in sought], True) if len(sought) > 1 else []
+    bare = bare_alternatives(used)
+    rows = _holding(snapshot, [[one] for one in sought], True, bare) if len(sought) > 1 else []
     held = {one for _, some in rows for one in some}
-    lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]])]
+    lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]], bare=bare)]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if no_form_occurs(word, known, set(unknown))]
     linked = in_addresses(snapshot, words)
@@ -274,19 +305,24 @@ def absent(
 
 
 def _matches(
-    snapshot: Snapshot, query: str, sought: Sequence[Sequence[str]], most: bool = False
+    snapshot: Snapshot,
+    query: str,
+    sought: Sequence[Sequence[str]],
+    most: bool = False,
+    bare: Container[str] = (),
 ) -> Ranking:
     """Passages best first: the whole query found literally before its words found apart; of
     literals those with `most` of them, then the rarest, then definitions, then those in the case that
     they are written in; what stands in addresses alone comes last, since their words are no terms."""
     worth, _ = term_worth(snapshot, terms_of(query))
+    asked = Question(query, terms=worth)
     literals = [one for some in sought for one in some]
     if sought:
-        held = _holding(snapshot, sought, most)
+        held = _holding(snapshot, sought, most, bare)
         if not most and len(literals) > len(sought):
-            return Ranking(query, _by_turns(snapshot, query, literals, held, worth), terms=worth)
+            return Ranking(asked, _by_turns(snapshot, query, literals, held, worth))
     else:
-        rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
+        rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS).to_pylist()
         held = [(row, set()) for row in rows]
     score, whole = bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
@@ -298,15 +334,19 @@ def _matches(
         exact = whole in plain(text)
         first = all(one in text for one in literals) if literals else exact
         value = 0.9 * raw[id] / top + 0.1 * exact
-        names = ("title_id", "document_id", "entity_ids", "terms")
-        passage = Ranked(id, raw[id], **{name: row[name] for name in names}, score=value)
+        passage = _ranked(row, value)
         rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
         defined = passages.defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
-    for at, one in enumerate(found if most else ()):  # those of several corpora are merged by it
-        one.score = 1 - 0.3 * at / len(found)
-    return Ranking(query, found, terms=worth)
+    if most:  # those of several corpora are merged by their scores
+        found = [replace(one, score=1 - 0.3 * at / len(found)) for at, one in enumerate(found)]
+    return Ranking(asked, found)
+
+
+def _ranked(row: Mapping[str, Any], score: float) -> Ranked:
+    names = ("id", "document_id", "title_id", "entity_ids", "terms")
+    return Ranked(**{name: row[name] for name in names}, score=score)
 
 
 def _by_turns(
@@ -353,16 +393,7 @@ def _by_turns(
                 order[(best := min(some, key=rank))] = None
                 shown[every[best]["document_id"]] += 1
     order |= dict.fromkeys(sorted(value.keys() - order.keys(), key=rank))
-    names = ("title_id", "document_id", "entity_ids", "terms")
-    return [
-        Ranked(
-            id,
-            value[id],
-            **{name: every[id][name] for name in names},
-            score=1 - 0.3 * at / len(order),
-        )
-        for at, id in enumerate(order)
-    ]
+    return [_ranked(every[id], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]
 
 
 def _tells(text: str, folded: Sequence[str]) -> float:

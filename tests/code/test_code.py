@@ -11,8 +11,11 @@ from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
 from graphrag_mcp.code.symbols import SourceFile, Symbol
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.candidates import Candidate
+from graphrag_mcp.query.code_features import crowded_file
+from graphrag_mcp.query.features import FirstRound, Scale, Weights
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.rank import Ranked, Weights, _spread
+from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -225,12 +228,14 @@ def test_what_an_issue_repeats_counts_more(tmp_path: Path) -> None:
 
 
 def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
-    def passages(name: str, *scores: float) -> list[Ranked]:
-        return [Ranked(f"{name} {at}", 1.0, "", name, [], name, at, {"text": one}) for at, one in enumerate(scores)]
+    def passages(name: str, *scores: float) -> list[Candidate]:
+        return [Candidate(f"{name} {at}", name, "", at, (), name, score) for at, score in enumerate(scores)]
 
     long, notes = passages("many.py", *(0.9 - n / 100 for n in range(8))), passages("many.md", 0.8, 0.79, 0.78, 0.77, 0.76)
     every = [*long, *notes, *passages("one.py", 0.7)]
-    _spread(every, Weights())
-    order = [one.id for one in sorted(every, key=Ranked.total, reverse=True)]
+    scores = {one.id: one.bm25 for one in every}
+    first = FirstRound(Scale(1.0), Weights(), {one.id: one for one in every}, scores)
+    loses = crowded_file(Question(), first)
+    order = [one.id for one in sorted(every, key=lambda one: -one.bm25 - Weights().crowded_file * loses(one))]
     assert order[:4] == [one.id for one in long[:4]] and order[9] == "one.py 0"  # prose loses nothing
     assert order[4:9] == [one.id for one in notes]

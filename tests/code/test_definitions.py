@@ -6,8 +6,8 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.rank import Weights
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.rank import Weights
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -36,7 +34,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 
 def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapshot: Snapshot) -> None:
     question = "Who paid the plumber?"
-    (held,) = [one for one in rank.retrieve(snapshot, question, Weights(beside=0.0)).passages]
+    (held,) = [one for one in rank.retrieve(snapshot, question, Weights(adjacency=0.0)).passages]
     text = snapshot.by_key("passages", [held.id], "id", ["text"])["text"][0].as_py()
     assert ASKED in text and SAID not in text
     result = local_search(snapshot, question, max_tokens=2_000, explain=True)
@@ -46,7 +44,7 @@ def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapsh
 
 def test_what_no_word_brought_in_stands_behind_what_words_did(snapshot: Snapshot) -> None:
     found = rank.retrieve(snapshot, "Who paid the plumber?").passages
-    assert len(found) == 3 and all(one.parts["beside"] > 0 == one.raw for one in found[1:])
+    assert len(found) == 3 and all([*one.parts] == ["adjacency"] for one in found[1:])
     assert found[0].score > 2 * found[1].score
 
 
@@ -84,34 +82,6 @@ def test_the_reply_in_a_chat_is_found_though_others_hold_more_words_of_the_quest
     assert any(REPLY in text for text in chats.by_key("passages", best, "id", ["text"])["text"].to_pylist())
     (asked,) = [one for one in rank.retrieve(chats, question).passages if one.score == 1.0]
     assert ASK in chats.by_key("passages", [asked.id], "id", ["text"])["text"][0].as_py()
-    without = rank.retrieve(chats, question, Weights(around=0.0)).passages[:5]
+    without = rank.retrieve(chats, question, Weights(adjacency=0.0)).passages[:5]
     texts = chats.by_key("passages", [one.id for one in without], "id", ["text"])["text"].to_pylist()
     assert not any(REPLY in text for text in texts)
-
-
-def test_what_stands_around_the_best_does_not_pass_the_two_best(chats: Snapshot) -> None:
-    for question in ("Can we get rid of the nightly backup?", "Is the backup disk full?", "Who has the key?"):
-        small = rank.retrieve(chats, question, Weights(around=0.0)).passages
-        large = rank.retrieve(chats, question, Weights(around=5.0)).passages
-        assert [one.id for one in large[:2]] == [one.id for one in small[:2]]
-
-
-def test_a_title_carries_nothing_past_what_is_clearly_best_by_its_words(tmp_path: Path) -> None:
-    texts = (
-        InlineText("In 1931 the architect Ines Harrow repaired the clock tower of Marlow after the storm.", "repairs", "Repairs"),
-        InlineText("Marlow is a town on a river. It has a clock and a market.", "marlow", "Marlow"),
-        *(InlineText(f"Shed {at} of the yard holds rope, tar and oars.", f"shed{at}", f"Shed {at}") for at in range(9)),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-
-    def first(question: str, weights: Weights) -> tuple[str, dict[str, float]]:
-        one = rank.retrieve(snapshot, question, weights).passages[0]
-        return snapshot.by_key("passages", [one.id], "id", ["title"])["title"][0].as_py(), dict(one.parts)
-
-    question = "Which architect repaired the clock tower of Marlow after the storm?"
-    assert first(question, Weights(lead=0.0))[0] == "Marlow"
-    title, why = first(question, Weights())
-    assert title == "Repairs" and why["lead"] > 0
-    assert "clearly best by itself" in local_search(snapshot, question, explain=True).text
-    assert first("What is there in Marlow?", Weights())[0] == "Marlow"

@@ -149,7 +149,7 @@ def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_rel
     headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
     assert {"Reports", "Entities", "Relationships", "Sources"} <= set(headings)
     scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.29, "e": 0.31}
-    ranked = [Ranked(id, 0.0, score=score) for id, score in scores.items()]
+    ranked = [Ranked(id, score=score) for id, score in scores.items()]
     assert [one.id for one in near_the_best(ranked)] == ["a", "b", "c", "e"]
 
 

@@ -15,6 +15,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import lookup, rank, reports
+from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search, several
@@ -551,6 +552,15 @@ def test_queries_without_room_are_named(tmp_path: Path) -> None:
         assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
 
 
+def test_a_bare_word_beside_or_is_a_whole_word(tmp_path: Path) -> None:
+    texts = ("The run took 6.56 secs.", "The SEC fined the bank.", "Second thoughts of a banker.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    found = search_text(snapshot, "SEC OR lighthouse")
+    assert "fined" in found.text and "6.56" not in found.text and "thoughts" not in found.text
+    assert "6.56 secs" in search_text(snapshot, '"sec" OR "lighthouse"').text
+
+
 def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
     apart = lambda query: groups(query, lambda phrase: phrase == "old mill")  # noqa: E731
     assert apart("red old mill OR pump") == [["mill", "pump"]] and apart("old mill OR pump") == [["old mill", "pump"]]
@@ -630,7 +640,7 @@ def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None
 # ---- retrieval -----------------------------------------------------------------------------------
 
 
-def recall(snapshot: Snapshot, questions: list[dict], weights: rank.Weights) -> float:
+def recall(snapshot: Snapshot, questions: list[dict], weights: Weights) -> float:
     listed = snapshot.rows("passages", "", ["id", "uri"])
     uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
     found = 0.0
@@ -658,15 +668,15 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     question = "In which town does the family of the winner of the Tern Prize have its business?"
 
-    def titles(weights: rank.Weights) -> list[str]:
+    def titles(weights: Weights) -> list[str]:
         snapshot = open_snapshot(tmp_path / "c")
         ids = [one.id for one in rank.retrieve(snapshot, question, weights).passages]
         return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
-    assert titles(rank.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(rank.Weights())[:3]
-    linked = next(one for one in rank.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.parts)
-    assert linked.parts["link"] > 0
-    assert "Ilse Brandt" not in titles(rank.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
+    assert titles(Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(Weights())[:3]
+    linked = next(one for one in rank.retrieve(open_snapshot(tmp_path / "c"), question).passages if "title_link" in one.parts)
+    assert linked.parts["title_link"] > 0
+    assert "Ilse Brandt" not in titles(Weights(named_title=0, title_link=0, shared_name=0))[:3]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the checkout")
@@ -679,8 +689,8 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    text_only = rank.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
-    assert recall(snapshot, questions, rank.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
+    text_only = Weights(named_title=0, title_link=0, shared_name=0)
+    assert recall(snapshot, questions, Weights()) >= max(0.95, recall(snapshot, questions, text_only))
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:

@@ -52,8 +52,8 @@ def test_what_it_likes_rises_and_what_it_did_not_read_stays_behind(snapshot: Sna
         return [float(text.startswith(f"Note {place}")) for text in texts]
 
     after = rank.retrieve(snapshot, "kettle", rerank=rerank)
-    assert after.passages[0].id == wanted.id and after.passages[0].parts["rerank"] > 0
-    assert after.passages[0].raw == wanted.raw and {one.id for one in after.passages} == {
+    assert after.passages[0].id == wanted.id and after.passages[0].parts["reranker"] > 0
+    assert after.passages[0].terms == wanted.terms and {one.id for one in after.passages} == {
         one.id for one in before.passages
     }
     assert [one.id for one in after.passages[1:]] == [one.id for one in before.passages if one.id != wanted.id]
@@ -100,18 +100,7 @@ def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_pa
     def shares() -> list[float]:
         found = rank.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?").passages
         assert "poet" in snapshot.served("passages", [found[0].id])[0]["text"]
-        return [one.parts["named"] for one in found if "named" in one.parts]
+        return [one.parts["named_title"] for one in found if "named_title" in one.parts]
 
     whole, *others = shares()
     assert whole == 0.3 and len(others) > 20 and sorted(others)[-4] < 0.01
-
-
-def test_what_a_title_brings_is_whole_for_the_best_and_for_a_document_of_one_passage() -> None:
-    def passage(id: str, document: str, position: int, text: float) -> rank.Ranked:
-        return rank.Ranked(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
-
-    found = [passage("best", "a", 5, 0.8), passage("far", "a", 6, 0.2), passage("first", "a", 0, 0.2),
-             passage("alone", "b", 0, 0.0), passage("other", "c", 3, 0.3)]  # fmt: skip
-    rank._focus(found, "link")
-    left = {one.id: round(one.parts["link"], 3) for one in found}
-    assert left == {"best": 0.4, "far": 0.002, "first": 0.002, "alone": 0.4, "other": 0.4}

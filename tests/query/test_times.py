@@ -186,18 +186,6 @@ def test_a_timeline_that_does_not_fit_keeps_what_tells_most_over_all_its_time(tm
     assert days == sorted(days) and "weather" not in found.text
 
 
-def test_what_was_written_at_the_time_that_a_question_states_comes_first(tmp_path: Path) -> None:
-    notes = tuple(
-        InlineText(f"The crane of the harbour was painted by {who} and the crew.", who, "", {"date": day})
-        for who, day in (("Ada", "2022-04-20"), ("Bob", "2022-07-28"), ("Cid", "2023-07-11"), ("Dan", "2023-01-03"))
-    )  # fmt: skip
-    index_documents(tmp_path / "c", IndexRequest(texts=notes), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    asked = {"Bob": "Who painted the crane in July 2022?", "Cid": "谁在2023年7月 painted the crane?", "Dan": "Who painted the crane on 2 January 2023?"}
-    for who, question in asked.items():
-        assert local_search(snapshot, question).citations[0].uri == f"text:{who}", question
-
-
 def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
     assert "met Pelle Krans" in text and "Norrland" not in text
@@ -501,36 +489,6 @@ def test_clocks_of_files_are_those_of_front_matter_and_fields(tmp_path: Path) ->
 
 
 # ---- questions on what came first and what came last -------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def club(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    home = tmp_path_factory.mktemp("club")
-    said = {
-        "2023-02-01": "Ida: The regatta club met. Ida rowed the regatta of the club, a long regatta with a club dinner.",
-        "2023-03-01": "Ida: The regatta club met again, and the regatta of the club was rowed in the rain by the club.",
-        "2023-04-01": "Ida: The regatta was moved, said the regatta club, to a later day of the club.",
-        "2023-06-01": "Ida: There was a flood in our town, and it kept me far from the boats and from all the people I know here.",
-        "2023-09-01": "Ida: The regatta was won at last.",
-    }
-    texts = tuple(InlineText(text, day, f"Chat {at}", {"date": day}) for at, (day, text) in enumerate(said.items()))
-    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
-    return open_snapshot(home / "c")
-
-
-def _days(snapshot: Snapshot, question: str) -> list[str]:
-    known = times.documents(snapshot)
-    return [known[hit.document_id]["date"] for hit in local.find(snapshot, question).passages]
-
-
-@pytest.mark.parametrize("question", ["Did Ida row the long regatta of the club before or after the flood?",
-                                      "Which came first, the long regatta of the rowing club or the flood?"])  # fmt: skip
-def test_both_sides_of_a_comparison_in_time_are_found_first(club: Snapshot, question: str) -> None:
-    assert {*_days(club, question)[:2]} == {"2023-02-01", "2023-06-01"}
-
-
-def test_what_is_latest_is_looked_for_among_the_latest(club: Snapshot) -> None:
-    assert _days(club, "news of the regatta")[0] != "2023-09-01" == _days(club, "What is the latest news of the regatta?")[0]
 
 
 # ---- turns, months and approximate days in results ---------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedEmbedder
 from graphrag_mcp.query import entities, rank
-from graphrag_mcp.query.rank import Ranked
+from graphrag_mcp.query.candidates import Candidate
+from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
@@ -120,8 +122,8 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
     near = embedded(embedder, f"Birds\n{NOTES['Birds']}")
     assert not rank.retrieve(snapshot, "gulls offspring").passages
     found = rank.retrieve(snapshot, "gulls offspring", vector=near)
-    assert titles(snapshot, found)[0] == "Birds" and found.passages[0].parts["vector"] > 0
-    assert found.passages[0].raw == 0.0
+    assert titles(snapshot, found)[0] == "Birds" and found.passages[0].parts["meaning"] > 0
+    assert "words" not in found.passages[0].parts
     assert found.considered["near"] == len(NOTES)
 
 
@@ -132,10 +134,9 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
     question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
     plain = rank.retrieve(snapshot, question)
     both = rank.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
-    raw = {one.id: one.raw for one in plain.passages}
-    assert both.trust > 0.5 and {one.id: one.raw for one in both.passages if one.id in raw} == raw
+    assert both.trust > 0.5
     assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
-    assert both.passages[0].parts["vector"] > 0
+    assert both.passages[0].parts["meaning"] > 0
 
 
 def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
@@ -147,10 +148,10 @@ def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot,
 
 
 def test_words_that_occur_nowhere_leave_a_question_open() -> None:
-    some = {"p1": Ranked("p1", 2.0, terms="tern terns nest")}
-    worth = {"terns": 1.0, "tern": 1.5}
-    assert rank.openness(some, worth, 0) == 0.0 < rank.openness(some, worth, 3)
-    assert rank.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
+    some = {"p1": Candidate("p1", "d", "", 0, (), "tern terns nest", 2.0)}
+    asked = Question(terms={"terns": 1.0, "tern": 1.5})
+    assert rank.openness(asked, some) == 0.0 < rank.openness(replace(asked, unknown=("a", "b", "c")), some)
+    assert rank.openness(replace(asked, terms={**asked.terms, "cliff": 9.0}), some) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
@@ -160,15 +161,15 @@ def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, Sc
     assert [one.score for one in other.passages] == [one.score for one in rank.retrieve(snapshot, "terns nest").passages]
 
 
-def candidates(count: int) -> dict[str, Ranked]:
+def candidates(count: int) -> dict[str, Candidate]:
     """Passages p00 .. of which the first five hold the question's words."""
     ids = [f"p{number:02}" for number in range(count)]
-    return {id: Ranked(id, 5.0 - at if at < 5 else 0.1, "", id, [], "") for at, id in enumerate(ids)}
+    return {id: Candidate(id, id, "", 0, (), "", 5.0 - at if at < 5 else 0.1) for at, id in enumerate(ids)}
 
 
 def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
     some = candidates(40)
-    agreeing = {id: 0.9 if one.raw >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
+    agreeing = {id: 0.9 if one.bm25 >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
     blind = {id: (at * 17 % 40) / 40 for at, id in enumerate(some)}
     contrary = {id: -value for id, value in agreeing.items()}
     assert rank.agreement(some, agreeing) == 1.0 and rank.agreement(some, contrary) == 0.0
@@ -176,7 +177,7 @@ def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
 
 
 def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
-    wordless = {id: Ranked(id, 0.0, "", id, [], "") for id in ("p1", "p2")}
+    wordless = {id: Candidate(id, id, "", 0, (), "", 0.0) for id in ("p1", "p2")}
     assert rank.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 

@@ -1,0 +1,150 @@
+"""The passages that may answer a question: what full text and vectors propose, what the titles that
+the question or a high passage names add, and the neighbours of high passages. Filters act here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.query.question import Question
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.terms import lists_of
+
+PROPOSED = 200  # passages that full text proposes, and as many by vector
+TITLES, LEADS = 80, 2  # titles that are looked up; first passages of a document with such a title
+CROWDED = 5  # a title of more documents than this leads to none
+K1, B = 1.2, 0.75  # BM25, the usual values
+
+COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms")
+Keep = Callable[[pa.Table], pa.Table]  # of rows of passages those that pass the filters
+Place = tuple[str, int]  # document, position of a passage in it
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage with what it shares with the question: BM25 (0 or more), and the cosine of its vector
+    (None without vectors)."""
+
+    id: str
+    document_id: str
+    title_id: str
+    position: int
+    entity_ids: tuple[str, ...]
+    terms: str  # joined with blanks
+    bm25: float
+    cosine: float | None = None
+
+    def holds(self, term: str) -> bool:
+        return f" {term} " in f" {self.terms} "
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """All candidates by id. `linked`: how many of them only a title or a neighbour added."""
+
+    passages: Mapping[str, Candidate]
+    linked: int = 0
+
+
+def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Candidates:
+    """The passages that hold a term of the question, best first by full text, and those that are
+    nearest to its vector: at most PROPOSED of each."""
+    rows = snapshot.full_text("passages", list(question.terms), PROPOSED, COLUMNS)
+    cosines: dict[str, float] = {}
+    if question.vector:
+        known = rows["id"].to_pylist()
+        cosines = tables.similarities(snapshot, "passages", question.vector, PROPOSED, known)
+        more = sorted(cosines.keys() - set(known))
+        rows = pa.concat_tables(
+            [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
+        )
+    return Candidates({one.id: one for one in _read(snapshot, question, rows, cosines, keep)})
+
+
+def extend(
+    snapshot: Snapshot,
+    question: Question,
+    found: Candidates,
+    high: Sequence[Candidate],
+    keep: Keep | None = None,
+) -> Candidates:
+    """The candidates with the first passages of the documents whose title the question or a high
+    passage names, and with the passages next to the high ones. Of these titles, the first TITLES are
+    looked up."""
+    titles = [*question.named, *(id for one in high for id in one.entity_ids)]
+    titled = _titled(snapshot, list(dict.fromkeys(titles))[:TITLES])
+    places = {(one.document_id, one.position + step) for one in high for step in (-1, 1)}
+    rows = pa.concat_tables([titled, _at(snapshot, places - {place_of(one) for one in high})])
+    new = pc.invert(pc.is_in(rows["id"], pa.array(list(found.passages), pa.string())))
+    rows = rows.filter(new)
+    cosines: Mapping[str, float] = {}
+    if question.vector and rows.num_rows:
+        ids = rows["id"].to_pylist()
+        cosines = tables.similarities(snapshot, "passages", question.vector, 1, ids)
+    added = {one.id: one for one in _read(snapshot, question, rows, cosines, keep)}
+    return Candidates({**found.passages, **added}, len(added))
+
+
+def place_of(passage: Candidate) -> Place:
+    return passage.document_id, passage.position
+
+
+def _titled(snapshot: Snapshot, titles: Sequence[str]) -> pa.Table:
+    """The first passages of the documents with these titles, without titles of many documents."""
+    rows = snapshot.by_key("passages", titles, "title_id", COLUMNS)
+    rows = rows.filter(pc.less(rows["position"], LEADS))
+    documents = lists_of({*rows_of(rows.select(["title_id", "document_id"]))})
+    rare = [title for title, ids in documents.items() if len(ids) <= CROWDED]
+    return rows.filter(pc.is_in(rows["title_id"], pa.array(sorted(rare), pa.string())))
+
+
+def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
+    documents = sorted({document for document, _ in places})
+    rows = snapshot.by_key("passages", documents, "document_id", ["id", "document_id", "position"])
+    ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
+    return snapshot.by_key("passages", ids, "id", COLUMNS)
+
+
+def _read(
+    snapshot: Snapshot,
+    question: Question,
+    rows: pa.Table,
+    cosines: Mapping[str, float],
+    keep: Keep | None,
+) -> Iterable[Candidate]:
+    rows = rows.select(COLUMNS)
+    score = bm25(snapshot, question.terms)
+    for id, document, title, position, entities, terms, length in rows_of(
+        keep(rows) if keep else rows
+    ):
+        words = score(terms, length)
+        yield Candidate(
+            id, document, title, position, tuple(entities), terms, words, cosines.get(id)
+        )
+
+
+def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:
+    """Okapi BM25 (Robertson and Zaragoza 2009) for terms with their weighted idf, as a function of the
+    terms of a row, joined with blanks, and of how many they are.
+
+    Counting in the joined string is ten times as fast as splitting it. A word that follows itself
+    at once ("Duran Duran") counts as one there, which changes next to nothing."""
+    counters = snapshot.manifest.counters
+    average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
+    needles = [(term, f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
+
+    def score(terms: str, length: int) -> float:
+        spaced = f" {terms} "
+        norm = K1 * (1 - B + B * length / average)
+        total = 0.0
+        for term, needle, idf in needles:
+            if term in terms:  # most rows do not hold it, and this is faster than with blanks
+                count = spaced.count(needle)
+                total += idf * count / (count + norm)
+        return total
+
+    return score

@@ -1,0 +1,84 @@
+"""Features of the ranking for passages of source code. A definition is said once, its uses everywhere,
+and a file that speaks of the matter in several definitions comes before one that repeats its words
+in one. The terms of a passage begin with the name of its file, which says whether it is code.
+
+What they find is measured by benchmarks/code.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from graphrag_mcp.query.candidates import Candidate
+from graphrag_mcp.query.features import Feature, FirstRound, Value
+from graphrag_mcp.query.question import Question, is_stem
+from graphrag_mcp.text.prose import language_of
+from graphrag_mcp.text.terms import lists_of
+
+DEFINING = frozenset(
+    "class const def define enum fn fun func function interface macro_rules mod module namespace"
+    " object package protocol record struct trait type typedef union".split()
+)
+SHORTEST = 3  # letters of a name that is defined; `i` and `do` are in too many places
+IN_FULL = 4  # passages of a file that count in full
+FURTHER = 0.4  # of the words of the two next best passages of a file
+
+
+def defines(question: Question, first: FirstRound) -> Value:
+    """The passage defines terms of the question: 1 for the term that is worth most. A term counts with
+    its stem, which follows it in the question."""
+    names = {
+        term: value + (more if is_stem(after, term) else 0.0)
+        for (term, value), (after, more) in pairwise([*question.terms.items(), ("", 0.0)])
+        if len(term) >= SHORTEST and term not in DEFINING
+    }
+    top = max(names.values(), default=0.0)
+
+    def value(passage: Candidate) -> float:
+        if top <= 0 or not _is_code(passage):
+            return 0.0
+        defined = {name for word, name in pairwise(passage.terms.split()) if word in DEFINING}
+        return max((names[name] for name in defined & names.keys()), default=0.0) / top
+
+    return value
+
+
+def same_file(question: Question, first: FirstRound) -> Value:
+    """A share of what the two next best passages of the file are worth by their words. The best passage
+    of all code keeps its score, so that code stands to prose as before."""
+    after: dict[str, float] = {}
+    for passages in _files(first.passages.values()):
+        words = sorted((first.words(one) for one in passages), reverse=True)
+        more = FURTHER * sum(words[1:3])
+        after |= {one.id: first.score(one) + more for one in passages}
+    most = max(after.values(), default=0.0)
+    before = max((first.scores[id] for id in after), default=0.0)
+    scale = before / most if most > 0 else 1.0
+    return lambda one: scale * after[one.id] - first.score(one) if one.id in after else 0.0
+
+
+def crowded_file(question: Question, first: FirstRound) -> Value:
+    """What the passages behind the IN_FULL best of a file lose of their score: a file must not fill a
+    result."""
+    behind: set[str] = set()
+    for passages in _files(first.passages.values()):
+        order = sorted(passages, key=lambda one: (-round(first.score(one), 9), one.id))
+        behind.update(one.id for one in order[IN_FULL:])
+    return lambda one: -first.score(one) if one.id in behind else 0.0
+
+
+FEATURES: tuple[Feature, ...] = (defines, same_file, crowded_file)
+PARTS = {
+    "defines": "defines a word of the question",
+    "same_file": "other passages of its file",
+    "crowded_file": "behind other passages of its file",
+}  # as `explain` says them
+
+
+def _is_code(passage: Candidate) -> bool:
+    return bool(language_of(passage.terms.partition(" ")[0]))
+
+
+def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:
+    """The passages of source code by their file."""
+    return lists_of((one.document_id, one) for one in filter(_is_code, passages)).values()

@@ -1,0 +1,211 @@
+"""Features of the ranking: what a passage is worth for a question, from 0 to 1, below 0 for what it
+loses. A feature is a function of the question and the first round that gives a function of a passage.
+What leaving one out costs stands in docs/dev/decisions.md and in its docstring (recall@5 in points)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphrag_mcp.query.candidates import Candidate, Place, place_of
+from graphrag_mcp.query.question import Question
+
+SHARING = 6  # most candidates that hold a name which ties them
+FOCUS = 4.0  # power of a passage's own score as a share of the best in its document
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What BM25 counts as 1, what cosines count as 0 and as 1, and how far the vectors bear out the
+    words, from 0 to 1."""
+
+    words: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    trust: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Of the features. Chosen on musique100, hotpot_train100, chroma and cmrc_zh together; checked on
+    sets that nothing was chosen on (docs/dev/decisions.md)."""
+
+    words: float = 1.0
+    meaning: float = 0.6  # share of the vectors as far as they are trusted; words get the rest
+    rare_name: float = 0.35
+    named_title: float = 0.3
+    title_link: float = 0.4
+    shared_name: float = 0.5
+    adjacency: float = 0.3
+    defines: float = 0.7
+    same_file: float = 1.0
+    crowded_file: float = 0.3
+    reranker: float = 0.7
+
+    def uses_graph(self) -> bool:
+        return any((self.named_title, self.title_link, self.adjacency))
+
+    def shared_by(self, scale: Scale) -> Weights:
+        """The weights with words and meaning sharing 1 as far as the vectors are trusted."""
+        share = self.meaning * scale.trust if scale.words else 1.0
+        return replace(self, words=(1 - share) * self.words, meaning=share)
+
+
+WITH_GRAPH = Weights()
+WORDS_ALONE = Weights(
+    named_title=0, title_link=0, shared_name=0, adjacency=0, defines=0
+)  # without the graph
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRound:
+    """What a feature may look at besides the question: all candidates; after the first round also their
+    scores in it by id, and the SOURCES best of them."""
+
+    scale: Scale
+    weights: Weights
+    passages: Mapping[str, Candidate]
+    scores: Mapping[str, float] = field(default_factory=dict)
+    high: Sequence[Candidate] = ()
+
+    def score(self, passage: Candidate) -> float:
+        return self.scores[passage.id]
+
+    def words(self, passage: Candidate) -> float:
+        """BM25 as a share of the best candidate's."""
+        return min(passage.bm25 / (self.scale.words or 1.0), 1.0)
+
+
+Value = Callable[[Candidate], float]
+Feature = Callable[[Question, FirstRound], Value]
+
+
+def words(question: Question, first: FirstRound) -> Value:
+    """BM25 as a share of the best candidate's."""
+    return first.words
+
+
+def rare_name(question: Question, first: FirstRound) -> Value:
+    """What a passage loses of its words where the question has a rare name that neither it nor the
+    passage before or behind it holds."""
+    if not question.rare:
+        return lambda passage: 0.0
+    holding = {
+        place_of(one)
+        for one in first.passages.values()
+        if any(all(map(one.holds, name)) for name in question.rare)
+    }
+    near = {(document, at + step) for document, at in holding for step in (-1, 0, 1)}
+    return lambda passage: 0.0 if place_of(passage) in near else -first.words(passage)
+
+
+def meaning(question: Question, first: FirstRound) -> Value:
+    """How near the passage is by vector, from the middle candidate (0) to the nearest (1): words are
+    sparse, so their zero is no word at all; vectors are not."""
+    low, high = first.scale.low, first.scale.high
+
+    def value(passage: Candidate) -> float:
+        if passage.cosine is None or high <= low:
+            return 0.0
+        return min(max((passage.cosine - low) / (high - low), 0.0), 1.0)
+
+    return value
+
+
+def named_title(question: Question, first: FirstRound) -> Value:
+    """The question names the title of the document. Whole for the passage of the document that is
+    best by its words and meaning, and hardly any for those far behind it."""
+    named, focus = frozenset(question.named), focused(question, first)
+    return lambda passage: focus(passage) if passage.title_id in named else 0.0
+
+
+def title_link(question: Question, first: FirstRound) -> Value:
+    """A high passage of another document names the title of the document: the score of the best such
+    passage, focused as for `named_title`."""
+    reach: dict[str, float] = defaultdict(float)
+    for source in first.high:
+        for id in source.entity_ids:
+            if id != source.title_id:
+                reach[id] = max(reach[id], first.score(source))
+    focus = focused(question, first)
+    return lambda passage: (
+        reach[passage.title_id] * focus(passage) if passage.title_id in reach else 0.0
+    )
+
+
+def shared_name(question: Question, first: FirstRound) -> Value:
+    """A name that a high passage and few other candidates hold, and that the question does not name,
+    ties them: the score of the high passage through the number of the others. It is 0 where no
+    candidate names the title of another document (chats, news): there a name ties what it is said
+    with, not what it is."""
+    if not _name_each_other(first.passages.values()):
+        return lambda passage: 0.0
+    names = {id for one in first.high for id in one.entity_ids} - {*question.named}
+    holders: dict[str, list[Candidate]] = defaultdict(list)
+    for passage in first.passages.values():
+        for id in names.intersection(passage.entity_ids):
+            holders[id].append(passage)
+    gain: dict[str, float] = defaultdict(float)
+    for source in first.high:
+        for id in source.entity_ids:
+            others = holders.get(id, ())
+            if 2 <= len(others) <= SHARING:
+                share = first.score(source) / (len(others) - 1)
+                for other in others:
+                    if other.document_id != source.document_id:
+                        gain[other.id] = max(gain[other.id], share)
+    return lambda passage: gain.get(passage.id, 0.0)
+
+
+def _name_each_other(passages: Collection[Candidate]) -> bool:
+    titles = {one.title_id for one in passages} - {""}
+    return any(not titles.isdisjoint({*one.entity_ids} - {one.title_id}) for one in passages)
+
+
+def adjacency(question: Question, first: FirstRound) -> Value:
+    """The score of the best high passage next to this one, times its share of the very best: an answer
+    is often a few lines before or behind the words of a question."""
+    top = max(map(first.score, first.high), default=0.0) or 1.0
+    shares: dict[Place, float] = defaultdict(float)
+    for source in first.high:
+        for step in (-1, 1):
+            place = source.document_id, source.position + step
+            value = first.score(source) ** 2 / top
+            shares[place] = max(shares[place], value)
+    return lambda passage: shares.get(place_of(passage), 0.0)
+
+
+def focused(question: Question, first: FirstRound) -> Value:
+    """From 0 to 1: the FOCUS-th power of a passage's words and meaning as a share of the best in its
+    document, since what a title brings belongs where the document speaks of the matter."""
+    by_meaning = meaning(question, first)
+    weights = first.weights
+    own = {
+        id: weights.words * first.words(one) + weights.meaning * by_meaning(one)
+        for id, one in first.passages.items()
+    }
+    top: dict[str, float] = defaultdict(float)
+    for id, one in first.passages.items():
+        top[one.document_id] = max(top[one.document_id], own[id])
+
+    def value(passage: Candidate) -> float:
+        most = top[passage.document_id]
+        return (own[passage.id] / most) ** FOCUS if most > 0 else 1.0
+
+    return value
+
+
+PARTS = {
+    "words": "words",
+    "meaning": "meaning",
+    "rare_name": "lacks a rare name of the question",
+    "named_title": "its title is named in the question",
+    "title_link": "its title is named in a high passage",
+    "shared_name": "shares a rare name with a high passage",
+    "adjacency": "next to a high passage",
+    "included": "holds an included entity",
+    "entities": "entities",
+    "relationships": "pairs of them",
+    "reranker": "reranker",
+}  # as `explain` says them
