@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Usage
@@ -18,13 +20,15 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
 OUTPUT = 200  # tokens that a reply of the check may have
-SCHEMA: dict[str, Any] = {
-    "title": "names",
-    "type": "object",
-    "properties": {"names": {"type": "array", "items": {"type": "string"}}},
-    "required": ["names"],
-    "additionalProperties": False,
-}
+
+
+class Named(BaseModel):
+    """The form of a reply."""
+
+    names: list[str]
+
+
+SCHEMA = replies.schema_of(Named)
 FACT = "The lighthouse keeper is called Marit Fenn."
 FILLER = "The ferry left the harbour at noon and came back in the evening with the post. "
 MEGABYTE = 250_000  # tokens of a megabyte of text
@@ -125,10 +129,8 @@ async def _structured(chat: ChatModel) -> Call:
 
     def judged(reply: Reply) -> tuple[bool, str]:
         try:
-            names = replies.read(reply.text).get("names")
-        except (ValueError, AttributeError):  # no JSON, or no object
-            names = None
-        if not isinstance(names, list):
+            names = replies.validated(Named, reply.text).names
+        except replies.BadReply:
             return False, f"the reply is no JSON of that form: {reply.text[:80]!r}"
         right = [name for name in names if name in ("Anna Berg", "Tom Hill")]
         return True, f"JSON can be read; {len(right)} of 2 names are right"
@@ -151,9 +153,7 @@ async def _in_pieces(chat: ChatModel) -> Call:
 async def _long(chat: ChatModel, tokens: int) -> Call:
     """Does the model read the beginning of a prompt as long as that of a report?"""
     filler = FILLER * (tokens // count_tokens(FILLER))
-    prompt = (
-        f"<text>\n{FACT} {filler}\n</text>\n\nWhat is the lighthouse keeper called? Reply with the name."
-    )
+    prompt = f"<text>\n{FACT} {filler}\n</text>\n\nWhat is the lighthouse keeper called? Reply with the name."
 
     def judged(reply: Reply) -> tuple[bool, str]:
         if "Fenn" in reply.text:
