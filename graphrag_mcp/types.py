@@ -60,7 +60,7 @@ class IndexRequest:
 
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()
-    method: str = "auto"  # auto, fast, llm, agent, reports
+    method: str = "auto"  # auto, fast, light, llm, agent, reports
     remove_missing: bool = False  # let it remove more than half of over 20 documents
     recluster: bool = False  # compute communities again though no text changed
     dry_run: bool = False

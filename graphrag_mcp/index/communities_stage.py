@@ -536,9 +536,9 @@ def _is_open(run: Run) -> bool:
     """Is there something that a model may answer now, or that no one is to answer any more?"""
     if run.manifest is None or "pending" not in run.manifest.tables:
         return bool(run.corrections)
-    kinds = run.snapshot().rows("pending", columns=["kind"])["kind"].to_pylist()
+    kinds = set(run.snapshot().rows("pending", columns=["kind"])["kind"].to_pylist())
     if run.models.reports is None:
-        return bool(kinds)
+        return bool(kinds - {"summary"})
     asks = {"entity": "describe", "relationship": "describe", "report": "report"}
     asked = {asks[kind] for kind in kinds if kind in asks}
     return bool(run.corrections) or any(map(run.models.asker.may_answer, asked))
@@ -554,7 +554,8 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
     """The change of the table `pending`: what no model could write this time, in the place of what
     none could write before; nothing, where no one is to be asked any more."""
     rows = [*failed, *(pending("report", id, "", why) for id, why in degraded.items())]
-    texts = ("extract", "claims") if run.models.reports is not None else ()
+    texts = ["extract", "claims"] if run.models.reports is not None else []
+    texts += ["summary"] if run.models.summaries is not None else []
     before = run.snapshot().rows("pending", columns=["id", "kind"]).to_pylist()
     gone = {row["id"] for row in before if row["kind"] not in texts} | {row["id"] for row in rows}
     return {"pending": Change(sorted(gone), graph_to_table("pending", rows))} if gone else {}

@@ -475,6 +475,8 @@ def commit_batch(
             ("passages", old_passages, batch.passages),
         ):
             changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+        if "summaries" in run.draft.tables:
+            changes["summaries"] = Change(sorted(batch.gone))
         run.write(changes)
         del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory

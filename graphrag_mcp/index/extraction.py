@@ -15,6 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.index import records as parsing
+from graphrag_mcp.index.losses import listed
 from graphrag_mcp.index.places import hits
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm import prompts
@@ -115,6 +116,8 @@ async def extract_unit(
     def first_reply(reply: str) -> Records | None:
         records = parse(reply, params.types, text)
         empty = not records.entities and not records.relations
+        if empty and records.dropped:
+            raise BadReply(f"{parsing.NOTHING_USABLE}: {listed(records.dropped, records.lost)}")
         if empty and len(known_names) >= NAMES_WORTH_A_RECORD:
             raise BadReply("an empty list for a text with names")
         return records

@@ -1,7 +1,8 @@
 """The models of a run and what each is used for.
 
 Who reads the texts: method "fast" no model; "llm" the configured model; "agent" the calling agent
-(index/work.py); "reports" no model, but the agent writes the reports of the top topics; "auto" the
+(index/work.py); "light" no model, but the configured model writes a summary of every document and the
+reports of topics; "reports" no model, but the agent writes the reports of the top topics; "auto" the
 configured model, else the one that has read them before (its replies are in the cache), else none.
 So an index made with a model stays one when the model is switched off."""
 
@@ -21,6 +22,8 @@ from graphrag_mcp.index.extraction import ExtractParams
 from graphrag_mcp.index.extraction import params_from as extract_params
 from graphrag_mcp.index.report_llm import ReportPrompt
 from graphrag_mcp.index.report_llm import prompt_from as report_prompt
+from graphrag_mcp.index.summaries import SummaryParams
+from graphrag_mcp.index.summaries import params_from as summary_params
 from graphrag_mcp.index.units import Reader
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.prompts import load
@@ -43,7 +46,9 @@ class Models:
     claims: ClaimParams | None = None
     describe: DescribeParams | None = None
     reports: ReportPrompt | None = None
+    summaries: SummaryParams | None = None
     embedding: str = ""
+    light: bool = False  # summaries and topic reports are asked for, and nothing else
     agent: bool = False  # what no one answers is left open for an agent
 
     @property
@@ -55,7 +60,7 @@ class Models:
         return self.describe is not None and needs_summary(fragments, self.settings)
 
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; all but the last two decide about
+        """What rows depend on besides documents and settings; `extraction`, `claims` and `descriptions` decide about
         documents' rows."""
         descriptions = ""
         if self.describe:
@@ -67,8 +72,10 @@ class Models:
             "claims": self.claims.fingerprint if self.claims else "",
             "descriptions": descriptions,
             "reports": self.reports.fingerprint if self.reports else "",
+            "summaries": self.summaries.fingerprint if self.summaries else "",
             "embedding": self.embedding,
             "agent": self.agent,
+            "light": self.light,
         }
 
 
@@ -78,9 +85,9 @@ def choose(
     """Raises BadInput for a method that cannot be had."""
     settings = with_tuned(settings, folder)
     before = manifest.parameters if manifest else {}
-    if method == "llm" and not asker.model:
+    if method in ("llm", "light") and not asker.model:
         raise BadInput(
-            "method 'llm' needs a chat model and none is configured",
+            f"method {method!r} needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
     auto, reads = method == "auto", method in ("llm", "agent")
@@ -89,14 +96,22 @@ def choose(
     reads = reads or (auto and (read_before or asker.may_answer("extract")))
     agent = method == "agent" or (auto and not asker.model and bool(before.get("agent")))
     embedding = asker.embedding_model if method != "fast" else ""
+    light = method == "light" or (auto and bool(before.get("light")))
+    summaries = None
+    if light or (method != "fast" and asker.has_answers("summary")):
+        summaries = summary_params(settings, folder)
+    if light:
+        prompt = report_prompt(settings, folder)
+        made = Models(asker, settings, reports=prompt, summaries=summaries, embedding=embedding)
+        return replace(made, light=True)
     if not reads and top:
         asker.leave_to_agents()
         prompt = report_prompt(settings, folder)
         # with less of each community: an agent reads some thirty of them
         reports = replace(prompt, levels=TOP_LEVELS, tokens=min(prompt.tokens, TOP_TOKENS))
-        return Models(asker, settings, reports=reports, embedding=embedding)
+        return Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
     if not reads:
-        return Models(asker, settings, embedding=embedding)
+        return Models(asker, settings, summaries=summaries, embedding=embedding)
     if agent:  # an agent is asked once about a text
         settings = replace(settings, gleanings="0")
         asker.leave_to_agents()
@@ -107,6 +122,7 @@ def choose(
         claim_params(settings, folder) if settings.claims_enabled else None,
         DescribeParams(load("describe", folder), settings.output_language),
         report_prompt(settings, folder),
+        summaries,
         embedding,
         agent,
     )

@@ -25,6 +25,7 @@ from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
+from graphrag_mcp.index.summaries_stage import summaries
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Asker, key_of, open_asker, priced
 from graphrag_mcp.settings import Settings
@@ -179,7 +180,7 @@ def _work(
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
     run.manifest = manifest = vectors.without_others(manifest, run.models.embedding)
     asker.length = _vector_bytes(run) if run.models.embedding else 0
-    if run.models.extract is not None and manifest is not None:
+    if (run.models.extract or run.models.summaries) and manifest is not None:
         run.corrections = leases.corrections(folder)
     kinds = {segment["kind"] for segment in (manifest.segments if manifest else ())}
     run.progress("reading", 0, 0)
@@ -197,6 +198,7 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
+        summaries(run, request.refresh_answers)
         communities_stage.communities(run, request.recluster)
         if run.corrections:
             leases.corrected(folder, run.corrections)

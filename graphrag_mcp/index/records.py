@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from graphrag_mcp.index.losses import Losses, listed
+from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.places import locate
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.replies import BadReply
@@ -123,8 +123,8 @@ SCHEMA = replies.schema_of(Extracted)
 def parse(reply: str, types: Sequence[str], text: str) -> Records:
     """The records of `reply` about `text`. `types` empty = any type.
 
-    Raises BadReply when the reply is no JSON of the form asked for, or when every record of it had
-    to be dropped. A reply with empty lists is an empty `Records`."""
+    Raises BadReply when the reply is no JSON of the form asked for. A reply with empty lists is an
+    empty `Records`."""
     given = replies.read(reply)
     found = _Found(tuple(types), text)
     forms = [value for value in given.values if _is_form(value)]
@@ -136,8 +136,6 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
         for said in _listed(form, "relationships", found):
             found.add_relation(said)
     found.dropped[CUT_OFF] += not given.whole
-    if not found.entities and not found.relations and +found.dropped:
-        raise BadReply(f"{NOTHING_USABLE}: {listed(+found.dropped, found.lost)}")
     return Records(
         tuple(found.entities),
         tuple(found.relations),

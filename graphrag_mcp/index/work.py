@@ -353,7 +353,10 @@ def _pending(snapshot: Snapshot) -> list[Row]:
 
 def method_of(manifest: Manifest) -> str:
     """The method by which an agent's answers come into an index: "agent" where all texts are read,
-    "reports" where only the reports of the top communities are written."""
+    "reports" where only the reports of the top communities are written, "auto" where a model writes
+    summaries."""
+    if manifest.parameters.get("light"):
+        return "auto"
     return "reports" if manifest.parameters.get("extraction", KEYLESS) == KEYLESS else "agent"
 
 

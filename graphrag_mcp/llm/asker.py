@@ -145,7 +145,8 @@ class Ask(Generic[T]):
     """One question. `parse` is pure and raises BadReply; `without` is the result when no one
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
-    once more; then the one of more `worth` is the answer."""
+    once more; then the one of more `worth` is the answer. `stored`: the reply is kept
+    in the reply cache; parts of one that is not can be, with `Asker.keep`."""
 
     kind: str
     messages: tuple[protocols.Message, ...]
@@ -156,6 +157,7 @@ class Ask(Generic[T]):
     if_cut: str = "kept"
     doubt: Callable[[T], str] = lambda _: ""
     worth: Callable[[T], int] = lambda _: 0
+    stored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +256,10 @@ class Asker:
 
     def may_answer(self, kind: str) -> bool:
         """Could a question of this kind be answered at all: by a model, or from the book?"""
-        if self._chat is not None:
-            return True
+        return self._chat is not None or self.has_answers(kind)
+
+    def has_answers(self, kind: str) -> bool:
+        """Did the book hold an answer to a question of this kind when this was asked first?"""
         if kind not in self._has:
             self._has[kind] = self.book is not None and self.book.has(kind)
         return self._has[kind]
@@ -263,6 +267,19 @@ class Asker:
     def leave_to_agents(self) -> None:
         """Say of what no one answers that it waits for an agent."""
         self.why_off = FOR_AGENTS if self.why_off == NO_MODEL else self.why_off
+
+    def known(self, ask: Ask[T]) -> Answer[T] | None:
+        """The answer that the book holds; None without one, or where it is asked for again."""
+        return self._known(ask, key_of(ask.messages, ask.schema))
+
+    async def keep(self, ask: Ask[Any], text: str) -> None:
+        """Keep a part of a reply of this model as the reply to this question."""
+        from graphrag_mcp.store.reply_cache import Stored
+
+        if self.book is not None:
+            key = key_of(ask.messages, ask.schema)
+            await self._save(self.book.put, [Stored(key, f"llm:{self.model}", ask.kind, text)])
+            self._asked.add(key)
 
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""
@@ -416,7 +433,7 @@ class Asker:
             return error
         if first is not None and ask.worth(value) <= ask.worth(first.value):
             return first
-        if self.book is not None and not (cut and ask.if_cut == "shown"):
+        if self.book is not None and ask.stored and not (cut and ask.if_cut == "shown"):
             tokens = usage.prompt_tokens, usage.output_tokens
             self.book.put([Stored(key, by, ask.kind, text, *tokens)])
         self._asked.add(key)

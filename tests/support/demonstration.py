@@ -18,6 +18,7 @@ from graphrag_mcp.text.prose import sentences
 _BLOCK = re.compile(
     r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
 )
+_NUMBERED_TEXT = re.compile(r'<text id="(\d+)">\n(.*?)\n</text>', re.DOTALL)
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w’'-]*"
 _NAME = re.compile(rf"{_CAPITAL}(?: (?:(?:of|the|de|von|van) ){{0,2}}{_CAPITAL}){{0,4}}")
 _QUOTED = re.compile(r"[《「『“]([^《》「」『』“”\n]{2,30})[》」』”]")
@@ -50,6 +51,7 @@ def demonstration() -> list[Rule]:
     return [
         _rule(_extraction, '"entities"', '"relationships"'),
         _rule(_claims, '"claims"', '"quotes"'),
+        _rule(_summaries, '"summaries"', '"labels"'),
         _rule(_report, '"findings"', '"rating_explanation"'),
         _rule(_points, '"points"'),
         _rule(_drift_first, '"intermediate_answer"'),
@@ -189,6 +191,18 @@ def _extraction(asked: _Prompt) -> dict[str, Any]:
         record = {"source": a, "target": b, "description": said[0], "keywords": sorted(subject)}
         relationships.append(record | {"strength": min(10, 3 + 2 * len(said))})
     return {"entities": entities, "relationships": relationships}
+
+
+def _summaries(asked: _Prompt) -> dict[str, Any]:
+    """Of each text its first sentence, its most frequent names, and long words as labels."""
+    found = []
+    for number, text in _NUMBERED_TEXT.findall(asked.messages[-1].content):
+        words = Counter(_LONG_WORD.findall(text.casefold()))
+        names = [{"name": name, "type": "other"} for name in _most_named(text, 4)]
+        labels = [word for word, _ in words.most_common(4)]
+        said = next((one for one in _sentences(text) if "#" not in one), text[:80])
+        found.append({"id": int(number), "text": said, "labels": labels, "names": names})
+    return {"summaries": found}
 
 
 def _claims(asked: _Prompt) -> dict[str, Any]:

@@ -1,0 +1,395 @@
+"""Summaries: what a document, or a section of a long one, says, written by a model or by an agent.
+
+A document of up to LONGEST tokens has one summary. A longer one is cut into sections, at headings,
+then at paragraphs; each has a summary, and the document has one that is made of theirs. Several
+short texts share one call, but the reply cache keeps each summary under the question about its text
+alone: so a fresh index finds the same replies, whichever texts shared a call. A summary is checked
+against its text; what the text does not have is listed in `unsupported`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from graphrag_mcp.index.extraction import language_rule
+from graphrag_mcp.index.places import locate
+from graphrag_mcp.index.units import Context
+from graphrag_mcp.llm import prompts, replies
+from graphrag_mcp.llm.asker import Ask, Asker
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import headings
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import content_id, is_cjk
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import masked
+
+Row = dict[str, Any]
+LONGEST = 6_000  # tokens of a text that is summarised as one, and of the texts of one call
+BRIEF = 45  # words that are asked for; a text of no more is its own summary
+OWN_WORDS = "text"  # who wrote the summary of such a text
+LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # characters
+MOST_LABELS, MOST_NAMES = 8, 8
+OTHER_SCRIPT = "written in another script than its text"
+_NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
+_NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
+_MARKS = str.maketrans("", "", "[]{}<>|`#*")
+_TAG = re.compile(r"<(?=/?\s{0,9}(?:text|document)\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryParams:
+    """How summaries are asked for."""
+
+    template: Template
+    language: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return content_id("summaries-1", self.template.template, self.language, str(LONGEST))
+
+
+def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:
+    language = " ".join(settings.output_language.split())[:60]
+    return SummaryParams(prompts.load("summarise", corpus_folder), language)
+
+
+# ---- texts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A text that has a summary: a document (`place` 0) or its n-th section. `start`, `end`: in
+    characters of the document. `line`: what is known of the document, as in other prompts."""
+
+    document_id: str
+    uri: str
+    place: int
+    start: int
+    end: int
+    heading: str
+    line: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        return content_id("summary", self.document_id, str(self.place))
+
+
+def parts_of(document: Mapping[str, Any]) -> list[Part]:
+    """The sections of a document row, or the document alone where it is short enough."""
+    text = document["text"]
+    metadata = json.loads(document["metadata"])
+    context = Context(document["uri"], document["title"], text, metadata)
+    found = list(headings(text))
+    spans = cut(text, [offset for offset, _, _ in found])
+    parts = []
+    for place, (start, end) in enumerate(spans, len(spans) > 1):
+        at = bisect_right([offset for offset, _, _ in found], start) - 1
+        heading = found[at][2] if len(spans) > 1 and at >= 0 else ""
+        shown = masked(text[start:end]).strip()
+        own = document["id"], document["uri"], place, start, end
+        parts.append(Part(*own, " ".join(heading.split())[:150], context.line(start), shown))
+    return parts
+
+
+def cut(text: str, heads: Sequence[int], longest: int = LONGEST) -> list[tuple[int, int]]:
+    """Spans that tile the text, each of at most about `longest` tokens: whole blocks between
+    headings, of a longer block whole paragraphs, of a longer paragraph whole sentences."""
+    if len(text) <= longest or count_tokens(text) <= longest:  # a token is a character or more
+        return [(0, len(text))]
+    found: list[tuple[int, int]] = []
+    size = 0
+    for start, end in _blocks(text, heads, longest):
+        tokens = count_tokens(text[start:end])
+        if found and size + tokens <= longest:
+            found[-1], size = (found[-1][0], end), size + tokens
+        else:
+            found.append((start, end))
+            size = tokens
+    return found
+
+
+def _blocks(text: str, heads: Sequence[int], longest: int) -> Iterator[tuple[int, int]]:
+    """Pieces of at most `longest` tokens, as large as headings, paragraphs or sentences allow."""
+    paragraphs = [match.end() for match in re.finditer(r"\n\s*\n", text)]
+    for start, end in _between(0, len(text), heads):
+        if count_tokens(text[start:end]) <= longest:
+            yield start, end
+            continue
+        for first, last in _between(start, end, paragraphs):
+            if count_tokens(text[first:last]) <= longest:
+                yield first, last
+                continue
+            ends = [first + stop for _, stop in sentences(text[first:last])]
+            for begin, stop in _between(first, last, ends):
+                for at in range(begin, stop, longest):  # a sentence without end
+                    yield at, min(at + longest, stop)
+
+
+def _between(start: int, end: int, edges: Iterable[int]) -> Iterator[tuple[int, int]]:
+    inside = sorted({edge for edge in edges if start < edge < end})
+    yield from zip([start, *inside], [*inside, end], strict=True)
+
+
+# ---- questions and replies ----------------------------------------------------------------------
+
+
+class NameSaid(BaseModel):
+    name: str
+    type: str = ""
+
+
+class SummarySaid(BaseModel):
+    id: int
+    text: str
+    labels: list[str] = []
+    names: list[NameSaid] = []
+
+
+class SummariesSaid(BaseModel):
+    """The form of a reply."""
+
+    summaries: list[SummarySaid]
+
+
+SCHEMA = replies.schema_of(SummariesSaid)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`unsupported`: numbers and names of it that its text does not have."""
+
+    text: str
+    labels: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    unsupported: tuple[str, ...] = ()
+
+    def as_json(self) -> str:
+        """The summary as the reply to a question about its text alone."""
+        names = [{"name": name, "type": kind} for name, kind in self.names]
+        said = {"id": 1, "text": self.text, "labels": list(self.labels), "names": names}
+        return json.dumps({"summaries": [said]}, ensure_ascii=False)
+
+
+Summaries = Mapping[int, Summary]
+
+
+def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
+    """The question about these texts, which are numbered from 1."""
+    texts = "\n\n".join(
+        f'{part.line}<text id="{number}">\n{_TAG.sub("‹", part.text)}\n</text>'
+        for number, part in enumerate(parts, 1)
+    )
+    language = language_rule(params.language).replace("of the text", "of each text")
+    message = Message("user", params.template.substitute(texts=texts, language=language))
+
+    def parse(reply: str) -> Summaries:
+        return read(reply, parts, params.language)
+
+    def doubt(found: Summaries) -> str:
+        """Of a text alone; of several each is asked about again by itself."""
+        faults = [fault for one in found.values() for fault in one.unsupported]
+        return f"not in the text: {', '.join(faults)}" if faults and len(parts) == 1 else ""
+
+    def worth(found: Summaries) -> int:
+        return -sum(len(one.unsupported) for one in found.values())
+
+    alone = len(parts) == 1
+    return Ask("summary", (message,), parse, dict, SCHEMA, doubt=doubt, worth=worth, stored=alone)
+
+
+def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
+    """Summaries by the number of their text. One that is damaged, or that is of a text that was not
+    asked about, is left out; BadReply when none can be used."""
+    found: dict[int, Summary] = {}
+    reason = ""
+    for value in replies.read(reply).values:
+        listed = value.get("summaries") if isinstance(value, dict) else None
+        for one in listed if isinstance(listed, list) else ():
+            try:
+                said = SummarySaid.model_validate(one)
+            except ValidationError as error:
+                reason = reason or replies.fault(error)
+                continue
+            number = 1 if len(parts) == 1 else said.id
+            summary = _cleaned(said)
+            if not re.search(r"\w", summary.text):
+                reason = reason or "a summary is empty"
+            elif not 1 <= number <= len(parts):
+                reason = reason or f"there is no text {said.id}"
+            else:
+                missing = unsupported(summary, parts[number - 1].text, language)
+                found.setdefault(number, replace(summary, unsupported=missing))
+    if not found:
+        raise BadReply(reason or 'the reply has no list "summaries"')
+    return found
+
+
+def _cleaned(said: SummarySaid) -> Summary:
+    """Without marks of ours, in one line each, and within the limits."""
+    labels = [replies.clean(one.translate(_MARKS), LONGEST_LABEL) for one in said.labels]
+    names = {
+        replies.clean(one.name, LONGEST_NAME): replies.clean(one.type.lower(), LONGEST_TYPE)
+        for one in said.names
+    }
+    names.pop("", None)
+    return Summary(
+        replies.cut(replies.clean(said.text.translate(_MARKS), 10 * LONGEST_TEXT), LONGEST_TEXT),
+        tuple(dict.fromkeys(filter(None, labels)))[:MOST_LABELS],
+        tuple(names.items())[:MOST_NAMES],
+    )
+
+
+def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, ...]:
+    """Numbers and names of a summary that its text does not have. Names are those that it lists, and
+    two or more capitalised words in a row: one alone may be any German noun."""
+    there = {_plain_number(one) for one in _NUMBER.findall(unicodedata.normalize("NFKC", text))}
+    said = unicodedata.normalize("NFKC", summary.text)
+    faults = [one for one in _NUMBER.findall(said) if _plain_number(one) not in there]
+    faults += [name for name, _ in summary.names if not _by_words(text, name.split())]
+    begins = {start for start, _ in sentences(said)}
+    for match in _NAME_IN_TEXT.finditer(said):
+        words = match[0].split()[match.start() in begins :]  # a sentence begins with a capital
+        if not _by_words(text, words):
+            faults.append(match[0])
+    if not language and _is_cjk(said) != _is_cjk(text[: 10 * LONGEST_TEXT]):
+        faults.append(OTHER_SCRIPT)
+    return tuple(dict.fromkeys(faults))
+
+
+def _plain_number(number: str) -> str:
+    """Without the signs between groups of digits."""
+    return re.sub(r"[^\d]", "", number).lstrip("0")
+
+
+def _by_words(text: str, words: Iterable[str]) -> bool:
+    """Does each of the words stand in the text?"""
+    return all(locate(text, word) for word in words)
+
+
+def _is_cjk(text: str) -> bool:
+    letters = [is_cjk(ch) for ch in text if ch.isalpha()]
+    return 2 * sum(letters) > len(letters)
+
+
+# ---- asking -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`summary` None: no one answered, and `reason` says why."""
+
+    part: Part
+    summary: Summary | None
+    by: str = ""
+    reason: str = ""
+
+    def row(self) -> Row:
+        """The row of the table `summaries`."""
+        assert self.summary is not None
+        part, summary = self.part, self.summary
+        place = {"char_start": part.start, "char_end": part.end, "heading": part.heading}
+        return {
+            "id": part.id,
+            "document_id": part.document_id,
+            "place": part.place,
+            **place,
+            "text": summary.text,
+            "labels": list(summary.labels),
+            "names": [name for name, _ in summary.names],
+            "types": [kind for _, kind in summary.names],
+            "unsupported": list(summary.unsupported),
+            "written_by": self.by,
+            "sha": content_id(part.text),
+        }
+
+
+async def summarise(
+    asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams
+) -> list[Written]:
+    """The summaries of these documents, given as their sections: first of all sections, then of each
+    document that has several, made of theirs."""
+    sections = await _of_parts(asker, [part for parts in documents for part in parts], params)
+    of = {one.part.id: one for one in sections}
+    wholes, waiting = [], []
+    for parts in (parts for parts in documents if len(parts) > 1):
+        told = [of[part.id] for part in parts]
+        lines = [f"{one.part.heading}: {one.summary.text}" for one in told if one.summary]
+        whole = replace(parts[0], place=0, start=0, end=parts[-1].end, heading="")
+        if len(lines) == len(told):
+            wholes.append(replace(whole, text="\n".join(lines)))
+        else:
+            waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
+    return [*sections, *await _of_parts(asker, wholes, params), *waiting]
+
+
+async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> list[Written]:
+    found: dict[str, Written] = {}
+    missing: list[Part] = []
+    for part in parts:
+        if replies.words(part.text) <= BRIEF:
+            found[part.id] = Written(part, Summary(" ".join(part.text.split())), OWN_WORDS)
+        elif known := asker.known(ask([part], params)):
+            found[part.id] = Written(part, known.value[1], known.by)
+        else:
+            missing.append(part)
+    for written in await asyncio.gather(*(_call(asker, some, params) for some in packed(missing))):
+        found |= {one.part.id: one for one in written}
+    return [found[part.id] for part in parts]
+
+
+def packed(parts: Sequence[Part]) -> list[list[Part]]:
+    """The texts in calls of up to LONGEST tokens, in their order."""
+    calls: list[list[Part]] = []
+    size = 0
+    for part in parts:
+        tokens = count_tokens(part.text)
+        if not calls or size + tokens > LONGEST:
+            calls.append([])
+            size = 0
+        calls[-1].append(part)
+        size += tokens
+    return calls
+
+
+async def _call(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> list[Written]:
+    """One call for these texts; what is missing or unsupported of several is asked again alone."""
+    answer = await asker.ask(ask(parts, params))
+    if len(parts) == 1 or (not answer.by and not asker.on):
+        return [Written(one, answer.value.get(1), answer.by, answer.reason) for one in parts]
+    return await asyncio.gather(
+        *(
+            _alone(asker, part, answer.value.get(number), params, answer.by)
+            for number, part in enumerate(parts, 1)
+        )
+    )
+
+
+async def _alone(
+    asker: Asker, part: Part, first: Summary | None, params: SummaryParams, by: str
+) -> Written:
+    """The summary of one text of a call, asked for once more where it is missing or says what the
+    text does not; the better one is kept."""
+    single = ask([part], params)
+    if first is not None and not first.unsupported:
+        await asker.keep(single, first.as_json())
+        return Written(part, first, by)
+    # What was doubted once is not doubted again.
+    again = await asker.ask(single if first is None else replace(single, doubt=lambda _: ""))
+    second = again.value.get(1)
+    if first is not None and (second is None or len(first.unsupported) <= len(second.unsupported)):
+        await asker.keep(single, first.as_json())
+        return Written(part, first, by)
+    return Written(part, second, again.by, again.reason)
