@@ -285,6 +285,7 @@ Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
 # What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
 UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
+UNIQUE["summaries"] = ("id",)
 UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
 NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
 NUMBERED |= {"communities": "c", "claims": "k"}

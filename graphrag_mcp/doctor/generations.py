@@ -82,6 +82,12 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
     rows = snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"])
     _feed(hashed, "claim", _sorted(_placed(rows, places), ["uri", "from", "to", *stated]))
+    columns = ["document_id", "place", "char_start", "char_end", "text", "labels", "names", "types"]
+    rows = snapshot.rows("summaries", columns=columns)
+    if rows.num_rows:
+        uris = _looked_up(documents, "uri", rows["document_id"])
+        rows = rows.set_column(0, "uri", uris)
+        _feed(hashed, "summary", rows.sort_by([("uri", "ascending"), ("place", "ascending")]))
     return hashed.hexdigest()
 
 

@@ -30,14 +30,15 @@ def summaries(run: Run, refresh: bool) -> None:
     if not fingerprint and not before:
         return
     rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
-    open_, corrected = {row["uri"] for row in rows}, _corrected(run)
+    open_ = {row["subject"] for row in rows}
+    open_ |= {one.subject for one in run.corrections if one.kind == KIND}
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
     have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
     again = refresh or fingerprint != before
     wanted = [
         row["id"]
         for row in sorted(there, key=lambda row: row["uri"])
-        if again or row["id"] not in have or row["id"] in corrected or row["uri"] in open_
+        if again or row["id"] not in have or row["id"] in open_
     ]
     written: list[Written] = []
     if fingerprint:
@@ -46,11 +47,8 @@ def summaries(run: Run, refresh: bool) -> None:
                 run.progress("summaries", start, len(wanted))
                 written += _written(run, wanted[start : start + DOCUMENTS])
     made = [one.row() for one in written if one.summary is not None]
-    left = [
-        pending(KIND, one.part.id, one.part.uri, one.reason)
-        for one in written
-        if one.summary is None
-    ]
+    missing = {one.part.document_id: one for one in written if one.summary is None}
+    left = [pending(KIND, id, one.part.uri, one.reason) for id, one in missing.items()]
     same = {row["id"]: row["reason"] for row in rows} == {row["id"]: row["reason"] for row in left}
     if not made and same and not again:
         return
@@ -73,9 +71,3 @@ def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     asker = run.models.asker
     return run.take(asker.start(summarise(asker, parts, run.models.summaries)))
 
-
-def _corrected(run: Run) -> set[str]:
-    """Documents of which an agent handed in another summary after it had been merged."""
-    ids = {one.subject for one in run.corrections if one.kind == KIND}
-    rows = run.snapshot().by_key("summaries", sorted(ids), "id", ["document_id"]) if ids else None
-    return set(rows["document_id"].to_pylist()) if rows is not None else set()

@@ -13,6 +13,7 @@ from typing import Any
 from graphrag_mcp.doctor import doctor as shipped
 from graphrag_mcp.doctor.doctor import DERIVE, Finding, pairs_by_hand
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.index.summaries import parts_of
 from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import manifest as manifests
@@ -23,7 +24,7 @@ from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 Broken = tuple[str, str, str]
 Row = dict[str, Any]
 TEXTS = 200  # documents whose texts are in memory at once
-ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities"}
+ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities", "summary": "documents"}
 ASKED |= {"relationship": "relationships", "report": "communities"}
 GROUPS = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
 GROUPS |= {"Reports": "communities"}
@@ -51,6 +52,7 @@ def broken_promises(snapshot: Snapshot) -> Iterator[Broken]:
     for check in (_spans, _passages, _entities, _communities, _memberships, _reports, _claims):
         yield from check(snapshot)
     yield from _pending(snapshot)
+    yield from _summaries(snapshot)
     yield from _terms(snapshot)
 
 
@@ -309,6 +311,18 @@ def _reports(snapshot: Snapshot) -> Iterator[Broken]:
         for group in GROUPS if not snapshot.manifest.stale else ():
             for id in sorted({*said.get(group, ())} - known[group]):
                 yield "dangling", "reports", f"{row['id']} names {id}, which is not there"
+
+
+def _summaries(snapshot: Snapshot) -> Iterator[Broken]:
+    """Sections tile their document, and each summary is of the text that it was made from."""
+    texts = {row["id"]: row for row in _rows(snapshot, "documents", "id", "uri", "title", "text", "metadata")}
+    held: dict[str, dict[int, str]] = {}
+    for row in _rows(snapshot, "summaries", "document_id", "place", "sha"):
+        held.setdefault(row["document_id"], {})[row["place"]] = row["sha"]
+    for id, shas in held.items():
+        parts = {part.place: content_id(part.text) for part in parts_of(texts[id])}
+        if any(parts.get(place, sha) != sha for place, sha in shas.items() if place or len(parts) == 1):
+            yield "summary", "summaries", f"{id} has a summary of another text"
 
 
 def _pending(snapshot: Snapshot) -> Iterator[Broken]:
