@@ -140,6 +140,13 @@ class App:
         rest = [] if every else listed or [corpus]
         return list(dict.fromkeys([*named, *map(self.corpus_for_reading, rest)]))
 
+    def fetched(self, corpus: str = "") -> Path:
+        """The folder of a corpus with its newest generation in it, also where the home is on object
+        storage and this machine has no copy yet."""
+        folder = self.folder(self.corpus_for_reading(corpus))
+        self._fetch(folder)
+        return folder
+
     def snapshot(self, corpus: str = "") -> Snapshot:
         """A reader of the newest generation, cached until the manifest file changes."""
         from graphrag_mcp.store import tables

@@ -338,7 +338,7 @@ def status(options: argparse.Namespace) -> int:
     if options.since is not None or options.about:
         from graphrag_mcp.doctor.generations import changes, generation_of, told
 
-        folder = app.folder(app.corpus_for_reading(options.corpus))
+        folder = app.fetched(options.corpus)
         found = changes(folder, generation_of(folder, options.since or ""), options.about)
         return say(options, asdict(found), fencing.clean("\n".join(told(found, options.about))))
     # the graph_status tool, without its wire

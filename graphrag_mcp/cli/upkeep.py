@@ -289,7 +289,7 @@ def doctor(options: argparse.Namespace) -> int:
     app = output.app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
     try:
-        folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
+        folder = app.fetched(options.corpus) if some else None
     except NotFound as error:
         if options.corpus or options.repair:
             raise

@@ -194,6 +194,7 @@ def _replay(app: App, options: argparse.Namespace) -> int:
     """The edits of a file that `edit log --json` wrote, put into an index without any."""
     from graphrag_mcp.index.edits import replay
     from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.store import stored
     from graphrag_mcp.store.edit_log import LogRow
     from graphrag_mcp.types import IndexRequest
 
@@ -201,11 +202,9 @@ def _replay(app: App, options: argparse.Namespace) -> int:
         raise BadInput("replay takes one file", "Write it with graphrag-mcp edit log --json")
     path = output.existing(options.ids[0])
     try:
-        rows = [
-            LogRow(**row | {"keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
-            for row in json.loads(path.read_text("utf-8"))["edits"]
-        ]
-    except (ValueError, KeyError, TypeError) as error:
+        held = stored.parsed(path.read_bytes(), dict[str, Any])
+        rows = stored.shaped(held.get("edits"), list[LogRow])
+    except ValueError as error:
         what = f"{path.name} is no log of edits"
         raise BadInput(what, "Write it with graphrag-mcp edit log --json") from error
     if not options.yes:

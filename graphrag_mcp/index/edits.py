@@ -38,6 +38,7 @@ from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
 LONGEST = {"title": 300, "type": 80, "keywords": 1_000, "description": 20_000}  # characters
+LONGEST_URI = 4_096  # as long as a path may be
 HEAVIEST = 1e6
 SAME_FIELD = {
     "name": "title",
@@ -233,7 +234,23 @@ def _text(name: str, value: Any) -> str:
     text = text.strip() if name == "description" else " ".join(text.split())
     if not text:
         raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
-    return (text.lower() if name == "type" else text)[: LONGEST[name]]
+    return text.lower() if name == "type" else text
+
+
+def within_limits(row: LogRow) -> None:
+    """BadInput for a row with a text that is longer than what is stored."""
+    longest = LONGEST_URI if row.kind == "document" else LONGEST["title"]
+    texts = [("name", one, longest) for one in (*row.keys, *row.forms)]
+    texts += [
+        (name, one, LONGEST.get(name, longest))
+        for name, one in row.fields.items()
+        if isinstance(one, str)
+    ]
+    texts += [(name, getattr(row, name), LONGEST["title"]) for name in ("id", "op", "by", "time")]
+    for name, text, most in texts:
+        if len(text) > most:
+            what = f"the {name} {text[:40]!r} has {len(text):,} characters"
+            raise BadInput(what, f"It may have up to {most:,}")
 
 
 def _weight(value: Any) -> float:
@@ -308,6 +325,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         numbers = dict(manifest.next)
         id = next_id(numbers)
         rows = make(snapshot, log, id)
+        for row in rows:
+            within_limits(row)
         if not rows:
             return EditResult(dry_run=dry_run, text="Nothing changes: the graph says that already.")
         if any(row.id != id for row in rows):  # replayed: no number is given twice

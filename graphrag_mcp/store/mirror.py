@@ -18,13 +18,13 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
@@ -34,10 +34,14 @@ from graphrag_mcp.settings import address_of
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.stored import Below, Count, Finite
 
+T = TypeVar("T")
 Sha = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that
 TIMEOUT, RETRY = timedelta(seconds=60), timedelta(seconds=40)  # of a request; of all its tries
+# For the look at the newest generation, and for fetching it, of a search that has a copy to read.
+LOOK_SECONDS, FETCH_SECONDS = 3.0, 30.0
+BACK_OFF = 30.0  # seconds in which a store that did not answer is not asked again
 POLL_SECONDS = 2.0  # between two looks at the head of a corpus that is read
 LIST_SECONDS = 5.0
 TRANSFERS = 8  # at a time
@@ -237,6 +241,30 @@ class Store:
             )
 
 
+def in_time(work: Callable[[], T], seen: threading.Event | None = None) -> T:
+    """What `work` gives, if the store answers within LOOK_SECONDS, or sets `seen` by then and ends
+    within FETCH_SECONDS; else GraphRAGError. The work goes on in its thread."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+        if seen is not None:
+            seen.set()
+
+    threading.Thread(target=run, name="store", daemon=True).start()
+    seconds = LOOK_SECONDS
+    if seen is not None:
+        seconds = FETCH_SECONDS if seen.wait(LOOK_SECONDS) else 0.0
+    try:
+        return done.result(seconds)
+    except TimeoutError:
+        what = f"the store did not answer within {seconds or LOOK_SECONDS:.0f} s"
+        raise GraphRAGError(what, "Check the network and the store") from None
+
+
 class Absent(NotFound):
     """An object that is not there."""
 
@@ -248,33 +276,42 @@ class Mirror:
         self.folder, self.store = folder, store
         self._prefix = f"corpora/{folder.name}/"
         self._objects = f"{self._prefix}objects/"
-        self._looked = 0.0
+        self._next_look = 0.0
         self._lost = False  # the lease, while this process writes
         self._lock = threading.Lock()
 
     # ---- reading ---------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Bring the copy to the newest generation, unless that was just done or cannot be."""
+        """Bring the copy to the newest generation, unless that was just done or cannot be. Where there
+        is a copy, a search does not wait for a store that hangs, and none looks there for a while."""
         with self._lock:
-            if time.monotonic() - self._looked < POLL_SECONDS:
+            if time.monotonic() < self._next_look:
                 return
+            there, wait = (self.folder / "manifest.json").exists(), POLL_SECONDS
             try:
-                self.pull()
+                if there:
+                    seen = threading.Event()
+                    in_time(lambda: self.pull(seen.set), seen)
+                else:
+                    self.pull()
             except GraphRAGError as error:
-                if not (self.folder / "manifest.json").exists():
+                if not there:
                     raise
                 log.warning("%s; the copy on this machine is read", error.what)
-            self._looked = time.monotonic()
+                wait = BACK_OFF
+            self._next_look = time.monotonic() + wait
 
-    def pull(self) -> Head:
-        """The newest generation, in the folder; the head of the store."""
+    def pull(self, seen: Callable[[], None] = lambda: None) -> Head:
+        """The newest generation, in the folder; the head of the store. `seen` is called when that is
+        known."""
         from filelock import FileLock
 
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(str(self.folder / "pull.lock"), timeout=600):
             for _ in range(TRIES):
                 head = self._head()
+                seen()
                 there = (self.folder / "manifest.json").exists()
                 if head.tag == self._state().tag and there == (head.tag is not None):
                     return head
@@ -453,15 +490,21 @@ def corpora(home: Path) -> list[str]:
     at, names = _listed.get(home, (-LIST_SECONDS, []))
     if time.monotonic() - at < LIST_SECONDS:
         return names
-    try:
+
+    def listed() -> list[str]:
         store = store_of(home)
         tags = {name: store.tag(f"corpora/{name}/{HEAD}") for name in store.folders("corpora/")}
-        names = [name for name, tag in tags.items() if tag is not None]
+        return [name for name, tag in tags.items() if tag is not None]
+
+    later, copies = 0.0, any((home / "corpora").glob("*/manifest.json"))
+    try:
+        names = in_time(listed) if copies else listed()
     except GraphRAGError as error:
-        if not any((home / "corpora").glob("*/manifest.json")):
+        if not copies:
             raise
         log.warning("%s; the copies on this machine are listed", error.what)
-    _listed[home] = (time.monotonic(), names)
+        later = BACK_OFF
+    _listed[home] = (time.monotonic() + later, names)
     return names
 
 

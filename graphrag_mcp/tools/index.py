@@ -21,6 +21,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
+from graphrag_mcp.tools.limits import too_much
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts 
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 SHOWN_CHANGES = 100  # lines on what changed
 RECENT_JOBS = 5
+LONGEST = {"id": 300, "title": 1_000}  # characters of what is stored of a text
 POLL = 0.05  # seconds between two looks at a job
 SHOWN_LOSSES = 5  # text units whose losses are told with their reasons
 _TAKEN = (
@@ -169,7 +171,16 @@ def _wrong_text(body: Any) -> str:
         return "text is missing or empty"
     if not all(isinstance(contract.as_text(body.get(name)), str) for name in ("id", "title")):
         return "id and title must be strings"
-    return "" if isinstance(body.get("metadata") or {}, dict) else "metadata must be an object"
+    for name, most in LONGEST.items():
+        text = contract.as_text(body.get(name))
+        if len(text) > most:
+            return f"{name} has {len(text):,} characters, and may have up to {most:,}"
+    metadata = body.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        return "metadata must be an object"
+    if what := too_much(metadata):
+        return f"metadata has {what}"
+    return ""
 
 
 # ---- jobs -----------------------------------------------------------------------------------------
@@ -287,8 +298,8 @@ def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
     """What came, changed and went since a generation or a day."""
     from graphrag_mcp.doctor.generations import changes, generation_of, told
 
-    name = app.corpus_for_reading(corpus)
-    folder = app.folder(name)
+    folder = app.fetched(corpus)
+    name = folder.name
     found = changes(folder, generation_of(folder, since), about)
     lines = told(found, about)
     more = len(lines) - SHOWN_CHANGES

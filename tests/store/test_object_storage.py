@@ -44,6 +44,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(mirror, "POLL_SECONDS", 0.0)
         monkeypatch.setattr(mirror, "LIST_SECONDS", 0.0)
+        monkeypatch.setattr(mirror, "BACK_OFF", 0.0)
+        monkeypatch.setattr(mirror, "LOOK_SECONDS", 30.0)
         yield made
         mirror.of.cache_clear()
         mirror.store_of.cache_clear()
@@ -274,6 +276,24 @@ def test_a_store_that_does_not_answer_in_time_is_asked_again_and_then_given_up(s
     mirror.of(one.folder("notes")).store.delete(["corpora/notes/lease.json"])
     note(one, 3)
     assert uris(two) == {"text:n1", "text:n2", "text:n3"}
+
+
+def test_a_search_with_a_copy_does_not_wait_for_a_store_that_hangs(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, three = (machine(tmp_path / name) for name in ("one", "two", "three"))
+    note(one, 1)
+    assert uris(two) == {"text:n1"}
+    monkeypatch.setattr(mirror, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(mirror, "BACK_OFF", 600.0)
+    store.trouble.hang = 10**6  # for longer than any limit of a request
+    try:
+        assert uris(two) == {"text:n1"}
+        asked = len(store.trouble.requests)
+        assert uris(two) == {"text:n1"} and two.corpora() == ["notes"]
+        assert len(store.trouble.requests) == asked, "it is not asked again for a while"
+    finally:
+        store.trouble.hang = 0
+        store.trouble.released.set()
+    assert three.fetched("notes").joinpath("manifest.json").exists()
 
 
 @pytest.mark.parametrize("how", ["status", "read_only"])

@@ -37,6 +37,8 @@ from tests.support.openai_server import openai_server
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent by a timer, so that a test says when: at `close`."""
     monkeypatch.setattr(shared_replies, "SEND_SECONDS", 3600.0)
+    monkeypatch.setattr(mirror, "BACK_OFF", 0.0)
+    monkeypatch.setattr(mirror, "LOOK_SECONDS", 30.0)
     monkeypatch.setattr(sessions, "BACK_OFF", 0.0)
     monkeypatch.setattr(shared_replies, "BACK_OFF", 0.0)
 

@@ -84,3 +84,18 @@ def test_other_requests_have_the_same_limits(call: Caller) -> None:
 def test_escapes_and_direction_are_shown_wherever_the_text_is(call: Caller) -> None:
     text = call.good("get_source", ids=["d1"])["text"]
     assert "\\u001b[31mShe wrote\\u001b[0m about the \\u202eengine." in text
+
+
+def test_every_text_that_is_stored_has_a_limit(call: Caller) -> None:
+    long = "z" * 15_000
+    assert "may have up to 300" in call.bad("edit_graph", op="create", ids=[long], dry_run=False)
+    assert "may have up to 300" in call.bad("edit_graph", op="rename", ids=["Ada Lovelace"], fields={"title": long}, dry_run=False)
+    assert "may have up to 80" in call.bad("edit_graph", op="update", ids=["Ada Lovelace"], fields={"type": long}, dry_run=False)
+    assert call.good("edit_graph", op="update", ids=["Ada Lovelace"], fields={"description": long}, dry_run=False)["undo_id"]
+    for wrong, words in (
+        ({"id": "x" * 301}, "id has 301 characters"),
+        ({"title": "x" * 2_000}, "title has 2,000 characters"),
+        ({"metadata": {"a": "x" * 30_000}}, "metadata has a text of 30,000 characters"),
+        ({"metadata": {str(at): at for at in range(2_000)}}, "metadata has 2,000 items"),
+    ):
+        assert words in call.bad("index_documents", texts=[{"text": "A sentence.", **wrong}], wait_seconds=50)
