@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
     wanted = list(dict.fromkeys(["uri", "op", *columns]))
     schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
     parts = [part.cast(schema) for part in _live(folder, manifest.of_kind(DOCUMENTS), wanted)]
-    live = pa.concat_tables([schema.empty_table(), *parts])
+    live = pa.concat_tables(parts) if parts else schema.empty_table()
     # `sort_by` would import pandas.
     return live.take(pc.sort_indices(live["uri"])).select(list(columns))
 
@@ -153,10 +154,12 @@ def _live(
         last = {key: row for row, key in enumerate(keys) if key not in seen}
         seen |= last.keys()
         rows = sorted(row for key, row in last.items() if documents is None or key in documents)
-        table = table.take(pa.array(rows, pa.int64()))
         if "op" in table.column_names:
-            table = table.filter(pc.equal(table["op"], "put"))
-        yield table
+            op = table["op"].to_pylist()
+            rows = [row for row in rows if op[row] == "put"]
+        # `pa.array` of a list and `pc.equal` would import pandas.
+        places = pa.py_buffer(array("q", rows))
+        yield table.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, places]))
 
 
 def verify(folder: Path, segments: Sequence[Segment]) -> list[str]:

@@ -454,7 +454,7 @@ def empty(table: str, columns: Wanted) -> pa.Table:
     """No rows, in these columns (or all of the table), of which one may be ROW_ID."""
     row_id = pa.field(ROW_ID, pa.uint64())
     fields = (row_id if n == ROW_ID else TABLES[table].field(n) for n in names_of(table, columns))
-    return pa.schema(fields).empty_table()
+    return pa.Table.from_batches([], pa.schema(fields))  # `empty_table` imports pandas
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
