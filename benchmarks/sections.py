@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.corpora import documents, write_out
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest

@@ -127,9 +127,6 @@ class SearchResult(Result):
     communities: list[str] = []
     coverage: dict[str, int] = Field(default={}, description="how much was considered, by kind")
     more: int = Field(default=0, description="relevant passages that are not shown")
-    candidates: list[dict[str, Any]] = Field(
-        default=[], description="{id, in_context}, detailed only"
-    )
 
 
 class ListResult(Result):

@@ -223,7 +223,7 @@ MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
 def search(options: argparse.Namespace) -> int:
     """Cited context for a question; with --answer a model's answer from it."""
     from graphrag_mcp.query import federated, global_, local, text_search
-    from graphrag_mcp.query.passages import Form
+    from graphrag_mcp.query.render import Form
     from graphrag_mcp.query.route import choose
 
     if options.mode not in MODES:
@@ -251,7 +251,6 @@ def search(options: argparse.Namespace) -> int:
         explain=options.explain,
         answer=options.answer,
         response_type=options.response_type,
-        response_format=options.format,
         filters=options.filter,
         **given,
     )
@@ -268,7 +267,7 @@ def _shown(
     """The result, with the reason of an automatic choice of mode in its hint; on a terminal the best
     hits of `snapshot` alone, unless an option asks for more."""
     result.hint = " ".join(filter(None, [result.hint, reason]))
-    more = options.max_tokens or options.answer or options.explain or options.format != "concise"
+    more = options.max_tokens or options.answer or options.explain
     plain = options.json or more or options.breadth != "passages"
     if snapshot is None or plain or not result.citations or not wanted():
         return show(options, result)
@@ -297,7 +296,7 @@ def entity(options: argparse.Namespace) -> int:
     from graphrag_mcp.query.federated import get_entity
 
     timeline = {"order": options.order, "other": options.other}
-    given = {"response_format": options.format, **timeline, **_budget(options)}
+    given = {**timeline, **_budget(options)}
     return show(options, get_entity(parts_of(options, [options.name]), options.name, **given))
 
 
@@ -305,14 +304,14 @@ def report(options: argparse.Namespace) -> int:
     """One community report."""
     from graphrag_mcp.query.federated import get_community_report
 
-    given = {"response_format": options.format, **_budget(options)}
+    given = _budget(options)
     parts = parts_of(options, [options.community])
     return show(options, get_community_report(parts, options.community, **given))
 
 
 def list(options: argparse.Namespace) -> int:
     """Which documents there are; with a query a timeline of those that speak of it."""
-    from graphrag_mcp.query.listing import list_documents
+    from graphrag_mcp.query.documents import list_documents
 
     names = ("query", "sort", "by", "document", "cursor")
     given = {name: getattr(options, name) for name in names} | _budget(options)

@@ -103,23 +103,19 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     """A question on each of the largest topics, with the sentence that says most on it."""
-    from graphrag_mcp.query import local, passages, topics
-    from graphrag_mcp.text.prose import stands_alone
+    from graphrag_mcp.query import local, topics
+    from graphrag_mcp.query.survey import survey
 
     asked: list[dict[str, str]] = []
     seen: set[str] = set()
     for topic, _ in topics.largest(snapshot, 4 * QUESTIONS):
-        best, chosen = 0.7, None  # a worse sentence answers nothing by itself
+        chosen = None
         for name in topic.names:
             question = f"What is said about {name}?"
-            found = local.find(snapshot, question)
-            sources = [local.source_of(snapshot, found)] if found.passages else []
-            for line in passages.lines(sources)[:READ]:
-                at = line.text.find(name)  # Sound is not in soundings
-                value = stands_alone(line.text) * (0 if at < 0 else 1.5 if at < 5 else 1)
-                value *= 0.5 + 0.5 * line.value
-                if value > best and line.text not in seen:
-                    best, chosen = value, (question, line)
+            source = local.asked(("", snapshot, None), question)
+            for line in survey([source]).lines[:READ] if source else ():
+                if name in line.text and line.text not in seen and chosen is None:
+                    chosen = question, line
         if chosen is not None:
             question, line = chosen
             seen.add(line.text)

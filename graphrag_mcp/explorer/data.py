@@ -19,11 +19,11 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, entities, filters, local, passages, reports
+from graphrag_mcp.query import context, entities, filters, local, notes, render, reports
+from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
-from graphrag_mcp.query.listing import characteristic
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -462,7 +462,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
-    known = [] if local.only_common_words(found) else found.passages[:LIT]
+    known = [] if notes.only_common_words(found) else found.passages[:LIT]
     ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
     rows = [one.row for one in ranked if one.score() >= 0.3]
     row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
@@ -472,14 +472,14 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     by_id = topics(snapshot).by_id
     rated, _ = reports.select(snapshot, query) if known else ([], {})
     chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
-    shown = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
+    shown = [one.id for one in known[:PASSAGES] if one.score >= render.WEAK * known[0].score]
     hits = snapshot.served("passages", shown)
     units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
     ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
     counts = Counter(id for way in ways for id in way["path"] if id in by_id)
     return {
         "query": query,
-        "hint": local.missing(snapshot, found) if query else "",
+        "hint": notes.missing(snapshot, found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],

@@ -11,7 +11,8 @@ from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import sentences, statement
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import entity_id
 from graphrag_mcp.types import Citation, Result
 
@@ -155,7 +156,7 @@ def relationship_statement(
     told = one_line(row["description"], longest)
     if first is None or unit is None:
         return told, None
-    said = statement(first["text"])
+    said = quote.one_line(first["text"]) if quote.says(first["text"]) >= quote.LEANS else ""
     cited = sentence_citation(unit, first["start"], first["end"])
     if not told or (said and said in row["description"]):  # then the description is sentences
         return one_line(said if told or not said else f"both named: {said}", longest), cited

@@ -27,7 +27,7 @@ from graphrag_mcp.query.context import note
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
-from graphrag_mcp.query.passages import Source
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -202,7 +202,8 @@ def _context(session: Drift, walk: Walk, id: str) -> Context | None:
     found = rank.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = []
     if found.passages:
-        sections = sections_of(Source(session.snapshot, found), STEP_TOKENS, False, STEP_SHARES)
+        source = Source(session.snapshot, found)
+        sections = sections_of(source, STEP_TOKENS, STEP_SHARES, graph=False)
     page = fill(sections, STEP_TOKENS)
     return Context(id, sections, page) if any(page.taken.values()) else None
 

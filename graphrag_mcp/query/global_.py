@@ -1,7 +1,7 @@
 """Global search: what the corpus as a whole says about a question.
 
-Without a model: a map of the topics where the question names none (topics.py), else sentences from
-many documents by topic (extracts.py), after what community reports say (reports.py). With a model: reports are
+Without a model: a map of the topics where the question names none (topics.py), else the best sentence
+of each document on it (survey.py), after what written reports say (reports.py). With a model: reports are
 rated down the tree, read for points in batches (map), and the points joined to an answer (reduce)."""
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Any
+from typing import Unpack
 
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
@@ -18,14 +17,15 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.packing.citations import data, restored
 from graphrag_mcp.query import answer as answers
-from graphrag_mcp.query import context, extracts, local, passages, reports, sections, topics
+from graphrag_mcp.query import context, local, render, reports, sections, survey, topics
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
-from graphrag_mcp.query.local import Request, joined
+from graphrag_mcp.query.local import Options, Request
 from graphrag_mcp.query.model_replies import Point
-from graphrag_mcp.query.passages import Line, Page
+from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import content_id, counted, lists_of
@@ -33,7 +33,6 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
-MOST, ROOMY = 80, 4_000  # sentences on a question from that budget on
 THEMES = 8  # titles shown when no report is relevant
 SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
@@ -45,11 +44,10 @@ FALLBACKS = 2  # levels that are rated whole although nothing above them was rel
 
 
 def global_search(
-    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **wishes: Any
+    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **options: Unpack[Options]
 ) -> SearchResult:
-    """What the documents say by topic, and with `answer` what a model makes of the reports. `wishes`
-    are the fields of a `Request`."""
-    return search([("", snapshot)], Request(query, **wishes), {"": asker} if asker else {})
+    """What the documents say on a question, and with `answer` what a model makes of the reports."""
+    return search([("", snapshot)], Request(query, **options), {"": asker} if asker else {})
 
 
 def search(
@@ -63,11 +61,9 @@ def search(
     query = request.query.strip()
     block, names = local.read_history(request.history, query, budget)
     looked_for = " ".join([query, *names])
-    form = request.level, request.response_format, request.explain
+    form = request.level, request.explain
     asked = f"global|{looked_for}|{form}|{[*request.filters, request.min_rating]}"
     parts = local.narrowed(corpora, request.filters, request.min_rating)
-    if _of_all(parts, looked_for):  # the pages of one map are of one form
-        asked += f"|{topics.divides(budget, parts)}"
     offsets, page = local.paging(corpora, asked, request.cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)
@@ -117,32 +113,31 @@ def show(
 ) -> SearchResult:
     """The result without a model: a map of the topics, or what the documents say on the question.
     What stands in the result's text already comes first."""
-    level, detailed = request.level, request.response_format == "detailed"
     if _of_all(parts, query):
-        result = topics.overview(
-            result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
-        )
+        level = request.level
+        result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         return result if result.communities or offset else _nothing(result, parts, budget)
-    page, most = passages.page_of(result, budget), MOST if budget >= ROOMY else extracts.FEW
-    lines: list[tuple[str, Line]] = []
-    for part in parts:
-        if not offset:
-            result.communities += _add_reports(page, part, query, level)
-        for head, id, line in _by_topic(part, query, request, most):
-            lines.append((head, line))
-            result.communities += [id] if id and not offset else []
-    result.communities = list(dict.fromkeys(result.communities))
-    result.coverage |= {"documents": len({line.hit.document for _, line in lines})}
-    taken = 0
-    for head, group in groupby(lines[offset:], key=lambda one: one[0]):
-        held = [line for _, line in group]
-        added = passages.show_lines(page, held, head=head)
-        taken += added
-        if added < len(held):
-            break
+    page = render.page_of(result, budget)
+    found = [local.asked(part, query, request.explain) for part in parts]
+    sources = [source for source in found if source is not None]
+    if not offset:
+        for part in parts:
+            result.communities += _add_reports(page, part, query, request.level)
+    told = survey.survey(sources, worth=_worth(parts, query))
+    lines = told.lines[offset:]
+    taken = render.show_lines(page, lines)
+    result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
     if not taken and not result.communities and not offset:
         return _nothing(result, parts, budget)
-    return passages.finished(result, page, len(lines) - offset - taken, offset + taken, cursor)
+    if taken == len(lines) and told.weaker:
+        page.add(f"{counted(told.weaker, 'more documents')} with some of these words.")
+    return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
+
+
+def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:
+    """The worth of the terms that are asked about, without those of how it is asked."""
+    asked = (reports.asked_about(snapshot, query) or {} for _, snapshot, _ in parts)
+    return {term: worth for some in asked for term, worth in some.items()}
 
 
 def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
@@ -165,20 +160,6 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
             break
         found.append(item.id.partition(".")[0])
     return found
-
-
-def _by_topic(part: Part, query: str, request: Request, most: int) -> list[tuple[str, str, Line]]:
-    """At most so many sentences on the question as (heading of the topic, id of the topic, line); by
-    time within a topic if most have a date."""
-    source = extracts.source_of(part, query, request.explain)
-    lines: list[tuple[str, str, Line]] = []
-    for topic, held in extracts.by_topic(source, request.level, most) if source else ():
-        id = f"{part[0]}/c{topic.n}".removeprefix("/") if topic and topic.n >= 0 else ""
-        head = f"## {f'[{id}] ' if id else ''}{topic.title}" if topic else "## Of no topic"
-        if sum(bool(line.hit.date) for line in held) * 2 > len(held):
-            held = sorted(held, key=lambda line: (line.hit.moment or "9999", -line.value))
-        lines += [(head, id, line) for line in held]
-    return lines
 
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:

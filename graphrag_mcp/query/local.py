@@ -13,27 +13,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
-from graphrag_mcp.query import passages, rank
+from graphrag_mcp.query import hits, rank, render
 from graphrag_mcp.query.candidates import PROPOSED
-from graphrag_mcp.query.context import ORDER
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
-from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
-from graphrag_mcp.query.question import (
-    MARKS,
-    NAME_CHARACTERS,
-    QUERY_CHARACTERS,
-    in_addresses,
-    no_form_occurs,
+from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.notes import (
+    connected,
+    joined,
+    length_note,
+    missing,
+    only_common_words,
+    unnamed,
 )
+from graphrag_mcp.query.question import MARKS, NAME_CHARACTERS
 from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits, Page
+from graphrag_mcp.query.survey import survey
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
+from graphrag_mcp.text.terms import counted, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -51,6 +54,11 @@ FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model read
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
 QUERIES_TOKENS, MOST_QUERIES = 2_000, 12  # of several questions at once
+# Of several questions: hits in full and as lines, and the share of the best score from which a hit
+# is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
+PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
+LEAST = 50  # tokens of the result for one of them
+ECHO = 60  # characters of such a question, which the caller knows
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 
 
@@ -66,7 +74,6 @@ class Request:
 
     query: str
     max_tokens: int | None = None
-    response_format: str = "concise"
     cursor: str = ""
     keywords: Sequence[str] = ()
     filters: Sequence[str] = ()
@@ -95,13 +102,33 @@ class Request:
         return AnswerOptions(*form, self.on_text, seconds, history)
 
 
+class Options(TypedDict, total=False):
+    """The fields of a `Request` beside its question, as callers in Python give them."""
+
+    max_tokens: int | None
+    cursor: str
+    keywords: Sequence[str]
+    filters: Sequence[str]
+    min_rating: float
+    history: Sequence[str]
+    explain: bool
+    mode: str
+    level: int
+    form: Form
+    answer: bool
+    response_type: str
+    instructions: str
+    general_knowledge: bool
+    on_text: Callable[[str], None] | None
+    seconds: float
+
+
 def local_search(
-    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **wishes: Any
+    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **options: Unpack[Options]
 ) -> SearchResult:
-    """Cited context for a question, and with `answer` what a model makes of it. `wishes` are the
-    fields of a `Request`. `asker` embeds the question where it can, and is asked for no words
-    without `answer`."""
-    return search([("", snapshot)], Request(query, **wishes), {"": asker} if asker else {})
+    """Cited passages for a question, and with `answer` what a model makes of them. `asker` embeds the
+    question where it can, and is asked for no words without `answer`."""
+    return search([("", snapshot)], Request(query, **options), {"": asker} if asker else {})
 
 
 def search(
@@ -133,10 +160,10 @@ class _Search:
         self.answers = request.answer and bool(request.query) and len(corpora) == 1
         if self.answers and not self.keywords and (asker := askers.get(corpora[0][0])):
             self._ask_keywords(asker)
-        form = request.form.breadth, request.form.sort, request.response_format, request.explain
+        form = request.form.breadth, request.form.sort, request.explain
         asked = f"{request.mode}|{request.query}|{form}|{self.keywords}"
         asked += f"|{[*request.filters, request.min_rating]}"
-        self.offsets, self.page = paging(self.corpora, asked, request.cursor, len(ORDER))
+        self.offsets, self.page = paging(self.corpora, asked, request.cursor, 1)
         self.first = not request.cursor.strip()
         self.block = block if self.first else ""
 
@@ -179,30 +206,11 @@ class _Search:
 
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
         result.text = self.block
-        offsets, request = self.offsets or (0,), self.request
-        if request.response_format != "detailed":
-            place = self.budget, offsets[0], self.page
-            return passages.concise(result, sources, *place, request.form)
-        from graphrag_mcp.query import sections
-
-        listed = sections.merged(sources, request.mode, self.budget, offsets)
-
-        def following(after: Sequence[int]) -> str:
-            reached = dict(zip((section.name for section in listed), after, strict=True))
-            return self.page([reached.get(name, 0) for name in ORDER])
-
-        result = packing.compose(result, listed, self.budget, following, intro=self.block)
-        result.candidates = [
-            {"id": item.id, "in_context": any(head in result.text for head in heads)}
-            for section in listed
-            if section.name in ("Entities", "Sources")
-            for item in section.items
-            for heads in [(f"{item.id}|", f"[{item.id}]")]
-        ]
-        return result
+        offset = (self.offsets or (0,))[0]
+        return show(result, sources, self.budget, offset, self.page, self.request.form)
 
     def _answered(self, source: Source) -> SearchResult:
-        """The result with a model's answer from the detailed context; else what was found."""
+        """The result with a model's answer from the sections of a prompt; else what was found."""
         from graphrag_mcp.query import sections
         from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
 
@@ -211,7 +219,6 @@ class _Search:
         on_topic = replace(source, found=near, explained=False)
         budget = max(self.budget, READ_TOKENS)
         read = sections.sections_of(on_topic, budget, mode=request.mode)
-        read.sort(key=lambda section: ORDER.index(section.name))  # t1 is the best passage
         left = request.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
@@ -288,11 +295,99 @@ def several(
         parts = narrowed(with_text(corpora), filters)
         sources, _ = found_in(parts, Request(query), (), askers or {})
         asked.append((query, [one for one in sources if one.useful]))
-    return passages.several(result, asked, budget, form)
+    return show_several(result, asked, budget, render.narrowed(form))
 
 
-def joined(*sentences: str) -> str:
-    return " ".join(dict.fromkeys(filter(None, sentences)))
+# ---- what is shown -----------------------------------------------------------------------------
+
+
+def show(
+    result: SearchResult,
+    sources: Sequence[Source],
+    budget: int,
+    offset: int,
+    cursor: Callable[[tuple[int]], str],
+    form: Form,
+) -> SearchResult:
+    """The result for one question, from the hit or line `offset` on. What stands in its text already
+    comes first."""
+    page = render.page_of(result, budget)
+    if form.breadth == "sentences":
+        lines = survey(sources).lines[offset:]
+        taken = render.show_lines(page, lines, form.sort == "time")
+        if not lines:
+            result.state = "not_found"
+            page.add(
+                "No sentence says something on this. Ask with breadth=passages, or in other words."
+            )
+        return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
+    ranked = hits.merged(sources)
+    best = ranked[0][0] if ranked else 0.0
+    found = hits.of_ranked(sources, ranked[offset : offset + max(20, budget // 50)])
+    for hit in found if form.every else ():  # what stands in quotes may be in a menu
+        if not any(literal.casefold() in hit.body.casefold() for literal in form.literals):
+            hit.body = hit.raw
+    if form.sort == "time":
+        found.sort(key=hits.by_time)
+    absent = "" if offset or form.every else unnamed(sources, found)
+    for text in (connected(sources) if not offset else "", absent):
+        if text:
+            page.add(text)
+    floor = 0.0 if form.every else render.WEAK * best
+    generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
+    limits = Limits(0 if absent else None, floor=floor, generous=generous)
+    taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
+    rest = sum(score >= floor for score, _, _ in ranked[taken:])
+    return render.finished(result, page, rest, taken, cursor)
+
+
+def show_several(
+    result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
+) -> SearchResult:
+    """The result for several questions: each with its share of the budget, no passage twice."""
+    page = render.page_of(result, budget)
+    last = min(len(asked), max(page.room // LEAST, 1))
+    page.room -= render.OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
+    for number, (question, sources) in enumerate(asked[:last]):
+        left = last - number
+        share = page.room // left
+        part = Page(share, page.characters // left, page.seen, page.full)
+        part.add(f"## {one_line(question, ECHO)}")
+        if form.breadth == "sentences":
+            render.show_lines(part, survey(sources).lines, form.sort == "time")
+        else:
+            _show_question(part, sources, form)
+        if not any(source.found.passages for source in sources):
+            part.add("Nothing was found.")
+        if len(part.blocks) < 2:
+            last = number
+            break
+        page.blocks += part.blocks
+        page.citations |= part.citations
+        page.room -= share - part.room
+    if last < len(asked):
+        rest = f"No room from query {last + 1} of {len(asked)} on"
+        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
+    return render.finished(result, page, 0, 0, lambda _: "")
+
+
+def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
+    """Add the best hit of one of several questions in full, and a few others as lines."""
+    ranked = hits.merged(sources)
+    found = hits.of_ranked(sources, ranked[:20])
+    most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
+    if in_time := form.sort == "time":
+        most += LINES_PER_QUESTION
+        found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
+    known = [hit for hit in found[:most] if hit.id in page.full]
+    if absent := unnamed(sources, found):
+        page.add(absent)
+    rest = [hit for hit in found if hit.id not in page.full]
+    full = 0 if absent else max(most - len(known), 1)
+    limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
+    render.show(page, rest, hits.worth_of(sources), form, limits)
+    if known:
+        page.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
 
 
 # ---- corpora -----------------------------------------------------------------------------------
@@ -442,6 +537,15 @@ def _ranked_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | N
     return replace(found, passages=kept, considered=considered)
 
 
+def asked(part: Part, query: str, explain: bool = False) -> Source | None:
+    """What a search for a question finds in one corpus; None where that says nothing on it."""
+    corpus, snapshot, kept = part
+    found = find(snapshot, query, filters=kept)
+    if not found.passages or only_common_words(found):
+        return None
+    return source_of(snapshot, found, corpus, kept, explain)
+
+
 def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Without the passages behind a fall of relevance: what a model reads should be on topic."""
     least = FALL * ranked[0].score
@@ -477,100 +581,6 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
         vector = None
     said = "" if vector else "The question could not be embedded, so its words alone decided."
     return vector, said
-
-
-def length_note(query: str) -> str:
-    if len(query) <= QUERY_CHARACTERS:
-        return ""
-    return f"Only the first {QUERY_CHARACTERS} characters of the query were used."
-
-
-# ---- words of the question that do not occur -----------------------------------------------------
-
-# Words that ask name nothing that could be missing.
-_ASKING = re.compile(
-    ".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$"
-)
-_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
-
-
-def only_common_words(found: Ranking) -> bool:
-    """Does every name of the question hold a word that does not occur, and does the corpus hold few
-    of its other words?
-
-    Half as many unknown words as known ones are still a question on this corpus in other words;
-    with a vector its meaning decides. Words of Chinese cannot be counted, for their pairs of
-    characters cross from one word to the next: there it is enough that nothing of any name occurs.
-    """
-    if found.vector or not found.names:
-        return False
-    if all(is_cjk(mention.form[0]) for mention in found.names):
-        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # 猫和红烧肉
-        return not (alone or found.near) and all(_absent(one.form, found) for one in found.names)
-    named = [mention.form for mention in found.names if mention.strong]
-    known = {*found.terms, *found.near}
-    known |= {term for word in found.near for term in query_terms(word)}
-    unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
-    if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
-        return False
-    words = (form.split() for form in named)
-    return all(any(no_form_occurs(word, known, unknown) for word in some) for some in words)
-
-
-def missing(snapshot: Snapshot, found: Ranking) -> str:
-    """A sentence on names, numbers and quoted words of the question that occur nowhere: an agent
-    should know before it trusts the context. Words that were looked for in their place are always
-    named, and words of addresses, which only search_text finds."""
-    if not found.unknown:
-        return ""
-    names = [
-        one.form
-        for one in found.names
-        if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))
-    ]
-    absent = [form for form in names if _absent(form, found)]
-    cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
-    words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
-    absent += [word for word in words if not any(word in form for form in absent)]
-    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    absent = list(dict.fromkeys(absent))[:5]
-    linked = in_addresses(snapshot, absent)
-    said = {
-        "Nowhere in this corpus": [one for one in absent if one not in linked],
-        "Only in addresses, where search_text finds it in quotes": [
-            *filter(linked.__contains__, absent)
-        ],
-        "Looked for instead": [*instead][:6],
-    }
-    return joined(
-        *(f"{what}: {', '.join(map(repr, some))}." for what, some in said.items() if some)
-    )
-
-
-def _absent_words(found: Ranking) -> list[str]:
-    """Numbers and quoted words of the question that occur nowhere; capitalised ones too where most of
-    the question is known, since in a language that the corpus does not hold all would be."""
-    unknown = set(found.unknown)
-    every = [(word, word.strip(MARKS)) for word in found.query.split()]
-    quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.query))))
-    known = len(found.unknown) <= len(found.terms)
-    first = every[0][1] if every else ""
-    return [
-        bare
-        for word, bare in every
-        if bare
-        and no_form_occurs(word, found.terms, unknown)
-        and (
-            any(map(str.isdigit, bare))
-            or bare in quoted
-            or (known and bare[0].isupper() and bare != first)
-        )
-    ]
-
-
-def _absent(form: str, found: Ranking) -> bool:
-    words = query_terms(form)
-    return bool(words) and found.terms.keys().isdisjoint(words)
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------

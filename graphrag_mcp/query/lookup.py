@@ -9,12 +9,10 @@ import math
 import os
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
@@ -24,8 +22,7 @@ from graphrag_mcp.query import (
     context,
     duplicates,
     entities,
-    extracts,
-    passages,
+    render,
     series,
     symbols,
     timeline,
@@ -37,26 +34,14 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, stands_alone
-from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, terms
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
-
-
-class Place(NamedTuple):
-    """A sentence: its worth, that on the question alone, what it holds of the question, its passage,
-    its span in the passage's text, and the thing asked after that it is on."""
-
-    value: float
-    bearing: float
-    holds: float
-    passage: str
-    start: int
-    end: int
-    thing: int = -1
 
 
 # What an id begins with: its table, and what the rows are called.
@@ -69,6 +54,7 @@ KINDS = {
     "k": ("claims", "claims"),
 }
 SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
+RELATED = 12  # relationships of an entity that are shown
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
@@ -76,18 +62,9 @@ TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hin
 STATEMENT = 260  # characters of a sentence on a relationship
 LEAST, BEARING = 100, 1_000  # tokens of a document that is read with a question
 TEXT = 0.75  # of the budget, beside the heads of passages
-HEAD = 40  # beside them
-ON_IT = 0.4  # of the worth of its best sentence
-AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
-# Of the worth of the best document, below which one sentence of a document is shown, and none where it
-# also holds so little of the question; of up to SELECT documents, which a caller chose, each is shown.
-LITTLE, SELECT = 0.25, 5
-SAME, OFF = "Same text as others shown:", "Little or nothing on this in"
-PLACES = 12  # passages of a document that are quoted
-MAIN, CENTRAL = 8, 0.3  # terms that a document is about; worth of a sentence that holds them
-FACTS = 5  # figures and names of a sentence that count
-SHORT = 0.05  # of the worth of what says too little to be a sentence
-ROW = 0.5  # of a thing that a question asks after, which a row of a table must hold
+HEAD = 40  # tokens of the head of a passage
+ON_IT = 0.3  # of the score of a document's best sentence
+MAIN, CENTRAL = 8, 0.2  # terms that a document is about; what they count beside the question
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
@@ -269,146 +246,77 @@ def _found(
 def _bearing(
     snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
 ) -> tuple[list[Row], str]:
-    """The passages with only those sentences that say most on the question, of each document its share
-    of the budget; and which documents are left out: the same text as another one, or little on it."""
+    """The passages with only the best sentences on the question, of each document its share of the
+    budget and at least one; and which documents are left out since they say the same as another."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
-    things, asked = passages.things_of(query, worth), extracts.question_of(snapshot, worth, query)
-    known = topics.count(snapshot)
-    of_document: dict[str, list[str]] = {}
-    kept: dict[str, list[tuple[int, int]]] = {}
-    for id, row in found.items():
-        if language_of(row["uri"]):  # code has no sentences
-            kept[id] = [(0, len(row["text"]))]
-        else:
-            row["text"] = known.own(row["document_id"], readable(row["text"]))
-            own = of_document.setdefault(row["document_id"], [])
-            own += [] if id in known.furniture else [id]
-    places: dict[str, list[Place]] = {}
-    for document, ids in of_document.items():
-        held = {id: set(terms(found[id]["text"])) for id in ids}
-        central = _central(held.values(), known)
-        places[document] = [
-            place
-            for id, some in held.items()
-            for place in _valued(id, found[id]["text"], some, things, asked, central)
-        ]
-    best = {id: max((one.bearing for one in own), default=0.0) for id, own in places.items()}
-    holds = {id: max((one.holds for one in own), default=0.0) for id, own in places.items()}
-    least = LITTLE if len(places) > SELECT else 0.0
-    worst = least * max(best.values(), default=0.0)
-    off = {id for id in best if holds[id] < least * max(holds.values()) and best[id] < 2 * worst}
-    shown: list[frozenset[int]] = []
-    apart: dict[str, list[str]] = {SAME: [], OFF: []}
-    for document, own in list(places.items()):
-        runs = passages.runs_of(" ".join(_text(found, one) for one in own))
-        if not own or document in off:
-            apart[OFF].append(document)
-        elif any(passages.alike(runs, other) for other in shown):
-            apart[SAME].append(document)
-        else:
-            shown.append(runs)
-            if best[document] < worst:
-                places[document] = [max(own, key=lambda one: one.holds * one.bearing)]
+    whole = math.fsum(worth.values()) or 1.0
+    of_document = lists_of((row["document_id"], id) for id, row in found.items())
+    share = min(max(int(budget * TEXT) // max(len(of_document), 1) - HEAD, LEAST), BEARING)
+    kept: dict[str, list[quote.Quote]] = {}
+    seen: list[frozenset[int]] = []
+
+    def rarity(terms: list[str]) -> dict[str, float]:
+        return term_worth(snapshot, terms)[0]
+
+    same: list[str] = []
+    for ids in of_document.values():
+        if language_of(found[ids[0]]["uri"]):  # code has no sentences
+            kept |= {id: [] for id in ids}
             continue
-        del places[document]
-    share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
-    for own in places.values():
-        for one in _best_places(found, own, share):
-            kept.setdefault(one.passage, []).append((one.start, one.end))
-    for id, spans in kept.items():
-        text = _joined(found[id]["text"], sorted(spans))
-        found[id] |= {"text": text, "n_tokens": count_tokens(text)}
-    aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
-    notes = (f"{to} {', '.join(map(aliases.get, some))}." for to, some in apart.items() if some)
-    return [row for id, row in found.items() if id in kept], " ".join(notes)
+        for id in ids:
+            found[id]["text"] = readable(found[id]["text"])
+        own = quote.weights_of([found[id]["text"] for id in ids], rarity)
+        scale = CENTRAL * whole / (math.fsum(heapq.nlargest(MAIN, own.values())) or 1.0)
+        about = {term: scale * value for term, value in own.items()}
+        about |= {term: value + about.get(term, 0.0) for term, value in worth.items()}
+        chosen = _best_of(found, ids, about, share)
+        if not chosen:  # of images or rules alone
+            kept[ids[0]] = []
+            continue
+        runs = render.runs_of(" ".join(one.text for some in chosen.values() for one in some))
+        if any(render.alike(runs, other) for other in seen):
+            same.append(packing.passage_alias(found[ids[0]]))
+            continue
+        seen.append(runs)
+        kept |= chosen
+    for id, some in kept.items():
+        if some:
+            text = _with_gaps(found[id]["text"], sorted(some, key=lambda one: one.start))
+            found[id] |= {"text": text, "n_tokens": count_tokens(text)}
+    note = f"Same text as others shown: {', '.join(same)}." if same else ""
+    return [row for id, row in found.items() if id in kept], note
 
 
-def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> Iterator[Place]:
-    """Of a document the first sentence, where it has no title, the best one on each thing asked
-    after, and other good ones of a few passages, each with the one behind it, in so many tokens;
-    at least one."""
-    ranked = sorted(own, key=lambda one: -one.value)
-    least = ON_IT * ranked[0].value
-    leading = list({one.thing: one for one in reversed(ranked) if one.thing >= 0}.values())
-    begins = found[own[0].passage]
-    if begins["uri"].endswith(begins["title"]):
-        leading.insert(0, own[0])
-    ranked = list(dict.fromkeys([*leading, *ranked]))
-    among = list(dict.fromkeys(one.passage for one in ranked))[:PLACES]
-    behind = {one: other for one, other in pairwise(own) if one.passage == other.passage}
-    given: set[Place] = set()
-    for one in (one for one in ranked if one.passage in among):
-        if given and one.value < least and one not in leading:
-            return
-        for part in (one, behind.get(one)):
-            if part is None or part in given:
-                continue
-            price = count_tokens(_text(found, part))
-            if given and room < price:
-                if part is one:
-                    return
-                continue
-            room -= price
-            given.add(part)
-            yield part
+def _best_of(
+    found: Mapping[str, Row], ids: Sequence[str], worth: Mapping[str, float], room: int
+) -> dict[str, list[quote.Quote]]:
+    """The best sentences of one document by passage, in about `room` tokens; at least one."""
+    every: list[tuple[str, quote.Quote]] = []
+    for id in ids:
+        every += [(id, one) for one in quote.scored(found[id]["text"], worth)]
+    chosen: dict[str, list[quote.Quote]] = {}
+    first = found[ids[0]]
+    if every and first["uri"].endswith(first["title"]):  # without a title it says what it is
+        chosen[ids[0]] = [every[0][1]]
+    every = sorted(every[len(chosen) :], key=lambda pair: -pair[1].score)
+    for place, (id, one) in enumerate(every):
+        room -= count_tokens(one.text)
+        if place and (room < 0 or one.score < ON_IT * every[0][1].score):
+            break
+        chosen.setdefault(id, []).append(one)
+    return chosen
 
 
-def _text(found: Mapping[str, Row], place: Place) -> str:
-    return found[place.passage]["text"][place.start : place.end]
-
-
-def _central(held_by: Collection[Set[str]], known: topics.Counts) -> Callable[[Set[str]], float]:
-    """How much terms of a document say of it, up to 1: rare terms that its passages come back to."""
-    counts = Counter(term for held in held_by for term in held)
-    every = len(known.passages) + 1
-    worth = {
-        term: math.log1p(count) * math.log(every / (len(known.places.get(term, ())) + 1))
-        for term, count in counts.items()
-    }
-    whole = math.fsum(heapq.nlargest(MAIN, worth.values())) or 1.0
-    return lambda held: min(math.fsum(worth.get(term, 0.0) for term in held) / whole, 1.0)
-
-
-def _valued(
-    id: str,
-    text: str,
-    held: Set[str],
-    things: Sequence[passages.Worth],
-    asked: extracts.Asked,
-    central: Callable[[Set[str]], float],
-) -> Iterator[Place]:
-    """The sentences of a passage that say something, and figures under a word of the question, with
-    what they are worth: by the words of the question in them and around them, by their figures and
-    names, and by what they say of the document. `held`: the terms of the passage."""
-    around = AROUND + asked.held_by(held)
-    for at, (start, end) in enumerate(sentences(text)):
-        said = text[start:end]
-        figures = passages.figures(said)
-        shares, solid = [passages.share_of(said, [one]) for one in things], stands_alone(said)
-        share, tells = max(shares), says_something(said)
-        if not tells and figures and share > ROW:  # of a table: "DEAD 714"
-            tells, solid = True, 1.0
-        own = set(terms(said))
-        on_it = max(share, asked.held_by(own))
-        telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-        bearing = (on_it * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
-        value = bearing + CENTRAL * central(own) * solid * (1 + telling)
-        if tells:
-            thing = shares.index(share) if share > ROW else -1
-            yield Place(value, bearing, on_it, id, start, end, thing)
-        elif not at or share > ROW:  # where nothing else of a document is told
-            yield Place(value * SHORT, bearing * SHORT, on_it, id, start, end)
-
-
-def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """These parts of a text with who says them, and … for what is left out between them."""
-    said, last = "", spans[0][0]
-    for start, end in spans:
-        between, part = text[last:start], text[start:end]
+def _with_gaps(text: str, some: Sequence[quote.Quote]) -> str:
+    """These sentences of a text with who says them, and … for what is left out between them."""
+    said, last = "", some[0].start
+    for one in some:
+        between, part = text[last : one.start], text[one.start : one.end]
         turn = not said or "\n" in between
         gap = between if not between.strip() else " …\n" if turn else " … "
-        said += gap + (passages.with_speaker(text, start, part) if turn else part)
-        last = end
+        who = quote.speaker(text, one.start) if turn else ""
+        said += gap + ("" if part.startswith(who.strip()) else who) + part
+        last = one.end
     return said
 
 
@@ -605,7 +513,6 @@ def get_entity(
     id_or_name: str,
     *,
     max_tokens: int = 3_000,
-    response_format: str = "concise",
     order: str = "",
     other: str = "",
 ) -> EntityResult:
@@ -645,8 +552,7 @@ def get_entity(
         candidates=[entity_facts(one) for one in found],
     )
     intro, into = _intro(snapshot, row, groups, symbol, budget), {"Relationships": "relationships"}
-    most = 40 if response_format == "detailed" else 12
-    sections = _sections(snapshot, row, groups, symbol, most)
+    sections = _sections(snapshot, row, groups, symbol)
     result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
     if symbol:
         result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
@@ -655,16 +561,14 @@ def get_entity(
     return finish(result, budget)
 
 
-def _sections(
-    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, most: int
-) -> list[Section]:
-    sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
+def _sections(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool) -> list[Section]:
+    sections = symbols.sections(snapshot, row, 3 * RELATED) if symbol else []
     if symbol and row["type"] == "module" and (about := symbols.reported(row, groups)):
         sections.insert(0, symbols.report(snapshot, about["id"]))
     return [
         *sections,
         Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
-        Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
+        Section("Relationships", [] if symbol else _relationships(snapshot, row, RELATED), 0.4),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
@@ -784,11 +688,7 @@ _STATEMENT = re.compile(r".*?\[Data: [^\[\]]*\]", re.DOTALL)
 
 
 def get_community_report(
-    snapshot: Snapshot,
-    community_id: str,
-    *,
-    response_format: str = "concise",
-    max_tokens: int = 4_000,
+    snapshot: Snapshot, community_id: str, *, max_tokens: int = 4_000
 ) -> ReportResult:
     budget, note = packing.clamp_budget(max_tokens, 4_000)
     asked = str(community_id).strip().strip("[]` ")
@@ -821,9 +721,8 @@ def get_community_report(
         hint=note,
     )
     above = next((one["title"] for one in kin if one["id"] == parent), "")
-    detailed = response_format == "detailed"
-    page = passages.page_of(result, budget - (NEXT if budget >= SMALL else 0))
-    result.truncated = not _report(snapshot, page, row, result, above, detailed)
+    page = render.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    result.truncated = not _report(snapshot, page, row, result, above)
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
         larger = min(2 * budget, HIGHEST)
@@ -832,12 +731,7 @@ def get_community_report(
 
 
 def _report(
-    snapshot: Snapshot,
-    page: passages.Page,
-    row: Row,
-    result: ReportResult,
-    above: str,
-    detailed: bool,
+    snapshot: Snapshot, page: render.Page, row: Row, result: ReportResult, above: str
 ) -> bool:
     """Add the report to the page, in one shape for all methods. True where all had room."""
     topic, share = topics.topic_of(snapshot, row["id"])
@@ -853,7 +747,8 @@ def _report(
         lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
     if below := topics.inside(snapshot, topic):
         lines.append(f"Inside: {below}")
-    text = re.sub(r"\A# .*\n+", "", row["full_content"]) if detailed else _brief(row)
+    whole = re.sub(r"\A# .*\n+", "", row["full_content"])
+    text = whole if count_tokens(whole) < page.room else _brief(row)
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
         context.note(result, "Communities are being brought up to date.")
@@ -861,13 +756,12 @@ def _report(
         if gone:
             texts = f"{counted(len(gone), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
-    write = packing.render_references if detailed else packing.short_references
-    text = write(text, named)
+    text = packing.short_references(text, named)
     page.add("\n".join([*lines, ""]))
     left = 0
     for block in re.split(r"\n{2,}", text.strip()):
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
-        if left or not page.add(f"{block}\n" if detailed else block, places):
+        if left or not page.add(block, places):
             left += 1
     if topic.central:
         page.add(f"\nDocuments: {'; '.join(topic.central)}")

@@ -1,5 +1,5 @@
-"""The detailed context of a question: its sources, and the entities, relationships, claims and
-community reports around them, as sections of rows; and why each row is there."""
+"""What a model reads of a question: its sources, and the entities, relationships, claims and community
+reports around them, as sections of rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
-from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.rank import Ranking, why
+from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 ENTITIES, REPORTS, RELATIONSHIPS = 10, 10, 10  # relationships: to the outside, of each entity
 HUB = 500  # an entity of more relationships adds none from outside the selection
 SMALL = 3_000  # tokens of a budget up to which text counts most
-DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")  # of reading
 HEADERS = {
     "Sources": "",
     "Reports": "id|title|occurrence weight|content|rank",
@@ -40,79 +39,36 @@ SMALL_SHARES = {**dict.fromkeys(context.ORDER, 0.05), "Sources": 0.8}
 def sections_of(
     source: Source,
     budget: int,
-    detailed: bool = True,
     shares: Mapping[str, float] | None = None,
     *,
+    graph: bool = True,
     mode: str = "local",
-    passages: int = 0,
 ) -> list[Section]:
-    """The sections in the order of reading: with columns where `detailed`, else the sources first
-    and entities as a list. `passages`: so many sources, or as many as could fit."""
+    """The sections, sources first. With `graph` the relationships of the entities and all of their
+    columns, else the entities as a list. `shares`: of the budget, by section."""
     snapshot, found, filters = source.snapshot, source.found, source.filters
     shares = shares or (SHARES if budget > SMALL else SMALL_SHARES)
-    passages = passages or max(8, budget // 90)  # a citation alone costs nearly as much
+    passages = max(8, budget // 90)  # a citation alone costs nearly as much
     items = {"Sources": source_items(source, passages)}
     # Entities and reports tell of all days.
     if mode != "basic" and not (filters and filters.of("said", "as_of")):
-        ranked = _chosen(snapshot, found, filters)
-        chosen = [one.row for one in ranked]
-        items["Entities"] = [_entity_item(one.row, detailed) for one in ranked]
-        items["Relationships"] = _relationships(snapshot, chosen, filters) if detailed else []
+        chosen = _chosen(snapshot, found, filters)
+        items["Entities"] = [_entity_item(row, graph) for row in chosen]
+        items["Relationships"] = _relationships(snapshot, chosen, filters) if graph else []
         items["Claims"] = context.claims_about(snapshot, chosen)
         items["Reports"] = _reports(snapshot, chosen) if shares.get("Reports") else []
-        if source.explained:
-            said = [
-                why(place, one.parts, entities.PARTS) if one.parts else "asked for by a filter"
-                for place, one in enumerate(ranked, 1)
-            ]
-            items["Entities"] = list(map(explained, items["Entities"], said))
-            links, claims, reports = (items[one] for one in ("Relationships", "Claims", "Reports"))
-            items["Relationships"] = [explained(one, _why_relationship(one)) for one in links]
-            items["Claims"] = [explained(one, "about a chosen entity") for one in claims]
-            held = [f"holds {one.score:g} of the chosen entities" for one in reports]
-            items["Reports"] = list(map(explained, reports, held))
     return [
         Section(
             name,
             items[name],
             shares.get(name, 0.0),
-            header=HEADERS[name] if detailed or name != "Entities" else "",
+            header=HEADERS[name] if graph or name != "Entities" else "",
             more=name == "Sources" and passages < len(found.passages),
-            greedy=detailed or name not in ("Entities", "Claims"),
+            greedy=graph or name not in ("Entities", "Claims"),
         )
-        for name in (DETAILED if detailed else context.ORDER)
+        for name in context.ORDER
         if name in items
     ]
-
-
-def merged(
-    sources: Sequence[Source], mode: str, budget: int, offsets: Sequence[int]
-) -> list[Section]:
-    """The detailed sections of what was found in one corpus or several, from these offsets on. Rows
-    of several corpora are ordered by their place in their own, weighed as the corpora are."""
-    items: dict[str, list[tuple[float, int, Item]]] = {name: [] for name in DETAILED}
-    listed: dict[str, Section] = {}
-    more = False
-    count = offsets[0] + max(8, budget // 90)
-    for number, source in enumerate(sources):
-        for section in sections_of(source, budget, mode=mode, passages=count):
-            listed.setdefault(section.name, section)
-            more |= section.more
-            for place, item in enumerate(section.items):
-                score = item.score if section.name in ("Sources", "Reports") else 1 - place / 100
-                if source.corpus:
-                    item = of_corpus(source.corpus, item, source.factor)
-                items[section.name].append((-round(score * source.factor, 6), number, item))
-    if len(sources) > 1:
-        for some in items.values():
-            some.sort(key=lambda one: (one[0], one[1], one[2].id))
-    found = []
-    for name, section in listed.items():
-        offset = offsets[context.ORDER.index(name)]
-        rest = [item for _, _, item in items[name]][offset:]
-        left = more and name == "Sources"
-        found.append(replace(section, items=rest, offset=offset, more=left))
-    return found
 
 
 def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
@@ -135,28 +91,23 @@ def source_items(source: Source, count: int) -> list[Item]:
     score = {one.id: one.score for one in found.passages[:count]}
     rows = snapshot.served("passages", list(score), context.PASSAGE)
     alias = context.document_aliases(snapshot, [row["document_id"] for row in rows])
-    why = found.why(list(score)) if source.explained else {}
-    items = []
-    for row in rows:
-        item = source_item(row, score[row["id"]], alias.get(row["document_id"], ""))
-        items.append(explained(item, why[row["id"]]) if why else item)
-    return items
+    return [source_item(row, score[row["id"]], alias.get(row["document_id"], "")) for row in rows]
 
 
-def _chosen(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> list[entities.Scored]:
+def _chosen(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> list[Row]:
     """The entities of the context, best first; those that a filter includes come first."""
     if filters is None:
-        return entities.ranked(snapshot, found)[:ENTITIES]
-    chosen = {row["id"]: entities.Scored(row, {}) for row in filters.first}
-    for one in entities.ranked(snapshot, found, 10 * ENTITIES) if found.terms else []:
-        if filters.entity(one.row):
-            chosen.setdefault(one.row["id"], one)
+        return [scored.row for scored in entities.ranked(snapshot, found)[:ENTITIES]]
+    chosen = {row["id"]: row for row in filters.first}
+    for scored in entities.ranked(snapshot, found, 10 * ENTITIES) if found.terms else []:
+        if filters.entity(scored.row):
+            chosen.setdefault(scored.row["id"], scored.row)
     return list(chosen.values())[:ENTITIES]
 
 
-def _entity_item(row: Row, detailed: bool) -> Item:
+def _entity_item(row: Row, columned: bool) -> Item:
     alias = f"e{row['n']}"
-    if detailed:
+    if columned:
         text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
     else:
         name = f"{one_line(row['title'], 100)} {bracketed(row['type'])}".strip()
@@ -219,15 +170,3 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
     return items
-
-
-def explained(item: Item, said: str) -> Item:
-    """The item with its reason under the text, and in its citation."""
-    gap = "\n" if "\n" in item.text else " "
-    cited = item.citation.model_copy(update={"why": said}) if item.citation else None
-    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, span=(0, 0))
-
-
-def _why_relationship(item: Item) -> str:
-    links = int(item.text.rpartition("|")[2])
-    return f"outside, linked to {links} chosen entities" if links else "joins two chosen entities"

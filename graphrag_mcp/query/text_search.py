@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
-from graphrag_mcp.query import local, passages
+from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
 from graphrag_mcp.query.filters import documents
-from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
+from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.notes import joined, length_note
 from graphrag_mcp.query.question import (
     MARKS,
     QUERY_CHARACTERS,
@@ -30,8 +31,10 @@ from graphrag_mcp.query.question import (
     term_worth,
 )
 from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import language_of, readable, sentences
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -199,7 +202,7 @@ def search(
     """The same in several corpora."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     result = local.begun(corpora, "text")
-    result.hint = local.joined(note, local.length_note(query))
+    result.hint = joined(note, length_note(query))
     corpora = local.with_text(corpora)
     if not corpora:
         return finish(local.without_text(result), budget)
@@ -218,7 +221,7 @@ def search(
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
         lost.append(absent(snapshot, query, literals, bool(found.passages) and not note))
         for said in (kept.note if kept else "", note):
-            result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
+            result.hint = joined(result.hint, f"In {name}: {said}" if name and said else said)
     missing = [word for word in lost[0] if all(word in some for some in lost)]
     nowhere = ""
     if missing:
@@ -226,7 +229,7 @@ def search(
         more = f" and {len(missing) - LITERALS} more" if len(missing) > LITERALS else ""
         listed = ", ".join(repr(one_line(one, 80)) for one in missing[:LITERALS])
         nowhere = f"Nowhere in {where}: {listed}{more}."
-    result.hint = local.joined(result.hint, nowhere)
+    result.hint = joined(result.hint, nowhere)
     result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
     useful = [one for one in sources if one.useful]
     if not useful:
@@ -235,14 +238,14 @@ def search(
         said = f"{counted(count, 'passages')} holds {said}"
         return finish(_nothing(result, said, bool(filters), bool(nowhere)), budget)
     if empty := [one.corpus for one in sources if not one.useful]:
-        result.hint = local.joined(result.hint, f"Nothing in {', '.join(empty)}.")
+        result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
-        result.hint = local.joined(result.hint, none)
+        result.hint = joined(result.hint, none)
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
-    window = passages.WINDOW if several else 0
+    window = render.WINDOW if several else 0
     form = Form(literals=literals or [query], every=bool(literals), window=window)
-    return passages.concise(result, useful, budget, offsets[0], page, form)
+    return local.show(result, useful, budget, offsets[0], page, form)
 
 
 def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> SearchResult:
@@ -250,7 +253,7 @@ def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> S
     result.text = f"Nothing in {said}{' and passes the filters' if filtered else ''}."
     if filtered and not absent:
         result.text += " Without the filters there is something."
-    result.hint = local.joined(result.hint, "Try fewer words without quotes, or local_search.")
+    result.hint = joined(result.hint, "Try fewer words without quotes, or local_search.")
     return result
 
 
@@ -336,7 +339,7 @@ def _matches(
         value = 0.9 * raw[id] / top + 0.1 * exact
         passage = _ranked(row, value)
         rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
-        defined = passages.defines(text, literals)
+        defined = render.defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
     if most:  # those of several corpora are merged by their scores
@@ -401,4 +404,4 @@ def _tells(text: str, folded: Sequence[str]) -> float:
     told = readable(text)
     said = (told[start:end] for start, end in sentences(told))
     held = (one for one in said if any(some in plain(one) for some in folded))
-    return max((substance(one) for one in held if says_something(one)), default=0.0) + LEAST
+    return max(map(quote.says, held), default=0.0) + LEAST

@@ -6,7 +6,7 @@ other as `later` or `earlier`; neither is withdrawn."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, times
-from graphrag_mcp.query.passages import with_speaker
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, sentences, substance, telling
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import counted, is_cjk, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
@@ -25,8 +25,6 @@ UNITS = 500  # text units of an entity that are read
 STATEMENTS = 300  # that are compared with each other
 NEARLY = 0.1  # as much alike as the most alike
 ALIKE = 0.75  # of two forms of a sentence, as difflib measures it
-# Worth of a sentence from which it is part of the timeline of a name; of one that says its day itself.
-TELLING, DATED = 0.4, 0.25
 LEAST = 3  # words of a form
 DAY_WORDS = 3  # of a sentence that says its day
 COLUMNS = (*context.PASSAGE, "entity_ids")
@@ -86,7 +84,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     undated = len(found) - len(dated)
     said = left_out((undated, "statements", "without a date"), *others)
     items = [one.item() for one in dated]
-    worth = [(not one.beside, -telling(one.text)) for one in dated]
+    worth = [(not one.beside, not one.own, -quote.says(one.text)) for one in dated]
     ranked = sorted(range(len(items)), key=worth.__getitem__)
     kept = set()
     for at in ranked:
@@ -171,7 +169,7 @@ def _naming(
         if all(any(form in one.text for form in forms) for forms in own)
         and one.raw not in known.get(one.document, "")
     ]
-    told = [one for one in naming if _tells(one, {form for forms in own for form in forms})]
+    told = [one for one in naming if _says(one)]
     others = [
         (len(naming) - len(told), "sentences", "of little content"),
         (len(wanted[UNITS:]), "passages", "not read"),
@@ -179,22 +177,10 @@ def _naming(
     return told, others
 
 
-def _tells(one: Statement, names: Set[str]) -> bool:
-    """Does a sentence tell something of these names, in a conversation what the person says of
-    themselves, or what others say of the person but not to them?"""
-    dated = one.own and one.raw.endswith(_STOPS)
-    worth = substance(" ".join(one.bare.split()) if dated else one.text)
-    if not _says(one) or worth < (DATED if dated else TELLING):
-        return False
-    speaker = SPEAKER.match(one.text)
-    who = speaker[0].strip(" *:：") if speaker else ""
-    return not who or eventful(one.text) >= (2.0 if who in names else 1.0)
-
-
 def _says(one: Statement) -> bool:
     """Does a sentence say something, with a day of its own in three words ("Mum died yesterday.")?"""
     short = one.own and one.raw.endswith(_STOPS) and len(_WORD.findall(one.raw)) >= DAY_WORDS
-    return short or says_something(one.raw)
+    return short or quote.says(one.raw) >= quote.LEANS
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:
@@ -203,13 +189,17 @@ def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, 
     for row in rows:
         for start, end in sentences(row["text"]):
             said = row["text"][start:end]
-            if says_something(said) or said.endswith(_STOPS):
+            if quote.plain(said) == quote.plain(row["title"]):
+                continue
+            if quote.says(said) >= quote.LEANS or said.endswith(_STOPS):
                 yield row, _statement(row, start, end, spoken[row["id"]])
 
 
 def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
     text, first, last = row["text"][start:end], row["char_start"] + start, row["char_start"] + end
-    shown = with_speaker(row["text"], start, one_line(text, 500))
+    who = quote.speaker(row["text"], start)
+    shown = one_line(text, 500)
+    shown = shown if shown.startswith(who.strip()) else who + shown
     when = [one for one in spoken.when if first <= one.char_start < last]
     said = spoken.said_at(first)
     place = {"char_start": first, "char_end": last, "said": said}

@@ -16,20 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, digests, entities, passages, series, times
+from graphrag_mcp.query import context, digests, entities, hits, render, series, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
-from graphrag_mcp.query.passages import Hit, Page
-from graphrag_mcp.store.tables import Snapshot, furniture_of, once, rows_of
-from graphrag_mcp.text.prose import (
-    own_lines,
-    paragraphs,
-    readable,
-    says_something,
-    sentences,
-    settled,
-    standing,
-    stands_alone,
-)
+from graphrag_mcp.query.hits import Hit
+from graphrag_mcp.query.render import Page
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
@@ -73,10 +66,9 @@ def _counted(
     degree = {row["id"]: row["degree"] for row in typed}
     parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
-    furniture = count(snapshot).furniture
-    rows = snapshot.rows("passages", "", ["id", "document_id", "entity_ids"])
-    for passage, document, ids in rows_of(rows):
-        if passage not in furniture and (documents is None or document in documents):
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
+    for document, ids in rows_of(rows):
+        if documents is None or document in documents:
             for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
                 if id in named:
                     named[id].add(document)
@@ -134,10 +126,10 @@ def _naming(
     place = {row["id"]: row for row in units.to_pylist()}
     known = [(place[id], one["text"]) for one in evidence if (id := one["text_unit_id"]) in place]
     inside = [one for one in known if documents is None or one[0]["document_id"] in documents]
-    telling = [one for one in inside if says_something(one[1])]
-    for unit, text in telling or inside or known:
-        return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
-    return ""
+    if not known:
+        return ""
+    unit, text = max(inside or known, key=lambda one: quote.says(one[1]))
+    return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
 
 
 def named_overview(
@@ -165,25 +157,21 @@ def named_overview(
 # ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
-# Worth of the first passages of a document, and of a sentence that leans on the one before it.
-LED, LEAD, UNSETTLED = 2, 1.3, 0.5
+# Passages with which a document begins, and what these count more.
+LED, LEAD = 2, 1.3
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
-NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
+NAMES, SENTENCES, DOCUMENTS = 5, 1, 5  # shown of a topic
 LARGEST = 8  # topics of all where a map shows series
 PER_SENTENCE = 45  # tokens of a sentence of a series
 ABOUT = 10  # names and nouns of a series
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
-COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
-LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
-# Share of the documents from which the topics inside a topic stand in its place, and of one of them.
-WIDEST, PART = 1 / 8, 1 / 80
+WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
 LEAST = 5  # topics that a map shows even if fewer hold that share
 LISTED = 20  # tokens of a topic in the list of those without an entry
 MORE = 40  # tokens of the line that leads on
-ROOMY = 1_500  # tokens of a map that names the topics inside large ones
-ROOM = 140  # tokens of a topic for which more than one sentence is shown
+ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 
@@ -202,7 +190,7 @@ class Topic:
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
-    central: list[str] = field(default_factory=list)  # `[d12] Title` of documents
+    central: list[str] = field(default_factory=list)  # `[t12] Title` of documents
 
 
 @dataclass(slots=True)
@@ -215,14 +203,7 @@ class Counts:
     documents: dict[str, str]  # text unit -> document
     places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
-    furniture: set[str]  # passages that say nothing of their document
-    pages: set[str]  # documents of a web site, and lines that these share
-    shared: set[str]
     described: dict[str, Topic] = field(default_factory=dict)
-
-    def own(self, document: str, told: str) -> str:
-        """What is readable of a document, without lines that pages of its site share."""
-        return own_lines(told, self.shared) if document in self.pages else told
 
 
 # ---- the map -------------------------------------------------------------------------------------
@@ -236,11 +217,10 @@ def overview(
     level: int = -1,
     offset: int = 0,
     cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
-    detailed: bool = False,
 ) -> SearchResult:
     """The result with the map of each corpus, each with its share of the budget. The map of one
     corpus has pages."""
-    page, divided = passages.page_of(result, budget), level < 0 and divides(budget, corpora)
+    page = render.page_of(result, budget)
     room, left, documents = page.room - MORE, 0, 0
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
@@ -249,7 +229,7 @@ def overview(
         if len(held) > 1:
             shown, rest = _add_series(own, part, held, offset)
         else:
-            shown, rest = _add_map(own, part, level, offset, detailed, divided)
+            shown, rest = _add_map(own, part, level, offset)
         room -= share - own.room
         left += rest if len(corpora) == 1 else 0
         page.blocks += own.blocks
@@ -259,16 +239,8 @@ def overview(
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
     if result.communities and not offset:
         page.room = MORE
-        id, finer = result.communities[0], max(level, 0) + 1
-        page.add(
-            f'More: get_community_report with id="{id}" on one topic, level={finer} for finer ones.'
-        )
-    return passages.finished(result, page, left, offset + len(result.communities), cursor)
-
-
-def divides(budget: int, corpora: Sequence[Part]) -> bool:
-    """Has a map of this budget room for the topics inside large ones?"""
-    return budget // max(len(corpora), 1) > ROOMY
+        page.add(f'More: get_community_report with id="{result.communities[0]}" on one topic.')
+    return render.finished(result, page, left, offset + len(result.communities), cursor)
 
 
 def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
@@ -300,7 +272,7 @@ def _add_series(
             return shown, len(held) - number
         most = (room - count_tokens(block)) // PER_SENTENCE
         lines = digests.of_documents(snapshot, ids, max(most, 1), corpus)
-        passages.show_lines(page, lines, indent="  ")
+        render.show_lines(page, lines, indent="  ")
     return shown, 0
 
 
@@ -310,127 +282,69 @@ def _about(snapshot: Snapshot, ids: Sequence[str], title: str) -> str:
     rows = [row for row in known.passages if known.documents[row["text_unit_id"]] in within]
     worth = weights(rows, known)
     rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
-    hits = passages.read(whole(snapshot), [(row["id"], 1.0) for row in rows[:READ]])
-    said = [hit.body[start:end] for hit in hits for start, end in sentences(hit.body)]
+    found = hits.read(whole(snapshot), [(row["id"], 1.0) for row in rows[:READ]])
+    said = [hit.body[start:end] for hit in found for start, end in sentences(hit.body)]
     return ", ".join(parts(worth, _names(snapshot, rows, known), said, ABOUT, title))
 
 
-def _add_map(
-    page: Page, part: Part, level: int, first: int, detailed: bool, divided: bool
-) -> tuple[list[str], int]:
-    """Add the topics of a level to the page, those of most text first, from the place `first` on:
-    ids of those that are shown, and how many have had no room. `detailed`: more sentences, and the
-    topics inside each. `divided`: these stand in place of a large one."""
+def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str], int]:
+    """Add the topics of a level to the page, those of most documents first, from the place `first` on:
+    ids of those that are shown, and how many have had no room. Each document counts in one topic, and
+    the last line says how many topics and documents are not shown, so that the shares add up."""
     corpus, snapshot, kept = part
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
-    total, roomy = len(set().union(*(topic.documents for topic in found))), page.room > ROOMY
-    entries = _entries(snapshot, found, level, kept, total if divided else 0)
+    total = len(set().union(*(topic.documents for topic in found)))
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
-    reserve = min(len(entries) * LISTED, page.room // 4)  # for the rest, by title
+    reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title
     page.room -= reserve
-    seen: set[str] = set().union(*(entry.main for entry in entries[:first]))
-    for number, entry in enumerate(entries[first:], first):
-        topic = entry.topic
-        if shown and number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
-            break
+    for number, topic in enumerate(found[first:], first):
         describe(snapshot, topic, kept, corpus)
-        share = page.room // min(max(len(entries) - number, 1), 3 * LEAST)
-        said = SENTENCES if share > ROOM or number < LEAST else 1
-        head = [
-            f"{entry.indent}[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
+        share = page.room // max(min(len(found) - number, 3 * LEAST), 1)
+        head = f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
+        names = f"  Names: {', '.join(topic.names)}" if topic.names else ""
+        below = ""
+        if is_wide(topic, total) or share > ROOM:
+            below = inside(snapshot, topic, level, kept, prefix)
+        said = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
+        lines = [
+            *filter(None, [head, names, f"  Inside: {below}" if below else ""]),
+            *(f"  - {text} [{place.id}]" for text, place in said),
         ]
-        if entry.parts:
-            head[0] += f", in {counted(entry.parts, 'topics')}:"
-            fits = page.add("\n".join(head))
-        else:
-            wide = is_wide(topic, total) or (roomy and len(topic.main) > LARGE * total)
-            deeper = detailed or share > 2 * ROOM or wide
-            below = inside(snapshot, topic, entry.level, kept, prefix) if deeper else ""
-            more = [f"{entry.indent}  Inside: {below}"] if below else []
-            rest = _listed(snapshot, entry.rest, kept, prefix)
-            fits = _add(
-                page, [*head, *more], topic, 1 if entry.indent else said, entry.indent, rest
-            )
-            fits = fits or _add(page, head, topic, 0, entry.indent, rest)
-        if not fits:
+        if not page.add("\n".join(lines), [place for _, place in said]) and not page.add(head):
             break
         shown.append(f"{prefix}c{topic.n}")
-        seen |= entry.main
-    left = len(entries) - first - len(shown)
+    rest = found[first + len(shown) :]
     page.room += reserve
-    rest = [entry.topic for entry in entries[first + len(shown) :] if not entry.parts]
-    others = counted(total - len(seen), "more documents")
-    for most in (len(rest), len(rest) // 2, 0) if left else ():
+    others = f"{counted(len(rest), 'more topics')} with {counted(_held(rest), 'more documents')}"
+    for most in (len(rest), len(rest) // 2, 0) if rest else ():
         listed = _listed(snapshot, rest[:most], kept, prefix)
-        if page.add(f"{counted(left, 'more topics')} with {others}{': ' if most else ''}{listed}."):
+        if page.add(f"{others}{': ' if most else ''}{listed}."):
             break
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
-    return shown, left
+    return shown, len(rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A topic of the map: of its level, or of the one below it; with the number of topics that
-    stand in its place, or, behind the last of these, those that are too small for an entry."""
-
-    topic: Topic
-    level: int
-    parts: int = 0
-    rest: Sequence[Topic] = ()
-    indent: str = ""
-
-    @property
-    def main(self) -> set[str]:
-        """The documents that it shows itself."""
-        return set().union(*(one.main for one in ([] if self.parts else [self.topic, *self.rest])))
-
-
-def _entries(
-    snapshot: Snapshot, found: Sequence[Topic], level: int, kept: Filters | None, total: int
-) -> list[Entry]:
-    """The topics, and in place of each that holds many of all documents (`total`) those inside it:
-    its title says little of so many."""
-    entries: list[Entry] = []
-    for topic in found:
-        wide = total and len(topic.main) > max(WIDEST * total, LEAST)
-        below = parts_of(snapshot, topic, level, kept) if wide else []
-        own = [replace(one, main=main) for one in below if (main := one.main & topic.main)]
-        own.sort(key=lambda one: -len(one.main))
-        large = [one for one in own if len(one.main) >= max(PART * total, 2)]
-        if len(large) < 2:
-            entries.append(Entry(topic, level))
-            continue
-        entries.append(Entry(topic, level, parts=len(own)))
-        entries += [Entry(one, max(level, 0) + 1, indent="  ") for one in large]
-        entries[-1] = replace(entries[-1], rest=own[len(large) :])
-    return entries
+def _held(some: Iterable[Topic]) -> int:
+    """How many documents have one of these as their topic."""
+    return sum(len(topic.main) for topic in some)
 
 
 def _listed(
     snapshot: Snapshot, some: Sequence[Topic], kept: Filters | None, prefix: str = ""
 ) -> str:
     """`Latin America [c64], 3 documents; ...`"""
-    for one in some:
-        describe(snapshot, one, kept)
+    for topic in some:
+        describe(snapshot, topic, kept)
     return "; ".join(
-        f"{one.title} [{prefix}c{one.n}], {counted(len(one.main), 'documents')}" for one in some
+        f"{topic.title} [{prefix}c{topic.n}], {counted(len(topic.main), 'documents')}"
+        for topic in some
     )
-
-
-def _add(
-    page: Page, head: Sequence[str], topic: Topic, most: int, indent: str = "", rest: str = ""
-) -> bool:
-    names = [f"{indent}  Names: {', '.join(topic.names)}"] if topic.names else []
-    said = [f"{indent}  - {said} [{place.id}]" for said, place in topic.said[:most]]
-    smaller = [f"{indent}Smaller: {rest}"] if rest else []
-    text = "\n".join([*head, *names, *said, *smaller, ""])
-    return page.add(text, [place for _, place in topic.said[:most]])
 
 
 def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
@@ -515,9 +429,7 @@ def _counts(snapshot: Snapshot) -> Counts:
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     names = ["id", "text_unit_id", "position", "terms", "entity_ids"]
-    furniture, pages, shared = furniture_of(snapshot)
-    rows = snapshot.rows("passages", "", names).to_pylist()
-    rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
+    rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
     path = context.topic_paths(snapshot, documents)
     places: dict[str, array[int]] = defaultdict(lambda: array("H"))
@@ -526,9 +438,7 @@ def _counts(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    return Counts(
-        communities, path, rows, documents, dict(places), entities, furniture, pages, shared
-    )
+    return Counts(communities, path, rows, documents, dict(places), entities)
 
 
 def all_pass(kept: Filters | None) -> bool:
@@ -599,9 +509,9 @@ def describe(
     lead = {row["id"]: LEAD if row["id"] in leads else 1.0 for row in main}
     value = {row["id"]: density(row["terms"].split(), worth) * lead[row["id"]] for row in main}
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
-    hits = passages.read(snapshot, [(id, lead[id]) for id in best], corpus)
-    topic.said = _central(worth, hits, known)
-    documents = {hit.document: f"[{hit.citation.document_id}] {hit.name()}" for hit in hits}
+    found = hits.read(snapshot, [(id, lead[id]) for id in best], corpus)
+    topic.said = _central(worth, found)
+    documents = {hit.document: f"[{hit.id}] {hit.name}" for hit in found}
     topic.central = list(documents.values())[:DOCUMENTS]
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
@@ -675,34 +585,21 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     return [title for _, title in sorted(shown, key=lambda one: -one[0])][:NAMES]
 
 
-def _central(
-    worth: Mapping[str, float], hits: Iterable[Hit], known: Counts
-) -> list[tuple[str, Citation]]:
+def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str, Citation]]:
     """Sentences that hold most of what is characteristic, of different documents, none twice."""
-    scored: list[tuple[float, int, str, Hit]] = []
-    for place, hit in enumerate(hits):
-        body = paragraphs(hit.raw) if hit.document in known.pages else hit.body
-        for start, end in sentences(body)[:12]:
-            said = one_line(body[start:end], 2_000)
-            letters = sum(ch.isalpha() or ch.isspace() for ch in said)
-            if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
-                continue
-            if says_something(said):
-                own = set(terms(said))
-                value = math.fsum(worth.get(term, 0.0) for term in own) / math.sqrt(8 + len(own))
-                value *= stands_alone(said) * standing(said) * hit.score
-                value *= 1.0 if settled(said) else UNSETTLED
-                scored.append((-round(value, 9), place, said, hit))
+    best = [(hit, one) for hit in found if (one := quote.best(hit.body, worth)) is not None]
+    best.sort(key=lambda pair: -round(pair[1].score * pair[0].score, 9))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()
-    held: set[str] = set()
-    for _, _, said, hit in sorted(scored, key=lambda one: one[:3]):
-        own = set(terms(said)) & worth.keys()
-        if hit.document in documents or (held and len(own & held) > 0.7 * len(own)):
+    seen: list[set[str]] = []
+    for hit, one in best:
+        held = set(terms(one.text))
+        if hit.document in documents or quote.repeats(held, seen):
             continue
-        chosen.append((passages.clipped(said, worth, LENGTH), *hit.cited()))
+        said = quote.with_speaker(hit.body, one).text
+        chosen.append((quote.clipped(said, worth, LENGTH), *hit.cited()))
         documents.add(hit.document)
-        held |= own
+        seen.append(held)
         if len(chosen) == SENTENCES:
             break
     return chosen

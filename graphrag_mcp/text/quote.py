@@ -16,17 +16,16 @@ from functools import lru_cache
 
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import is_cjk, terms
+from graphrag_mcp.text.tokens import count_tokens
 
 Worth = Mapping[str, float]
 
 # Measured by benchmarks/quotes.py: how often the best sentence of a gold document holds the evidence.
-BRIEF = (
-    4  # words of a sentence below which it says nothing; of Chinese and the like, pairs of letters
-)
+BRIEF = 5  # words of a sentence below which it says nothing; of Chinese, two letters for a word
 LEANS = 0.5  # worth of a fragment and of a question, beside a statement
 LED = 0.2  # what the first sentence of a text counts more; the second half of it, and so on
 LONG = 60  # words from which a sentence counts less, since it holds more terms by its length alone
-SAME = 0.6  # share of common terms from which two sentences say the same
+SAME = 0.7  # share of common terms from which two sentences say the same
 LONGEST = 260  # characters of one quotation
 
 _STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
@@ -66,23 +65,27 @@ def quotes(
     score is small, so that a text always has a quotation. `literals` must be seen: a sentence that
     holds one comes before all others. `skip`: sentences that are not quoted, such as the title.
     """
+    order = sorted(scored(text, worth, literals, skip), key=lambda one: (-one.score, one.start))
+    return distinct(((one, set(terms(one.text))) for one in order), most)
+
+
+def scored(
+    text: str, worth: Worth, literals: Collection[str] = (), skip: Collection[str] = ()
+) -> list[Quote]:
+    """All sentences of a text with their scores, in its order, as `quotes` weighs them."""
     left_out = {plain(one) for one in skip if one}
     whole = math.fsum(worth.values()) or 1.0
     folded = [one.casefold() for one in literals]
-    found: list[tuple[Quote, Set[str]]] = []
+    found: list[Quote] = []
     for place, (start, end) in enumerate(sentences(text)):
         said = text[start:end]
         if left_out and plain(said) in left_out:
             continue
-        held = set(terms(said))
-        share = math.fsum(worth[term] for term in held & worth.keys()) / whole
+        share = math.fsum(worth[term] for term in set(terms(said)) & worth.keys()) / whole
         exact = sum(one in said.casefold() for one in folded)
-        score = (share + 0.01) * says(said) * length_factor(said) * (
-            1 + LED / (1 + place)
-        ) + 2 * exact
-        found.append((Quote(start, end, one_line(said), round(score, 9), share), held))
-    found.sort(key=lambda one: (-one[0].score, one[0].start))
-    return distinct(found, most)
+        score = (share + 0.01) * says(said) * length_factor(said) * (1 + LED / (1 + place))
+        found.append(Quote(start, end, one_line(said), round(score + 2 * exact, 9), share))
+    return found
 
 
 def best(text: str, worth: Worth, **options: Collection[str]) -> Quote | None:
@@ -166,13 +169,17 @@ def speaker(text: str, start: int) -> str:
 
 
 def with_speaker(text: str, quote: Quote) -> Quote:
-    """The quotation with who says it, where the text is a conversation."""
+    """The quotation with who says it, where the text is a conversation; there a question comes with the
+    sentence behind it, which answers it."""
     who = speaker(text, quote.start)
-    return (
-        quote
-        if not who or quote.text.startswith(who.strip())
-        else replace(quote, text=who + quote.text)
-    )
+    if not who:
+        return quote
+    said = quote.text if quote.text.startswith(who.strip()) else who + quote.text
+    if _ASKS.search(said):
+        following = (span for span in sentences(text) if span[0] >= quote.end)
+        if span := next(following, None):
+            said = f"{said} {one_line(text[slice(*span)])}"
+    return replace(quote, text=said)
 
 
 def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
@@ -201,3 +208,40 @@ def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
         space = text.rfind(" ", start + characters // 2, end)
         end = space if space > 0 else end
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def excerpt(text: str, worth: Worth, room: int, literals: Collection[str] = ()) -> str:
+    """Whole sentences around the best one, at most `room` tokens; the whole text if it fits.
+
+    The excerpt grows by the neighbour with the better score, so that the best sentence stands in it
+    whole; a sentence that is longer than the room is cut where the terms stand."""
+    if count_tokens(text) <= room:
+        return text
+    found = scored(text, worth, literals)
+    if not found:
+        return ""
+    first = last = max(range(len(found)), key=lambda at: (found[at].score, -at))
+    left = room - count_tokens(text[found[first].start : found[first].end])
+    if left < 0:
+        return cut(found[first].text, worth, room)
+    while True:
+        beside = [at for at in (first - 1, last + 1) if 0 <= at < len(found)]
+        if not beside:
+            break
+        at = max(beside, key=lambda at: (found[at].score, at))
+        left -= count_tokens(text[found[at].start : found[at].end]) + 1
+        if left < 0:
+            break
+        first, last = min(first, at), max(last, at)
+    before, after = "… " if first else "", " …" if last < len(found) - 1 else ""
+    return before + text[found[first].start : found[last].end].strip() + after
+
+
+def cut(text: str, worth: Worth, room: int) -> str:
+    """A part of a sentence around its terms, of at most so many tokens."""
+    characters = max(room * 4, 8)
+    part = clipped(text, worth, characters)
+    while count_tokens(part) > max(room, 4) and characters > 8:
+        characters = characters * 3 // 4
+        part = clipped(text, worth, characters)
+    return part

@@ -105,14 +105,14 @@ async def list_documents(
     """Which documents there are: many by series or topic, few with date, title and most telling
     sentence; counts and names by month; the outline of one. With query: what each document says on
     it, a survey in one call."""
-    from graphrag_mcp.query import listing
+    from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     given |= {"by": by, "document": document, "cursor": cursor}
 
     def work(parts: Parts) -> Result:
-        return listing.list_documents(parts[0][1], **given)
+        return documents.list_documents(parts[0][1], **given)
 
     return await read(ctx, "list_documents", corpus, work, whole)
 
@@ -132,7 +132,6 @@ async def get_entity(
     ctx: Ctx,
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget2000 = 2000,
-    response_format: contract.Format = "concise",
     order: Order = "",
     other: Other = "",
 ) -> CallToolResult:
@@ -141,7 +140,7 @@ async def get_entity(
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
+    given: dict[str, Any] = {"max_tokens": inner}
     given |= {"order": order, "other": other}
     work = partial(federated.get_entity, name=id_or_name, **given)
     return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
@@ -152,14 +151,13 @@ async def get_community_report(
     ctx: Ctx,
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget2000 = 2000,
-    response_format: contract.Format = "concise",
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
+    given: dict[str, Any] = {"max_tokens": inner}
 
     def work(parts: Parts) -> Result:
         found = federated.get_community_report(parts, community_id, **given)

@@ -134,7 +134,7 @@ def all_corpora(app: App) -> str:
 def entity_text(snapshot: Snapshot, id: str) -> str:
     from graphrag_mcp.query.lookup import get_entity
 
-    found = get_entity(snapshot, id, max_tokens=TOKENS, response_format="detailed")
+    found = get_entity(snapshot, id, max_tokens=TOKENS)
     if found.state == "not_found":
         near = [str(one["id"]) for one in found.candidates[:5]]
         advice = f"Nearest: {', '.join(near)}" if near else "Call search_text for the words"
@@ -145,7 +145,7 @@ def entity_text(snapshot: Snapshot, id: str) -> str:
 def report_text(snapshot: Snapshot, id: str) -> str:
     from graphrag_mcp.query.lookup import get_community_report
 
-    return get_community_report(snapshot, id, max_tokens=TOKENS, response_format="detailed").text
+    return get_community_report(snapshot, id, max_tokens=TOKENS).text
 
 
 def source_text(snapshot: Snapshot, id: str) -> str:

@@ -38,7 +38,6 @@ async def local_search(
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget1200 = DEFAULT,
     keywords: contract.Keywords = [],
-    response_format: contract.Format = "concise",
     history: contract.History = [],
     explain: contract.Explain = False,
     answer: contract.Answer = False,
@@ -51,7 +50,7 @@ async def local_search(
     what is spread over many documents use list_documents with query (each, all) or
     global_search; for exact strings search_text."""
     from graphrag_mcp.query import local
-    from graphrag_mcp.query.passages import Form
+    from graphrag_mcp.query.render import Form
 
     wishes = _wishes(answer, response_type, instructions, general_knowledge)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
@@ -65,7 +64,7 @@ async def local_search(
             return local.several(parts, asked, askers=_askers(ctx, parts, corpus), **given)
 
         return await read(ctx, "local_search", corpus, many, whole, ())
-    given |= {"response_format": response_format, "cursor": cursor, "keywords": keywords}
+    given |= {"cursor": cursor, "keywords": keywords}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
     request = local.Request(query, on_text=pieces.append, **given, **wishes)
@@ -83,7 +82,6 @@ async def global_search(
     corpus: contract.Corpora = "",
     level: Level = -1,
     max_tokens: contract.Budget3000 = 3000,
-    response_format: contract.Format = "concise",
     cursor: contract.Cursor = "",
     filters: contract.Filters = [],
     history: contract.History = [],
@@ -101,7 +99,7 @@ async def global_search(
     wishes = _wishes(answer, response_type, instructions, general_knowledge)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
     given: dict[str, Any] = {"level": clamp("level", level, -1, 99), "max_tokens": inner}
-    given |= {"response_format": response_format, "cursor": cursor, "filters": filters}
+    given |= {"cursor": cursor, "filters": filters}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
     request = Request(query, on_text=pieces.append, **given, **wishes)

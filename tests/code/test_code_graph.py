@@ -16,9 +16,9 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entities import symbols_named as entities_named
 from graphrag_mcp.query.explore import explore_graph
-from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.text_search import search_text

@@ -58,7 +58,7 @@ def calls() -> list[tuple[str, dict[str, Any]]]:
         ("explore_graph", {"start": "Ines Calloway", "corpus": "sample"}),
         ("get_community_report", {"community_id": "c1", "corpus": "sample"}),
         ("get_source", {"ids": ["t1", "t3"], "corpus": "sample"}),
-        ("local_search", {"query": QUESTIONS[0], "corpus": "read", "response_format": "detailed"}),
+        ("local_search", {"query": QUESTIONS[0], "corpus": "read"}),
         ("global_search", {"query": QUESTIONS[0], "corpus": "read"}),
         ("get_entity", {"id_or_name": "Tobias Fenn", "corpus": "read"}),
         ("get_community_report", {"community_id": "c1", "corpus": "read"}),

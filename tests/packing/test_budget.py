@@ -74,44 +74,42 @@ def also(text: str) -> set[str]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS), st.integers(200, 20_000), st.booleans(), st.booleans()
+    st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS), st.integers(200, 20_000), st.booleans()
 )
 def test_no_search_passes_its_budget(
-    snapshot: Snapshot, name: str, question: str, budget: int, detailed: bool, explain: bool
+    snapshot: Snapshot, name: str, question: str, budget: int, explain: bool
 ) -> None:
     more: dict[str, Any] = {}
     if name != "text":
         history = ["Who was Tobias Fenn?", "灯塔在哪里？"] if explain else []
-        more = {"response_format": "detailed" if detailed else "concise", "explain": explain, "history": history}
+        more = {"explain": explain, "history": history}
     result = SEARCHES[name](snapshot, question, max_tokens=budget, **more)
     assert weight(result) <= budget and result.tokens <= budget
     assert packing_budget.outgoing(result) <= budget  # with the lines that a tool puts under the text
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["entity", "report", "source"]), st.integers(200, 20_000), st.booleans())
-def test_no_look_up_passes_its_budget(snapshot: Snapshot, name: str, budget: int, detailed: bool) -> None:
-    form = "detailed" if detailed else "concise"
+@given(st.sampled_from(["entity", "report", "source"]), st.integers(200, 20_000))
+def test_no_look_up_passes_its_budget(snapshot: Snapshot, name: str, budget: int) -> None:
     result: Result
     if name == "entity":
-        result = get_entity(snapshot, "Corrie Head", max_tokens=budget, response_format=form)
+        result = get_entity(snapshot, "Corrie Head", max_tokens=budget)
     elif name == "report":
-        result = get_community_report(snapshot, "c1", max_tokens=budget, response_format=form)
+        result = get_community_report(snapshot, "c1", max_tokens=budget)
     else:
         result = get_source(snapshot, ["d1", "d2", "t9"], max_tokens=budget)
     assert weight(result) <= budget and result.tokens <= budget
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS[:5]), st.integers(800, 6_000), st.booleans())
+@given(st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS[:5]), st.integers(800, 6_000))
 def test_pages_show_every_item_once(
-    snapshot: Snapshot, name: str, question: str, budget: int, detailed: bool
+    snapshot: Snapshot, name: str, question: str, budget: int
 ) -> None:
-    more = {} if name == "text" else {"response_format": "detailed" if detailed else "concise"}
-    whole = SEARCHES[name](snapshot, question, max_tokens=20_000, **more)
+    whole = SEARCHES[name](snapshot, question, max_tokens=20_000)
     shown, cursor, repeated = [], "", also(whole.text)
     for _ in range(200):
-        page = SEARCHES[name](snapshot, question, max_tokens=budget, cursor=cursor, **more)
+        page = SEARCHES[name](snapshot, question, max_tokens=budget, cursor=cursor)
         shown += heads(page.text)
         repeated |= also(page.text)
         cursor = page.next_cursor

@@ -179,8 +179,8 @@ def test_a_prompt_holds_no_stored_number_so_history_does_not_change_it(tmp_path:
     assert ids[0] != ids[1] and first.answer != second.answer  # the same place under another number
 
 
-def test_a_detailed_prompt_numbers_every_kind_of_row(snapshot: Snapshot) -> None:
-    _, prompt = answered(snapshot, SAID, response_format="detailed")
+def test_a_prompt_numbers_every_kind_of_row(snapshot: Snapshot) -> None:
+    _, prompt = answered(snapshot, SAID)
     page = prompt.partition("<context>")[2].partition("</context>")[0]
     assert all(f"## {name}" in page for name in ("Reports", "Entities", "Relationships", "Sources"))
     for letter in "ter":

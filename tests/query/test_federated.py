@@ -57,7 +57,7 @@ def test_every_corpus_is_meant_by_a_star(call: Caller) -> None:
     for tool in ("local_search", "search_text"):
         found = call.good(tool, query="museum 茶馆 lighthouse", corpus="*")
         assert {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "sample", "zh"}
-    points = call.good("global_search", query="lighthouse keeper", corpus="*")
+    points = call.good("global_search", query="", corpus="*")
     report = call.good("get_community_report", id=points["communities"][0])
     assert report["id"] == points["communities"][0] and report["text"].count(report["id"]) >= 1
     overview = call.good("local_search", query="", corpus="*")
@@ -119,7 +119,7 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     assert whole["hint"] == 'More text: get_source(ids=["e1"], corpus="sample").'
     marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
     assert 'get_source(ids=["sample/e1"])' in marked["hint"] and whole["title"] == marked["title"]
-    report = call.good("get_community_report", id="c1", corpus="sample", max_tokens=420, response_format="detailed")
+    report = call.good("get_community_report", id="c1", corpus="sample", max_tokens=420)
     assert report["next_call"].endswith(', corpus="sample")')
     walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
     assert walk["next_call"].endswith(', corpus="sample")')
@@ -196,7 +196,7 @@ def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pyte
 @pytest.mark.parametrize("line", [
     "source d2 --corpus sample --max-tokens 300",
     "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
-    "report c1 --corpus sample --max-tokens 420 --format detailed", "explore sample/e1 --max-tokens 300",
+    "report c1 --corpus sample --max-tokens 420", "explore sample/e1 --max-tokens 300",
     "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",
 ])  # fmt: skip
 def test_what_is_advised_can_be_typed_where_there_are_several_corpora(

@@ -11,10 +11,9 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.listing import list_documents
-from graphrag_mcp.query.local import local_search, several
-from graphrag_mcp.query.passages import Form
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -56,7 +55,7 @@ def test_a_word_that_a_longer_name_holds_lists_every_document_that_speaks_of_it(
 ) -> None:
     text = list_documents(notes, query="broadband").text
     assert "harbour library" not in text.splitlines()[0]
-    assert sum(line.startswith("- [d") for line in text.splitlines()) == 3, text
+    assert sum(line.startswith("- [t") for line in text.splitlines()) == 3, text
 
 
 def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> None:
@@ -67,18 +66,6 @@ def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> Non
     ):
         text = global_search(notes, question).text
         assert "People: Clara Whitlock [e" in text, text
-
-
-def test_a_name_of_which_every_passage_is_shown_is_said_to_stand_in_no_other(
-    notes: Snapshot,
-) -> None:
-    said = local_search(notes, "What did the Broadband Britain office see?").text
-    assert 'No other passage names "Broadband Britain".' in said, said
-    asked = ["Who went to Broadband Britain?", "What did Clara Whitlock do?"]
-    both = several([("", notes)], asked, form=Form()).text.split("## ")
-    assert 'No other passage names "Broadband Britain".' in both[1]
-    keywords = local_search(notes, "Broadband Leeds Office clerk").text
-    assert "No other passage names" not in keywords, keywords
 
 
 def test_a_name_of_many_passages_is_not_said_to_stand_in_no_other(tmp_path: Path) -> None:
@@ -131,9 +118,9 @@ def test_an_organization_is_named_where_its_longer_names_stand(tmp_path: Path) -
     })  # fmt: skip
     assert "Marley Foods Ltd, 2 documents" in list_documents(snapshot, by="organization").text
     found = list_documents(snapshot, filters=["entity=Marley Foods Ltd"]).text
-    assert found.count("- [d") == 2, found
+    assert found.count("- [t") == 2, found
     found = list_documents(snapshot, filters=["entity!=Marley Foods Ltd"]).text
-    assert found.count("- [d") == 1, found
+    assert found.count("- [t") == 1, found
 
 
 def test_a_single_name_that_several_people_share_is_no_person_of_the_list(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
-from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import git

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.filters import documents
-from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import find_title

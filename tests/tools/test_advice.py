@@ -132,7 +132,7 @@ def test_of_one_thing_no_result_speaks_in_the_plural(call: Caller) -> None:
     step = {"session_id": session["session_id"], "node_id": session["open_node"]}
     calls: list[tuple[str, dict[str, Any]]] = [
         ("local_search", {"query": ""}), ("local_search", {"query": "zebra"}), ("global_search", {"query": "zebra"}),
-        ("local_search", {"query": "Keene", "response_format": "detailed"}), ("global_search", {"query": "themes"}),
+        ("local_search", {"query": "Keene"}), ("global_search", {"query": "themes"}),
         ("search_text", {"query": "zebra"}), ("get_entity", {"id_or_name": "Ada Keene"}),
         ("get_entity", {"id_or_name": "Ada Kene"}), ("explore_graph", {}), ("explore_graph", {"start": "Ada Keene"}),
         ("explore_graph", {"start": "Ada Kene"}), ("explore_graph", {"start": "c1"}),

@@ -12,10 +12,10 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import listing, local, topics
+from graphrag_mcp.query import documents, local, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
-from graphrag_mcp.query.passages import Form
+from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -67,7 +67,7 @@ def call(home: Path) -> Iterator[Caller]:
 
 
 def heads(text: str) -> list[str]:
-    return re.findall(r"^\[t[\d.]+\] (.*?) \(", text, re.MULTILINE)
+    return re.findall(r"^\[t[\d.]+\] (.*?)(?: whole document| \(|$)", text, re.MULTILINE)
 
 
 # ---- one channel ---------------------------------------------------------------------------------
@@ -185,11 +185,11 @@ def test_a_filter_selects_the_documents_of_a_topic(tmp_path: Path) -> None:
     index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
     snapshot = open_snapshot(tmp_path / "c")
     every = topics.of_level(snapshot, 0)
-    names = {row["id"]: f"[d{row['n']}]" for row in snapshot.rows("documents", "", ["id", "n"]).to_pylist()}
+    names = {row["id"]: row["title"] for row in snapshot.rows("documents", "", ["id", "title"]).to_pylist()}
 
     def listed(*wanted: str) -> set[str]:
-        text = listing.list_documents(snapshot, filters=wanted, max_tokens=20_000).text
-        return set(re.findall(r"\[d\d+\]", text))
+        text = documents.list_documents(snapshot, filters=wanted, max_tokens=20_000).text
+        return {title for title in names.values() if f"{title}, " in text}
 
     for one in [*every, *topics.of_level(snapshot, 1)]:
         assert listed(f"topic=c{one.n}") == {names[id] for id in one.main}
@@ -206,7 +206,7 @@ def test_many_documents_of_one_topic_are_listed_by_the_topics_inside_it(tmp_path
     snapshot = open_snapshot(tmp_path / "c")
     largest = next(one for one in topics.of_level(snapshot, 0) if topics.inside(snapshot, one))
     kept = local.narrowed([("", snapshot)], [f"topic=c{largest.n}"])[0][2]
-    found = listing._overview(snapshot, sorted(largest.main), kept, 2_000)
+    found = documents._overview(snapshot, sorted(largest.main), kept, 2_000)
     assert found is not None and f"A filter topic=c{largest.n} " not in found[0]
     assert all(line().startswith("- [c") for line in found[1])
 
@@ -217,7 +217,7 @@ def test_a_list_of_documents_on_a_person_says_what_that_person_told(tmp_path: Pa
     other = "Ada: Oh nice, a lighthouse!\nBo: I painted the lighthouse of Skagen red.\nAda: Sure.\nBo: It took a week."
     texts = (InlineText(chat, "one", title="Chat of Ada and Bo"), InlineText(other, "two", title="Chat of Bo and Ada"))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    lines = listing.list_documents(open_snapshot(tmp_path / "c"), query="Ada", max_tokens=400).text.splitlines()
+    lines = documents.list_documents(open_snapshot(tmp_path / "c"), query="Ada", max_tokens=400).text.splitlines()
     told = next(line for line in lines if "Chat of Ada and Bo" in line)
     assert "Ada: I took a dog grooming course" in told
 
@@ -286,25 +286,25 @@ def test_several_questions_through_the_tool(call: Caller) -> None:
 
 
 def test_documents_are_listed_with_their_dates_and_most_telling_sentences(snapshot: Snapshot) -> None:
-    result = listing.list_documents(snapshot)
+    result = documents.list_documents(snapshot)
     lines = result.text.splitlines()
     assert lines[0].startswith("10 documents, 2023-12-24 to 2024-03-11, 6 without a date")
     assert [re.search(r"2\d{3}-\d\d-\d\d", line)[0] for line in lines[1:5]] == sorted(date for date, _ in CHAT)  # type: ignore[index]
     assert "Merry" not in result.text and "Hi Bo" not in result.text
-    assert heads_of(listing.list_documents(snapshot, sort="title").text)[0].startswith("Chat of 2023")
-    assert "Yearly report" in listing.list_documents(snapshot, sort="size").text.splitlines()[1]
+    assert heads_of(documents.list_documents(snapshot, sort="title").text)[0].startswith("Chat of 2023")
+    assert "Yearly report" in documents.list_documents(snapshot, sort="size").text.splitlines()[1]
 
 
 def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
     texts = [InlineText(f"Ferry {n} left at noon. From the pier Ada Keene watched ferry {n}.", f"n{n}", "") for n in range(60)]
     texts += [InlineText(f"Ferry {n} came late and nobody watched it.", f"m{n}", "") for n in range(5)]
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    found = listing.list_documents(open_snapshot(tmp_path / "c"), query="Ada Keene", max_tokens=20_000)
+    found = documents.list_documents(open_snapshot(tmp_path / "c"), query="Ada Keene", max_tokens=20_000)
     assert found.text.startswith('60 documents that name "Ada Keene".') and found.total == 60
-    assert all("] From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
-    loosely = listing.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
-    assert 'documents that say most on "ferries that came late"' in loosely.text
-    periods = listing.list_documents(open_snapshot(tmp_path / "c"), by="month")
+    assert all(": From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
+    loosely = documents.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
+    assert 'most on "ferries that came late"' in loosely.text
+    periods = documents.list_documents(open_snapshot(tmp_path / "c"), by="month")
     assert periods.text == "65 documents. None states a date, so there are no periods."
 
 
@@ -317,14 +317,14 @@ def test_a_question_on_the_whole_with_words_of_measure_gets_the_map(snapshot: Sn
 
 
 def heads_of(text: str) -> list[str]:
-    return [line.split("] ", 1)[1].removeprefix(line.split("] ", 1)[1][:11]) for line in text.splitlines()[1:]]
+    return [line.split("] ", 1)[1].removeprefix(line.split("] ", 1)[1][:12]) for line in text.splitlines()[1:]]
 
 
 def test_pages_of_a_list_hold_every_document_once(snapshot: Snapshot) -> None:
     seen, cursor = [], ""
     for _ in range(20):
-        page = listing.list_documents(snapshot, max_tokens=200, cursor=cursor)
-        seen += re.findall(r"^- \[(d\d+)\]", page.text, re.MULTILINE)
+        page = documents.list_documents(snapshot, max_tokens=200, cursor=cursor)
+        seen += re.findall(r"^- \[(t[\d.]+)\]", page.text, re.MULTILINE)
         assert count_tokens(page.text) <= 200
         if not (cursor := page.next_cursor):
             break
@@ -332,12 +332,11 @@ def test_pages_of_a_list_hold_every_document_once(snapshot: Snapshot) -> None:
 
 
 def test_periods_a_timeline_and_an_outline(snapshot: Snapshot) -> None:
-    months = listing.list_documents(snapshot, by="month").text.splitlines()[1:]
+    months = documents.list_documents(snapshot, by="month").text.splitlines()[1:]
     assert [line[2:9] for line in months] == ["2023-12", "2024-01", "2024-02", "2024-03"]
-    timeline = listing.list_documents(snapshot, query="argued about the budget").text.splitlines()
+    timeline = documents.list_documents(snapshot, query="argued about the budget").text.splitlines()
     assert timeline[0].startswith('4 documents that say most on "argued about the budget"') and "2023-12-24" in timeline[1]
-    report = re.search(r"\[(d\d+)\][^\n]*Yearly report", listing.list_documents(snapshot, sort="size").text)
-    outline = listing.list_documents(snapshot, document=report[1]).text  # type: ignore[index]
+    outline = documents.list_documents(snapshot, document="Yearly report").text
     assert [line.split("] ")[1] for line in outline.splitlines()[2:]] == [f"Chapter {n}" for n in range(1, 7)]
 
 
@@ -352,7 +351,7 @@ def test_the_list_of_core_tools_is_json_that_a_model_can_read(call: Caller) -> N
 
 
 def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snapshot) -> None:
-    report = re.search(r"\[(d\d+)\][^\n]*Yearly report", listing.list_documents(snapshot, sort="size").text)
+    report = re.search(r"\[(d\d+)\]", documents.list_documents(snapshot, document="Yearly report").text)
     text = call("get_source", ids=[f"{report[1]}#4"], corpus="c", max_tokens=6_000).content[0].text  # type: ignore[index]
     assert "Sentence 3.0 of" in text and "Sentence 3.29 of" in text and "Sentence 5.20" not in text
     assert "none of these ids is known" in call.bad("get_source", ids=[f"{report[1]}#99"], corpus="c")  # type: ignore[index]
@@ -371,26 +370,6 @@ def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_come
     assert "Bo Lind: I travelled to Riga once." in local_search(talks, "Where has Bo Lind travelled to?", form=Form(breadth="sentences")).text
     text = local_search(talks, "travel after the long winter", form=Form(breadth="sentences")).text
     assert "after the long winter? Bo Lind: To the islands" in text
-
-
-def test_a_document_without_a_title_is_named_by_how_it_begins(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "n1.txt").write_text(
-        "Harbour board sues the dredging company over the broken quay wall of basin three. "
-        "The case was opened in March. The judge ordered it to pay 40,000 crowns to Ada Marsh of Port Ellis.\n"
-    )
-    (folder / "n2.txt").write_text("Hello to all. Another order of the judge of Port Ellis is not known to me.\n")
-    index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    told = local_search(snapshot, "What did the judge order?", form=Form(breadth="sentences")).text
-    assert "n1.txt (Harbour board sues the dredging company over…): The judge ordered" in told
-    assert "n2.txt: Another order" in told  # a greeting says nothing on the text
-    listed = listing.list_documents(snapshot, query="judge").text
-    assert "n1.txt (Harbour board sues the dredging company over the broken quay wall of basin three.): [t" in listed
-    assert "characters" not in listed
-    first = local_search(snapshot, "Who sues the dredging company?").text
-    assert "(Harbour" not in first and first.count("n1.txt") == 1
 
 
 def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:

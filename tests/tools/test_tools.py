@@ -290,7 +290,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("local_search", {"query": {"a": 1}}, "query must be text"),
     ("local_search", {"query": "x", "max_tokens": "many"}, "max_tokens must be a whole number"),
     ("local_search", {"query": "x", "max_tokens": [1]}, "max_tokens must be a whole number"),
-    ("local_search", {"query": "x", "response_format": "xml"}, 'response_format must be "concise" or "detailed"'),
+    ("local_search", {"query": "x", "breadth": "words"}, 'breadth must be "passages" or "sentences"'),
     ("local_search", {"query": "x", "corpus": "nope"}, "no corpus 'nope'"),
     ("local_search", {"query": "x", "corpus": "../.."}, "cannot be used"),
     ("search_text", {"query": ""}, "empty"),

@@ -113,9 +113,9 @@ def inside(result: dict[str, Any]) -> str:
 
 
 EVERY: list[tuple[str, dict[str, Any]]] = [
-    ("local_search", {"query": "Who lit the lamp of harbour 17?"}), ("local_search", {"query": "lamp", "response_format": "detailed", "explain": True}),
+    ("local_search", {"query": "Who lit the lamp of harbour 17?"}), ("local_search", {"query": "lamp", "explain": True}),
     ("local_search", {"query": "lamp", "max_tokens": 200}), ("local_search", {"query": ""}), ("local_search", {"query": "qqqq zzzz"}),
-    ("global_search", {"query": "What is this about?"}), ("global_search", {"query": "lamp", "response_format": "detailed"}),
+    ("global_search", {"query": "What is this about?"}), ("global_search", {"query": "lamp"}),
     ("search_text", {"query": "harbour"}), ("search_text", {"query": "harbour", "max_tokens": 20_000}), ("get_entity", {"id_or_name": "e1"}),
     ("get_entity", {"id_or_name": "Ada"}), ("get_entity", {"id_or_name": "Marsh Ada Quil"}), ("get_source", {"ids": ["d1", "t5", "e1"], "around": 1}),
     ("get_source", {"ids": [f"d{n}" for n in range(1, 20)], "max_tokens": 20_000}), ("explore_graph", {}), ("explore_graph", {"start": "e1", "hops": 2}),
@@ -134,8 +134,8 @@ def test_every_entity_and_report_is_fenced_whatever_it_is_called(call: Caller) -
     for number in range(1, 20):
         inside(call.good("get_entity", id_or_name=f"e{number}", max_tokens=600))
     communities = call.good("global_search", query="")["communities"]
-    for id, form in [*zip(communities[:3], ("concise", "detailed", "concise"), strict=True)]:
-        inside(call.good("get_community_report", community_id=id, max_tokens=1_500, response_format=form))
+    for id in communities[:3]:
+        inside(call.good("get_community_report", community_id=id, max_tokens=1_500))
 
 
 def test_a_walk_is_told_what_to_do_outside_of_the_fence(call: Caller) -> None:

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -14,13 +15,13 @@ from typing import Any
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias, repeats
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
 from graphrag_mcp.query import (
     digests,
     entities,
-    extracts,
+    hits,
     local,
-    passages,
+    render,
     series,
     text_search,
     timeline,
@@ -28,10 +29,13 @@ from graphrag_mcp.query import (
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
-from graphrag_mcp.query.passages import Line, Page
+from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.render import Page
+from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import readable, says_something, sentences
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
@@ -40,16 +44,16 @@ DEFAULT_TOKENS = 2_000
 OVERHEAD = 60  # tokens of the fence and of the line that leads on
 SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
-BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
+BEGINNING = 6_000  # characters of a document among which its best sentence is looked for
 TELLING = digests.SENTENCE  # characters of that sentence
 PAGE = 30  # documents that are listed one by one, on several pages if need be
-# of several, where few documents are listed; of what one says on a question
+# Characters of the sentences of one document where few are listed: of its own, on a question.
 DIGEST, EXTRACT = 420, 1_200
 # characters of a title in a topic; share of the room, since titles have more tokens
 TITLE, TITLES = (48, 0.75)
 SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
-HEAD = 110  # characters of a line beside them
+HEAD = 80  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 FINEST = 3  # levels of topics of which the documents are listed by
@@ -94,7 +98,7 @@ def list_documents(
     if document.strip():
         head, lines = _outline(snapshot, document.strip())
     else:
-        result.hint = local.joined(note, part[2].note if part[2] else "")
+        result.hint = joined(note, part[2].note if part[2] else "")
         room = budget * PER_TOKEN
         made = (
             partial(_documents, sort=sort, by=by, room=room) if by != "statement" else _statements
@@ -125,13 +129,12 @@ def _documents(
     """`room`: characters of the list. Few documents have several sentences each."""
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
-    said: Mapping[str, Callable[[int], str]] = {}
-    about, ranked = "", False
+    found = Speaking({})
     if query:
         most = max(int(room / (HEAD + TELLING)), PAGE)
-        said, about, ranked = _speaking(snapshot, part, query, most)
+        found = _speaking(snapshot, part, query, most)
         passing = set(ids)
-        ids = [id for id in said if id in passing]
+        ids = [id for id in found.lines if id in passing]
     each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         each = 0  # names alone: who sorts by title looks for one
@@ -140,7 +143,9 @@ def _documents(
     span = f", {min(dated)} to {max(dated)}" if dated else ""
     if dated and len(dated) < len(ids):
         span += f", {len(ids) - len(dated)} without a date of their own"
-    head = f"{counted(len(ids), 'documents')}{about}{span}."
+    least = "at least " if found.at_least else ""
+    head = f"{least}{counted(len(ids), 'documents')}{found.about(len(ids))}{span}."
+    head = head[0].upper() + head[1:]
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
         head += f" {topics.KINDS[by]} by the number of documents that name them:"
@@ -154,7 +159,7 @@ def _documents(
         if overview := _overview(snapshot, ids, kept, room):
             return head[:-1] + overview[0], overview[1]
     sizes = _sizes(snapshot) if ids else {}
-    if ranked and sort == "date" and len(dated) * 2 < len(ids):
+    if found.ranked and sort == "date" and len(dated) * 2 < len(ids):
         head, sort = f"{head[:-1]}, best first.", "rank"
     order = {
         "rank": lambda id: 0,
@@ -163,11 +168,45 @@ def _documents(
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     ids.sort(key=order)
-    none, shown = (0, 0), times.shown(facts[id] for id in ids)
-    return head, [
-        partial(_line, snapshot, id, shown[id], sizes.get(id, none), said.get(id), each)
-        for id in ids
-    ]
+    first = _first_ids(snapshot, ids)
+    shown = times.shown(facts[id] for id in ids)
+    lines: list[Shown] = []
+    for id in ids:
+        if id in found.lines:
+            lines.append(partial(found.lines[id], each))
+        else:
+            row = Document(id, first.get(id, facts[id]["document"][0]), shown[id])
+            lines.append(partial(_line, snapshot, row, sizes.get(id, (0, 0)), each))
+    return head, lines
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of a list: its content id, the id of its first passage, and its date."""
+
+    content_id: str
+    id: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """Documents that speak of a question, by content id, each with a function from a number of
+    characters to its line; and how a list of them is headed. `ranked`: they are the ones that say
+    most, best first; else all that name or hold it, or `at_least` these."""
+
+    lines: Mapping[str, Callable[[int], str]]
+    verb: str = ""
+    rest: str = ""
+    ranked: bool = False
+    at_least: bool = False
+
+    def about(self, number: int) -> str:
+        """` that name "Ana Ruiz"`, for one document ` that names ...`."""
+        if not self.verb:
+            return ""
+        verb, _, what = self.verb.partition(" ")
+        return f" that {verb}{'s' if number == 1 else ''} {what}{self.rest}"
 
 
 def _overview(
@@ -221,7 +260,7 @@ def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], r
     head = f"- {series.described(snapshot, one, ids)}"
     most = min(max(int((room - len(head)) / SAID), 1), 2 * len(ids))
     page = Page(int(room) + SAID)
-    passages.show_lines(page, digests.of_documents(snapshot, ids, most), indent="  ")
+    render.show_lines(page, digests.of_documents(snapshot, ids, most), indent="  ")
     return "\n".join([head, *page.blocks])
 
 
@@ -232,11 +271,11 @@ def _topic(
     `which` of its documents they are."""
     topics.describe(snapshot, one)
     head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
-    room, shown, facts = each * len(ids) - len(head), [], documents(snapshot)
+    room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
+    first = _first_ids(snapshot, ids)
     for id in ids:
-        alias, _, title, _, file = facts[id]["document"]
-        begins = _first_words(_beginning(snapshot, id)) if title in ("", file) else ""
-        shown.append(f"[{alias}] {one_line(begins or title or file, TITLE)}")
+        begins = _first_words(_beginning(snapshot, id)) if _untitled(snapshot, id) else ""
+        shown.append(f"[{first[id]}] {one_line(begins or names[id], TITLE)}")
         room -= len(shown[-1]) + 2
         if room < TITLE:
             break
@@ -250,99 +289,94 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
 
 
-def _line(
-    snapshot: Snapshot,
-    id: str,
-    date: str,
-    size: tuple[int, int],
-    speaks: Callable[[int], str] | None,
-    room: int,
-) -> str:
-    fact = documents(snapshot)[id]
-    alias, _, title, uri, file = fact["document"]
-    where = one_line(uri, 120)
-    name = where if repeats(uri, title) else f"{one_line(title, 80)} ({where})"
-    name = one_line(series.name(fact, series.by_document(snapshot).get(id)), 80) or name
-    said = speaks(room) if speaks else ""
-    untitled = title in ("", file)  # the first words say more than a file's name
-    text = _beginning(snapshot, id) if room or untitled else ""
-    if untitled:
-        first = one_line(_first_words(text), TELLING if room else TITLE)
-        begins = passages.clipped(first, {}, TELLING if room > DIGEST else passages.BEGINS)
-        if first and said and begins[:-1] not in said:
-            name += f" ({begins})"
-        said = said or first
-    said = said or (digests.digest(snapshot, text, title, room) if room else "")
-    if not room and not speaks:  # in a list of names
-        name = one_line(title or file, 80)
-    when = local.joined(fact["by"], date, name) if date else name
-    length = "" if speaks or not room else f", {size[0]:,} characters"
-    parts = f", {size[1]} parts" if size[1] > 1 else ""
-    return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"
+def _first_ids(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
+    """The id of the first passage of each document: what results call it by."""
+    names = ["document_id", "position", "n", "part", "parts"]
+    rows = snapshot.by_key("passages", list(ids), "document_id", names).to_pylist()
+    rows.sort(key=lambda row: -row["position"])
+    return {row["document_id"]: passage_alias(row) for row in rows}
+
+
+def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -> str:
+    """`- [t12] 2024-05-03, Title, 4,100 characters, 2 parts: its best sentences`; without `room` the
+    name alone."""
+    fact, title = documents(snapshot)[row.content_id], ""
+    name = hits.names_of(snapshot)[row.content_id]
+    text = (
+        _beginning(snapshot, row.content_id) if room or _untitled(snapshot, row.content_id) else ""
+    )
+    said = digests.digest(snapshot, text, fact["document"][2], room) if room else ""
+    if not room and _untitled(snapshot, row.content_id):
+        title = _first_words(text)
+        title = f" ({one_line(title, TITLE)})" if title else ""
+    length = f"{size[0]:,} characters" if room else ""
+    parts = f"{size[1]} parts" if size[1] > 1 and room else ""
+    facts = ", ".join(filter(None, [joined(fact["by"], row.date), name + title, length, parts]))
+    return f"- [{row.id}] {facts}{': ' if said else ''}{said}"
+
+
+def _untitled(snapshot: Snapshot, id: str) -> bool:
+    """Is the document's title only the name of its file? Its first words say more."""
+    _, _, title, uri, file = documents(snapshot)[id]["document"]
+    return title in ("", file) and not language_of(uri)
 
 
 def _first_words(text: str) -> str:
-    spans = sentences(text)[:1]
-    first = text[slice(*spans[0])] if spans else ""
-    return one_line(first, TELLING) if says_something(first) else ""
+    found = quote.scored(text[:BEGINNING], {})[:1]
+    return one_line(found[0].text, TELLING) if found and quote.says(found[0].text) >= 0.5 else ""
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
-    """How a document begins, of a web page without its menus and notices."""
     rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
-    beginning = rows[0][:BEGINNING] if rows else ""
-    if "](http" not in beginning:
-        return readable(beginning)
-    parts = snapshot.by_key("passages", [id], "document_id", ["id", "position", "text"]).to_pylist()
-    parts.sort(key=lambda row: row["position"])
-    furniture = topics.count(snapshot).furniture
-    own = [row["text"] for row in parts if row["id"] not in furniture]
-    return readable("\n\n".join(own)[:BEGINNING] or beginning)
+    return readable(rows[0][:BEGINNING]) if rows else ""
 
 
-def _speaking(
-    snapshot: Snapshot, part: Part, query: str, most: int
-) -> tuple[Mapping[str, Callable[[int], str]], str, bool]:
-    """Documents that speak of a question, by content id, with what they say on it; words that say
-    which these are; and are they the ones that say most, at most `most`, best first? Else all that
-    name it, where it is a name, or hold it, where it is in quotes."""
+def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking:
+    """The documents that name the query where it is a name, that hold it where it is in quotes, else
+    at most `most` of those that say most on it."""
     bare = query.strip("\"'“”«» ")
     row = entities.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
     if row is not None and _is_called(row, bare):
         if not entities.is_symbol(row):
-            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"', False
+            return _naming(snapshot, part, row)
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        said, most = _holding(part, query)
-        return said, f" that hold{most} {one_line(query, 80)}", False
-    source = extracts.source_of(part, query)
-    said = extracts.by_document(source, most) if source else {}
-    others = len({one.document_id for one in source.found.passages} - said.keys()) if source else 0
-    hold = "holds" if others == 1 else "hold"
-    rest = f" ({others} more {hold} some of its words)" if others else ""
-    about = f' that say most on "{one_line(query, 80)}"{rest}'
-    return {id: partial(_extract, lines) for id, lines in said.items()}, about, True
+        lines, every = _holding(part, query)
+        return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
+    source = local.asked(part, query)
+    told = survey([source], most) if source else None
+    lines = {id: partial(_extract, some) for id, some in told.documents().items()} if told else {}
+    rest = ""
+    if told and told.weaker:
+        rest = f" ({counted(told.weaker, 'more documents')} with some of its words)"
+    return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
 def _extract(lines: Sequence[Line], room: int) -> str:
-    said = " ".join(f"[{one.hit.id}] {one.text}" for one in extracts.fitting(lines, room))
-    also = lines[0].hit.also
-    return f"{said} (also {', '.join(also)})" if also else said
+    """The best sentences of one document on a question, in about `room` characters; at least one."""
+    chosen = list(lines[:1])
+    for one in lines[1:]:
+        if sum(len(each.text) for each in chosen) + len(one.text) <= room:
+            chosen.append(one)
+    chosen.sort(key=lambda one: one.hit.citation.char_start)
+    said = [chosen[0].text, *(f"[{one.hit.id}] {one.text}" for one in chosen[1:])]
+    return render.line(chosen[0].hit, " ".join(said))
 
 
-def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], str]:
-    """Every document that holds what stands in quotes, with its best sentence or line of it; or most."""
+def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], bool]:
+    """Every document that holds what stands in quotes, with its best sentence or line of it; and is
+    that all of it, or only most?"""
     _, narrowed, kept = part
     found, literals, note = text_search.matches(narrowed, query, kept)
     best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
 
-    def held(passage: tuple[str, float], _: int) -> str:
-        hits = passages.read(narrowed, [passage])
-        return passages.in_brief(hits[0], literals) if hits else ""
+    def line(passage: tuple[str, float], _: int) -> str:
+        read = hits.read(narrowed, [passage])
+        return render.line_of(read[0], {}, literals) if read else ""
 
-    most = " most of" if text_search.MOST in note else ""
-    return {document: partial(held, passage) for document, passage in best.items()}, most
+    lines = {document: partial(line, passage) for document, passage in best.items()}
+    return lines, text_search.MOST not in note
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:
@@ -352,21 +386,39 @@ def _is_called(row: Mapping[str, Any], asked: str) -> bool:
     return last or key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
 
 
-def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable[[int], str]]:
-    """Every document that names an entity, with the sentences on it that say most in the first text
-    unit that does."""
+def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaking:
+    """Every document that names an entity by one of its names, with the best sentences on it. Where
+    others hold the family name alone, the list says "at least"."""
     forms = [entity["title"], *entity["aliases"]]
-    rows = snapshot.served("text_units", entity["text_unit_ids"], ["id", "n", "document_id"])
-    rows.sort(key=lambda row: -row["n"])
-    first = {row["document_id"]: row for row in rows}  # the first text unit of each
+    passage = _first_holding(part, [form for form in forms if '"' not in form])
+    units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
+    ids = sorted(set(units["document_id"].to_pylist()))
+    names = ["id", "document_id", "position", "entity_ids"]
+    rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
+    rows = [row for row in rows if entity["id"] in row["entity_ids"]]
+    rows.sort(key=lambda row: -row["position"])
+    passage |= {row["document_id"]: row["id"] for row in rows}
+    family = entity["title"].split()[-1]
+    alone = entity["type"] == "person" and family != entity["title"]
+    others = _first_holding(part, [family]) if alone else {}
 
-    def said(row: Mapping[str, Any], room: int) -> str:
-        texts = snapshot.by_key("text_units", [row["id"]], "id", ["text"])["text"].to_pylist()
-        title = documents(snapshot)[row["document_id"]]["document"][2]
-        text = readable(texts[0]) if texts else ""
-        return f"[t{row['n']}] {digests.digest(snapshot, text, title, room, forms)}" if text else ""
+    def line(id: str, room: int) -> str:
+        for hit in hits.read(snapshot, [(passage[id], 1.0)]):
+            said = digests.digest(snapshot, hit.body, hit.citation.title, room, forms)
+            return render.line(hit, said)
+        return ""
 
-    return {document: partial(said, row) for document, row in first.items()}
+    order = sorted(passage, key=lambda id: documents(snapshot)[id]["uri"])
+    lines = {id: partial(line, id) for id in order}
+    verb = f'name "{one_line(entity["title"], 80)}"'
+    return Speaking(lines, verb, at_least=not passage.keys() >= others.keys())
+
+
+def _first_holding(part: Part, literals: Sequence[str]) -> dict[str, str]:
+    """The best passage of each document that holds one of these literals, by content id."""
+    asked = " OR ".join(f'"{literal}"' for literal in literals)
+    found, _, _ = text_search.matches(part[1], asked, part[2])
+    return {one.document_id: one.id for one in reversed(found.passages)}
 
 
 # ---- statements ----------------------------------------------------------------------------------
@@ -374,7 +426,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
 
 def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
-    _, narrowed, kept = part
+    kept = part[2]
     key, values, unread = "document_id", list(documents(snapshot)), 0
     if _COMMUNITY.fullmatch(query):
         found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
@@ -383,8 +435,8 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         units = snapshot.by_key("text_units", found[0]["text_unit_ids"], "id", ["n"])
         key, values = "n", units["n"].to_pylist()
     elif query:
-        answer = local.find(narrowed, query, filters=kept)
-        known = [] if local.only_common_words(answer) else answer.passages
+        source = local.asked(part, query)
+        known = source.found.passages if source else []
         key, values = "id", [one.id for one in known[:FOUND]]
         unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()
@@ -399,7 +451,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     unread += len(rows[PASSAGES:])
     little = (short, "sentences", "of little content")
     others = (undated, "statements", "without a date"), little, (unread, "passages", "not read")
-    head = local.joined(head, timeline.left_out(*others))
+    head = joined(head, timeline.left_out(*others))
     return head, [partial(str, one.item().text) for one in listed]
 
 

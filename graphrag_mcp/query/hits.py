@@ -1,0 +1,213 @@
+"""Hits: passages of a ranking with all that is shown of them, read from the index once.
+
+A search gives one `Source` for each corpus; `merged` puts their passages into one order, and `read`
+makes hits of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphrag_mcp.packing.budget import citation, one_line, repeats
+from graphrag_mcp.query import context, series, times
+from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.terms import query_terms
+from graphrag_mcp.types import Citation, Mention
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
+
+Worth = Mapping[str, float]  # of the terms of a question
+MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
+TITLE = 120  # characters of a title that is shown
+PERSON = 0.3  # worth of a person's name within a passage, where the person is spoken to
+
+
+@dataclass(slots=True)
+class Source:
+    """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores.
+    `explained`: results say of each passage why it is there. `useful`: it may be shown."""
+
+    snapshot: Snapshot
+    found: Ranking
+    corpus: str = ""
+    filters: Filters | None = None
+    factor: float = 1.0
+    explained: bool = False
+    useful: bool = True
+
+
+@dataclass(slots=True)
+class Hit:
+    """One passage: `body` is the readable text of `raw`; `passage` and `document` are content ids;
+    `also` are the ids of passages that repeat it."""
+
+    score: float
+    raw: str
+    body: str
+    citation: Citation
+    times: times.Times
+    name: str = ""  # what its document is called
+    date: str = ""  # with the clock of its document where another hit has that day
+    moment: str = ""  # sorts by time
+    passage: str = ""
+    document: str = ""
+    corpus: str = ""
+    whole: bool = False  # the whole document
+    validity: str = ""  # what the document says of its own validity
+    also: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.citation.id
+
+    @property
+    def uri(self) -> str:
+        return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
+
+    def why(self) -> str:
+        return f"(why: {self.citation.why})" if self.citation.why else ""
+
+    def cited(self) -> list[Citation]:
+        """The citation with the days that the text speaks of."""
+        return [self.citation.model_copy(update={"when": self.times.cited()})]
+
+
+def read(
+    snapshot: Snapshot,
+    scored: Iterable[tuple[str, float]],
+    corpus: str = "",
+    why: Mapping[str, str] = {},
+) -> list[Hit]:
+    """Passages (content id, score) as hits, in this order; damaged rows are left out. `corpus` is
+    put before the ids."""
+    score = dict(scored)
+    rows = snapshot.served("passages", list(score), context.PASSAGE)
+    ids = list(dict.fromkeys(row["document_id"] for row in rows))
+    parts = snapshot.by_key("passages", ids, "document_id", ["document_id"])
+    count = Counter(parts["document_id"].to_pylist())
+    facts, valid, names = times.documents(snapshot), times.validity(snapshot), names_of(snapshot)
+    shown = times.shown(facts[id] for id in ids if id in facts)
+    spoken = times.read(snapshot, rows)
+    hits = []
+    for row in rows:
+        id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
+        said = next(iter(time.said), "")
+        date = said or (fact["date"] if fact and not fact["by"] else "")
+        cited = citation(row, score[row["id"]], fact["document"][0] if fact else id)
+        cited = context.placed(corpus, cited) if corpus else cited
+        hits.append(
+            Hit(
+                score[row["id"]],
+                row["text"],
+                _body(row["text"], row["title"], row["uri"]),
+                cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
+                time,
+                f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
+                shown[id] if fact and date == fact["date"] else date,
+                time.moment(date),
+                row["id"],
+                id,
+                corpus,
+                whole=count[id] == 1 and "cut" not in row,
+                validity=valid.get(id, ""),
+            )
+        )
+    return hits
+
+
+def _body(raw: str, title: str, uri: str) -> str:
+    """The readable text, without a first line that only repeats the title; source code as it is."""
+    if language_of(uri):
+        return raw.strip("\n")
+    text = readable(raw)
+    first, newline, rest = text.partition("\n")
+    if newline and first.lstrip("# ").strip().casefold() == title.strip().casefold():
+        return rest.strip()
+    return text
+
+
+@once
+def names_of(snapshot: Snapshot) -> dict[str, str]:
+    """What each document is called in results, by content id: its title; with its path where another
+    one has the same title; the name of its file where it has no other title, or in a series; source
+    code its path."""
+    facts, of_series = times.documents(snapshot), series.by_document(snapshot)
+    titles = Counter(fact["document"][2].casefold() for fact in facts.values())
+    files = Counter(_stem(fact["uri"]).casefold() for fact in facts.values())
+    found = {}
+    for id, fact in facts.items():
+        title, uri = one_line(fact["document"][2], TITLE), one_line(fact["uri"], 300)
+        short = series.name(fact, of_series.get(id))
+        if language_of(uri):
+            found[id] = uri
+        elif short and files[short.casefold()] <= 1 and titles[short.casefold()] <= 1:
+            found[id] = one_line(short, TITLE)
+        elif not title or repeats(uri, title):
+            stem = _stem(uri)
+            found[id] = stem if files[stem.casefold()] == 1 else uri
+        else:
+            found[id] = title if titles[title.casefold()] == 1 else f"{title} ({uri})"
+    return found
+
+
+def _stem(uri: str) -> str:
+    file = uri.rpartition("/")[2].removeprefix("text:")
+    return file.rpartition(".")[0] or file
+
+
+# ---- several corpora, and the question ---------------------------------------------------------------
+
+
+def merged(sources: Sequence[Source]) -> MergedPassages:
+    """Passages of all corpora by score; those of one corpus in its own order."""
+    ranked = [
+        (passage.score * source.factor, number, passage)
+        for number, source in enumerate(sources)
+        for passage in source.found.passages
+    ]
+    return sorted(ranked, key=lambda row: -round(row[0], 9)) if len(sources) > 1 else ranked
+
+
+def of_ranked(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:
+    """These passages as hits, in their order."""
+    found: dict[tuple[int, str], Hit] = {}
+    for number, source in enumerate(sources):
+        scored = [(passage.id, score) for score, other, passage in ranked if other == number]
+        why = source.found.why([id for id, _ in scored]) if source.explained else {}
+        for hit in read(source.snapshot, scored, source.corpus, why):
+            found[number, hit.passage] = hit
+    return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
+
+
+def worth_of(sources: Sequence[Source]) -> dict[str, float]:
+    """The worth of the question's terms within a passage: less for names of people, who are spoken
+    to in it."""
+    every = {term: worth for source in sources for term, worth in source.found.terms.items()}
+    names = [name for source in sources for name in source.found.names]
+    rest = without_people(every, names)
+    return {term: worth * (1.0 if term in rest else PERSON) for term, worth in every.items()}
+
+
+def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
+    """The worth of the terms that do not name a person; of all where none is left."""
+    own = {term for name in names if name.type == "person" for term in query_terms(name.form)}
+    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
+    return {term: value for term, value in worth.items() if term not in own} or dict(worth)
+
+
+def names_all(hit: Hit, names: Sequence[Mention]) -> bool:
+    """Does the passage, or its title, name all people among these? One word of a name is enough, the
+    last or the first."""
+    text = f"{hit.citation.title}\n{hit.body}".casefold()
+    people = [name.form.casefold().split() for name in names if name.type == "person"]
+    return all(not words or words[-1] in text or words[0] in text for words in people)
+
+
+def by_time(hit: Hit) -> tuple[str, str, int]:
+    """Dated ones first, oldest first; within a document in the order of the text."""
+    return hit.moment or "9999", hit.uri, hit.citation.char_start

@@ -1,0 +1,171 @@
+"""What is said beside the hits of a search: names and words that occur nowhere, names that none of the
+hits holds, and statements of the graph between names of the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.names.extract import terms_of
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.query.hits import Hit, Source
+from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, in_addresses, no_form_occurs
+from graphrag_mcp.query.rank import Ranking
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import is_cjk, query_terms
+
+CONNECTED = 5  # statements between names of the question
+COMMON = 2.1  # worth of words that every eighth passage holds
+
+
+def joined(*sentences: str) -> str:
+    """Sentences on one line, each once."""
+    return " ".join(dict.fromkeys(filter(None, sentences)))
+
+
+def length_note(query: str) -> str:
+    if len(query) <= QUERY_CHARACTERS:
+        return ""
+    return f"Only the first {QUERY_CHARACTERS} characters of the query were used."
+
+
+def connected(sources: Sequence[Source]) -> str:
+    """Statements of the graph between two names of the question, the weightiest first, and what a
+    model or an agent claims of a name; "" for none."""
+    found: list[str] = []
+    for source in sources:
+        snapshot, named = source.snapshot, source.found.named[:20]
+        prefix = f"{source.corpus}/" if source.corpus else ""
+        rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
+        light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
+        light.sort(key=lambda row: (-row["weight"], row["id"]))
+        held = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
+        title = context.titles(snapshot, held) if held else {}
+        for row in held:
+            pair = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
+            if told := readable(row["description"]):
+                said = f"{' and '.join(pair)}: {context.first_sentence(told, 200)}"
+                found.append(f"- [{prefix}r{row['n']}] {said}")
+        if "claims" in snapshot.manifest.tables:
+            rows = snapshot.served("entities", named)
+            for row in context.claim_rows(snapshot, rows)[:CONNECTED]:
+                said = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
+                found.append(f"- [{prefix}k{row['n']}] {said}")
+    return "\n".join(["Connected:", *found[:CONNECTED], ""]) if found else ""
+
+
+def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
+    """`No passage names "Howard Flight"; nearest:` where the question names something in several words
+    and no hit has all of them: such a question finds passages on flights."""
+    names = [name for source in sources for name in source.found.names if name.strong]
+    replaced = {term for source in sources for term in source.found.near}
+    texts = [f"{hit.citation.title} {hit.raw}".casefold() for hit in found]
+    worth = {term: value for source in sources for term, value in source.found.terms.items()}
+    absent = dict[str, None]()
+    for name in names:
+        # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
+        words = [word[: max(4, len(word) - 2)] for word in name.form.casefold().split()]
+        known = any(all(word in text for word in words) for text in texts)
+        apart = len(words) > 2 and all(any(word in text for text in texts) for word in words)
+        common = all(worth.get(term, COMMON) < COMMON for term in terms_of(name.form))
+        codes = all(any(map(str.isdigit, word)) for word in words)
+        if len(words) < 2 or known or apart or common or codes:
+            return ""
+        if not replaced.isdisjoint(terms_of(name.form)):
+            return ""  # the hits hold the words that stand for it
+        absent[name.form] = None
+    said = " or ".join(f'"{one_line(name, 40)}"' for name in list(absent)[:3])
+    return f"No passage names {said}; nearest:" if said and found else ""
+
+
+# ---- words of the question that do not occur -----------------------------------------------------
+
+# Words that ask name nothing that could be missing.
+_ASKING = re.compile(
+    ".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$"
+)
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
+
+
+def only_common_words(found: Ranking) -> bool:
+    """Does every name of the question hold a word that does not occur, and does the corpus hold few
+    of its other words?
+
+    Half as many unknown words as known ones are still a question on this corpus in other words;
+    with a vector its meaning decides. Words of Chinese cannot be counted, for their pairs of
+    characters cross from one word to the next: there it is enough that nothing of any name occurs.
+    """
+    if found.vector or not found.names:
+        return False
+    if all(is_cjk(mention.form[0]) for mention in found.names):
+        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # 猫和红烧肉
+        return not (alone or found.near) and all(_absent(one.form, found) for one in found.names)
+    named = [mention.form for mention in found.names if mention.strong]
+    known = {*found.terms, *found.near}
+    known |= {term for word in found.near for term in query_terms(word)}
+    unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
+    if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
+        return False
+    words = (form.split() for form in named)
+    return all(any(no_form_occurs(word, known, unknown) for word in some) for some in words)
+
+
+def missing(snapshot: Snapshot, found: Ranking) -> str:
+    """A sentence on names, numbers and quoted words of the question that occur nowhere: an agent
+    should know before it trusts the context. Words that were looked for in their place are always
+    named, and words of addresses, which only search_text finds."""
+    if not found.unknown:
+        return ""
+    names = [
+        one.form
+        for one in found.names
+        if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))
+    ]
+    absent = [form for form in names if _absent(form, found)]
+    cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
+    words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
+    absent += [word for word in words if not any(word in form for form in absent)]
+    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
+    absent = list(dict.fromkeys(absent))[:5]
+    linked = in_addresses(snapshot, absent)
+    said = {
+        "Nowhere in this corpus": [one for one in absent if one not in linked],
+        "Only in addresses, where search_text finds it in quotes": [
+            *filter(linked.__contains__, absent)
+        ],
+        "Looked for instead": [*instead][:6],
+    }
+    return joined(
+        *(f"{what}: {', '.join(map(repr, some))}." for what, some in said.items() if some)
+    )
+
+
+def _absent_words(found: Ranking) -> list[str]:
+    """Numbers and quoted words of the question that occur nowhere; capitalised ones too where most of
+    the question is known, since in a language that the corpus does not hold all would be."""
+    unknown = set(found.unknown)
+    every = [(word, word.strip(MARKS)) for word in found.query.split()]
+    quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.query))))
+    known = len(found.unknown) <= len(found.terms)
+    first = every[0][1] if every else ""
+    return [
+        bare
+        for word, bare in every
+        if bare
+        and no_form_occurs(word, found.terms, unknown)
+        and (
+            any(map(str.isdigit, bare))
+            or bare in quoted
+            or (known and bare[0].isupper() and bare != first)
+        )
+    ]
+
+
+def _absent(form: str, found: Ranking) -> bool:
+    words = query_terms(form)
+    return bool(words) and found.terms.keys().isdisjoint(words)

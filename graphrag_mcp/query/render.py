@@ -1,0 +1,281 @@
+"""The renderer: hits, lines and blocks become the text of a result within a token budget.
+
+A `Page` is one result that is being filled. Passages are shown in full, best first, as long as they are
+strong and have room; weaker ones as one line each; what repeats another is named with it. Every search
+result, list and map is filled through here, and a result that is cut says how many lines are left."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from graphrag_mcp.packing.budget import CHARACTERS, one_line
+from graphrag_mcp.query import hits
+from graphrag_mcp.query.code_features import DEFINING
+from graphrag_mcp.query.hits import Hit, Worth
+from graphrag_mcp.query.survey import Line
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import language_of
+from graphrag_mcp.text.terms import terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, SearchResult
+
+DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
+# Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
+# (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
+# and 0.6 lie nearly all of the others.
+STRONG, WEAK = 0.6, 0.3
+LINE = 160  # characters of a weak hit's sentence
+CODE_LINES, CODE_LINE = 5, 120  # of a passage of source code that hold a literal; characters of one
+MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
+ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
+HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
+OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
+WINDOW = 220  # tokens of a passage where one result answers several questions
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How hits are shown. `breadth` is passages or sentences, `sort` is rank or time. `literals` must
+    be seen in what is shown. `every`: all hits are shown, not only those near the best one.
+    `window`: tokens of a passage at most; 0 for as many as have room."""
+
+    breadth: str = "passages"
+    sort: str = "rank"
+    literals: Sequence[str] = ()
+    every: bool = False
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many hits are shown in full (None for as many as have room), how many as lines, and the
+    score from which a hit is shown at all. `generous`: weaker hits come in full as well."""
+
+    most: int | None = None
+    lines: int = MOST_WEAK
+    floor: float = 0.0
+    generous: bool = False
+
+
+@dataclass(slots=True)
+class Page:
+    """One result that is being filled; several questions may share it, so nothing is shown twice."""
+
+    room: int
+    characters: int = CHARACTERS - 3_000
+    seen: dict[str, frozenset[int]] = field(default_factory=dict)  # runs of words by id
+    full: set[str] = field(default_factory=set)  # ids of what was shown in full
+    blocks: list[str] = field(default_factory=list)
+    citations: dict[str, Citation] = field(default_factory=dict)
+
+    def add(self, text: str, cited: Iterable[Citation] = ()) -> bool:
+        """Add a block if there is room for it."""
+        price = count_tokens(text) + 2
+        if price > self.room or len(text) > self.characters:
+            return False
+        self.room -= price
+        self.characters -= len(text) + 2
+        self.blocks.append(text)
+        self.citations |= {citation.id: citation for citation in cited}
+        return True
+
+    def text(self) -> str:
+        return "\n".join(self.blocks)
+
+
+def page_of(result: SearchResult, budget: int) -> Page:
+    """A page with room for a budget of tokens, after what the result's text and hint take."""
+    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    return Page(max(room, 60), blocks=[result.text] if result.text else [])
+
+
+def finished(
+    result: SearchResult, page: Page, rest: int, taken: int, cursor: Callable[[tuple[int]], str]
+) -> SearchResult:
+    """The result with what the page holds. `rest`: how many relevant hits or lines were not shown,
+    with which the next page begins."""
+    result.text = page.text().rstrip()
+    result.citations = list(page.citations.values())
+    result.truncated = rest > 0
+    if rest > 0:
+        result.next_cursor = cursor((taken,))
+        result.more = rest
+    result.tokens = count_tokens(result.text)
+    return result
+
+
+# ---- passages ----------------------------------------------------------------------------------------
+
+
+def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Limits) -> int:
+    """Add hits to the page, best first: how many of them were shown or named. At least one hit is
+    shown, however little room there is. With `form.every` all are shown: the best of them in full, in
+    half of the room, others and source code that defines nothing as lines."""
+    if not found:
+        return 0
+    told = found if form.every else [hit for hit in found if hit.body] or found
+    top = told[0].score or 1.0
+    kept = _without_repeats(page, told, limits.floor)
+    strong = [
+        hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)
+    ]
+    if form.every:
+        strong = [
+            hit for hit in strong if not language_of(hit.uri) or defines(hit.raw, form.literals)
+        ]
+        lines, reserved = len(found), page.room // 2
+        if kept and kept[0] not in strong:  # or the next page begins with it again
+            said = line_of(kept[0], worth, form.literals)
+            shorter = (said, said.partition("\n")[0], f"- [{kept[0].id}]")
+            if any(page.add(text, kept[0].cited()) for text in shorter):
+                page.full.add(kept[0].id)
+    else:
+        strong, lines = strong[: limits.most], limits.lines
+        reserved = min(page.room // 6, 40 * min(lines, len(kept) - len(strong)))
+    _in_full(page, strong, worth, form, reserved)
+    left = [hit for hit in kept if hit.id not in page.full]
+    for number, hit in enumerate(left):
+        if number == lines or not page.add(line_of(hit, worth, form.literals), hit.cited()):
+            return next(at for at, other in enumerate(found) if other is hit)
+    below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
+    return next(below, len(found))
+
+
+def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
+    """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
+    where it lasts. The first one is shown in whatever room there is."""
+    for hit in strong:
+        room = page.room - reserved
+        if room < HEAD + PART:
+            break
+        size = min(room - HEAD, form.window or room)
+        body = quote.excerpt(hit.body, worth, size, form.literals)
+        beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
+        block = "\n".join([head_of(hit, body), quoted(body), *beside]) + "\n"
+        if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
+            break
+        page.full.add(hit.id)
+    if strong and not page.citations:
+        hit = strong[0]
+        head = f"[{hit.id}]\n"
+        body = quote.excerpt(hit.body, worth, page.room - count_tokens(head) - 4, form.literals)
+        if page.add(head + quoted(body), hit.cited()):
+            page.full.add(hit.id)
+
+
+def head_of(hit: Hit, body: str) -> str:
+    """`[t33.2] Title 2024-05-03`; source code with its lines. `body`: what is shown of the text."""
+    name = hit.name
+    if language_of(hit.uri) and hit.citation.line_start:
+        name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
+    whole = "whole document" if hit.whole and body == hit.body else ""
+    return _joined(f"[{hit.id}]", name, hit.date, hit.validity, whole, _also(hit))
+
+
+def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
+    """A weak hit: id, name and its best sentence for the question; of source code, its line."""
+    if language_of(hit.uri):
+        return "\n".join(code_lines(hit, worth, literals))
+    best = quote.best(hit.body, worth, literals=literals)
+    said = quote.with_speaker(hit.body, best).text if best else ""
+    cut = {literal.casefold(): 9.0 for literal in literals} or worth
+    return line(hit, quote.clipped(said, cut, LINE))
+
+
+def line(hit: Hit, said: str) -> str:
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with."""
+    name, rest = hit.name, said[len(hit.name) :][:1]
+    repeated = said.casefold().startswith(name.casefold()) and not rest.isalnum()
+    name = "" if repeated else f"{name}:"
+    note = hit.times.note(said, date=hit.date)
+    return _joined(f"- [{hit.id}]", hit.date, name, said, note, hit.validity, _also(hit), hit.why())
+
+
+def _also(hit: Hit) -> str:
+    return f"(also {', '.join(hit.also[:4])})" if hit.also else ""
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+def _without_repeats(page: Page, found: Sequence[Hit], floor: float) -> list[Hit]:
+    """Relevant hits, without those that repeat another, which are named with it."""
+    kept: dict[str, Hit] = {}
+    for at, hit in enumerate(found):
+        if hit.score < floor and at:
+            break
+        if hit.id in page.full:
+            continue
+        runs = runs_of(hit.body)
+        others = ((id, other) for id, other in page.seen.items() if id != hit.id)
+        same = next((id for id, other in others if alike(runs, other)), "")
+        if not same:
+            page.seen[hit.id] = runs
+            kept[hit.id] = hit
+        elif same in kept:
+            kept[same].also.append(hit.id)
+    return list(kept.values())
+
+
+def runs_of(text: str) -> frozenset[int]:
+    """Hashes of all runs of five words (of five characters where words have no blanks)."""
+    words = [word for word in text.casefold().split() if any(map(str.isalnum, word))]
+    if len(words) < len(text) / 30:
+        words = [ch for ch in text if ch.isalnum()]
+    starts = range(max(len(words) - SHINGLE + 1, 1))
+    return frozenset(hash(tuple(words[at : at + SHINGLE])) for at in starts)
+
+
+def alike(runs: frozenset[int], other: frozenset[int]) -> bool:
+    return len(runs & other) >= ALIKE * len(runs | other)
+
+
+# ---- lines -------------------------------------------------------------------------------------------
+
+
+def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
+    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a
+    page is cut to its room."""
+    order = sorted(found, key=lambda one: hits.by_time(one.hit)) if by_time else found
+    for added, one in enumerate(order):
+        if not page.add(indent + line(one.hit, one.text), one.hit.cited()):
+            if page.citations or page.room < PART:
+                return added
+            short = quote.cut(one.text, {}, page.room - HEAD)
+            return added + page.add(f"- [{one.hit.id}] {short}", one.hit.cited())
+    return len(order)
+
+
+# ---- source code ---------------------------------------------------------------------------------------
+
+
+def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
+    """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
+    several lines the id stands before the first."""
+    code = hit.raw.splitlines() or [""]
+    small = [literal.casefold() for literal in literals]
+    at = [n for n, row in enumerate(code) if any(literal in row for literal in literals)]
+    at = at or [n for n, row in enumerate(code) if any(each in row.casefold() for each in small)]
+    if not at:
+        values = [math.fsum(worth.get(term, 0.0) for term in set(terms(row))) for row in code]
+        at = [values.index(max(values))]
+    first, uri = hit.citation.line_start or 1, one_line(hit.uri, 300)
+    said = [f"{uri}:{first + n}: {one_line(code[n], CODE_LINE)}" for n in at[:CODE_LINES]]
+    more = [f"  {len(at) - CODE_LINES} more lines in this passage"] if len(at) > CODE_LINES else []
+    return [f"- [{hit.id}] {said[0]}", *(f"  {text}" for text in said[1:]), *more]
+
+
+def defines(code: str, names: Sequence[str]) -> bool:
+    """Does a passage define a symbol of this name?"""
+    words, said = "|".join(sorted(DEFINING)), "|".join(map(re.escape, names))
+    return bool(said) and re.search(rf"\b(?:{words})\s+(?:{said})\b", code) is not None
+
+
+def narrowed(form: Form) -> Form:
+    """The form for one of several questions."""
+    return replace(form, window=WINDOW)

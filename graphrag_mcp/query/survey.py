@@ -1,0 +1,205 @@
+"""What many documents say on a question: the best sentence of each, best first.
+
+Documents are ordered by their passages in the ranking and by pseudo-relevance feedback: terms that the
+best documents share say what else is on the subject (Rocchio 1971; Lavrenko and Croft 2001). A document
+has more than one line only where few documents are on the question."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from graphrag_mcp.query import hits
+from graphrag_mcp.query.filters import Filters
+from graphrag_mcp.query.hits import Hit, Source
+from graphrag_mcp.query.question import term_worth
+from graphrag_mcp.query.rank import Ranked
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import language_of, readable, sentences
+from graphrag_mcp.text.terms import lists_of, tells_topic, terms
+
+MOST = 100  # lines
+ROOM, SEVERAL = 40, 6  # lines that few documents share, and how many one of them has at most
+# The best documents, the terms that most of them share, and what these count beside the ranking. Of the
+# first 30 documents of 21 questions on news 87 % are of the section that is asked about, without 78 %.
+FEEDBACK, FEEDBACK_TERMS, FEEDBACK_SHARE = 20, 50, 0.5
+FADING = 0.5  # worth of each next passage of a document
+# Share of the best one's worth from which a document is on the question, and a sentence; the first FEW
+# are shown from a fraction of it, since a question that lists things is answered one thing at a time.
+ON_IT, SAID, FEW, FRACTION = 0.2, 0.06, 10, 0.2
+READ = 3  # passages of a document that are read for its best sentence
+AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The best sentence of a hit, or several, and its share of the best one's worth."""
+
+    hit: Hit
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Lines, best first, and how many documents hold words of the question beside those."""
+
+    lines: list[Line]
+    weaker: int = 0
+
+    def documents(self) -> dict[str, list[Line]]:
+        """The lines by document (content id), the best document first."""
+        return dict(lists_of((line.hit.document, line) for line in self.lines))
+
+
+def survey(sources: Sequence[Source], most: int = MOST, worth: hits.Worth | None = None) -> Survey:
+    """The best sentences on the question of each source, at most `most`. `worth`: of the terms that a
+    sentence is chosen by, where they are not those of the ranking."""
+    names = [name for source in sources for name in source.found.names]
+    terms_worth = hits.without_people(worth or _worth(sources), names)
+    by_document = {
+        (number, id): passages
+        for number, source in enumerate(sources)
+        for id, passages in lists_of(
+            (passage.document_id, passage) for passage in source.found.passages
+        ).items()
+    }
+    values = {
+        (number, id): value * source.factor
+        for number, source in enumerate(sources)
+        for id, value in document_values(source).items()
+    }
+    order = sorted(values, key=lambda key: (-round(values[key], 9), key))
+    kept = order[: _cut([values[key] for key in order], ON_IT)][:most]
+    each = min(max(ROOM // len(kept), 1), SEVERAL) if kept else 1
+    ranked = [
+        (passage.score * sources[number].factor, number, passage)
+        for number, id in kept
+        for passage in by_document[number, id][: max(READ, each)]
+    ]
+    filters = {source.corpus: source.filters for source in sources}
+    found = [of_then(hit, filters[hit.corpus]) for hit in hits.of_ranked(sources, ranked)]
+    named = [hit for hit in found if hits.names_all(hit, names)] or found
+    of_hit = {(sources[number].corpus, id): value for (number, id), value in values.items()}
+    lines = _best_lines(named, terms_worth, of_hit, each)
+    lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
+    best = lines[0].value if lines else 1.0
+    told = lines[: _cut([line.value for line in lines], SAID)]
+    chosen = _once([replace(line, value=line.value / best) for line in told])[:most]
+    shown = {(line.hit.corpus, line.hit.document) for line in chosen}
+    return Survey(chosen, len(values) - len(shown))
+
+
+def _cut(values: Sequence[float], least: float) -> int:
+    """How many of these, best first, are worth `least` of the best one; FEW of them a fraction of it."""
+    top = values[0] if values else 0.0
+    few = sum(value >= FRACTION * least * top for value in values[:FEW])
+    return max(few, sum(value >= least * top for value in values))
+
+
+def document_values(source: Source) -> dict[str, float]:
+    """How much each document (content id) of a ranking is on its question, the best one 1."""
+    found = source.found
+    passages = lists_of((passage.document_id, passage) for passage in found.passages)
+    whole = math.fsum(found.terms.values()) or 1.0
+    held = {id: _terms_of(some) for id, some in passages.items()}
+    own = {
+        id: _fading(passage.score for passage in some)
+        + math.fsum(found.terms[term] for term in held[id] & found.terms.keys()) / whole
+        for id, some in passages.items()
+    }
+    own = _as_shares(own)
+    best = sorted(own, key=lambda id: (-round(own[id], 9), id))[:FEEDBACK]
+    shared = Counter(term for id in best for term in held[id])
+    several = [term for term, count in shared.items() if count > 1 and tells_topic(term)]
+    rarity, _ = term_worth(source.snapshot, several)
+    weight = {term: shared[term] * rarity[term] for term in several if term in rarity}
+    first = sorted(weight, key=lambda term: (-round(weight[term], 9), term))[:FEEDBACK_TERMS]
+    like = _as_shares(
+        {
+            id: math.fsum(weight[term] for term in first if term in held[id])
+            / (1 + math.log(1 + len(held[id])))
+            for id in own
+        }
+    )
+    return _as_shares(
+        {id: (1 - FEEDBACK_SHARE) * own[id] + FEEDBACK_SHARE * like[id] for id in own}
+    )
+
+
+def _terms_of(passages: Iterable[Ranked]) -> set[str]:
+    return {term for passage in passages for term in passage.terms.split()}
+
+
+def _fading(scores: Iterable[float]) -> float:
+    return math.fsum(
+        score * FADING**place for place, score in enumerate(sorted(scores, reverse=True))
+    )
+
+
+def _as_shares(values: Mapping[str, float]) -> dict[str, float]:
+    top = max(values.values(), default=0.0) or 1.0
+    return {id: value / top for id, value in values.items()}
+
+
+def _worth(sources: Sequence[Source]) -> dict[str, float]:
+    return {term: worth for source in sources for term, worth in source.found.terms.items()}
+
+
+def _best_lines(
+    found: Sequence[Hit], worth: hits.Worth, values: Mapping[tuple[str, str], float], each: int
+) -> list[Line]:
+    """The best sentence of each document, or `each` of them from different passages."""
+    lines: list[Line] = []
+    for (corpus, document), some in lists_of(
+        ((hit.corpus, hit.document), hit) for hit in found
+    ).items():
+        own = [line for hit in some if (line := best_line(hit, worth, each)) is not None]
+        own.sort(key=lambda line: -line.value)
+        own = [line for line in own if line.value >= AGAIN * own[0].value][:each]
+        value = values[corpus, document]
+        lines += [replace(line, value=line.value * value) for line in own]
+    return lines
+
+
+def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
+    """The sentences of a passage that say most on these terms, at most `most`, in its order on one line;
+    None where no sentence holds any, and for source code."""
+    found = [] if language_of(hit.uri) else quote.quotes(hit.body, worth, most)
+    found = [one for one in found if one.share and one.score >= AGAIN * found[0].score]
+    if not found:
+        return None
+    told = [quote.with_speaker(hit.body, one) for one in sorted(found, key=lambda one: one.start)]
+    said = " … ".join(quote.clipped(one.text, worth) for one in told)
+    return Line(hit, said, found[0].score)
+
+
+def _once(lines: Sequence[Line]) -> list[Line]:
+    """Without lines that repeat one before; the ids of these stand with it."""
+    kept: list[tuple[Line, set[str]]] = []
+    for line in lines:
+        held = set(terms(line.text))
+        same = next((one for one, other in kept if quote.repeats(held, [other])), None)
+        if same is None:
+            kept.append((line, held))
+        elif same.hit.document != line.hit.document:
+            same.hit.also.append(line.hit.id)
+    return [line for line, _ in kept]
+
+
+def of_then(hit: Hit, kept: Filters | None) -> Hit:
+    """The passage with only those sentences that speak of the days of a filter on `when`."""
+    if kept is None or not kept.of("when"):
+        return hit
+    said = []
+    for start, end in sentences(hit.raw):
+        at, until = hit.times.start + start, hit.times.start + end
+        days = [(when.start, when.end) for when in hit.times.when if at <= when.char_start < until]
+        day = hit.times.said_at(at)
+        if kept.speaks_of(days or [(day, day)] * bool(day), day):
+            who = quote.speaker(hit.raw, start)
+            sentence = hit.raw[start:end]
+            said.append(sentence if sentence.startswith(who.strip()) else who + sentence)
+    return replace(hit, body=readable("\n".join(said)))
