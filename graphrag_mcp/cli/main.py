@@ -116,6 +116,8 @@ def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
         optional = name.startswith("-") or said.get("nargs") == "?"
         if optional and not said.keys() & {"type", "action", "unset"}:
             how.setdefault("default", said.get("choices", [""])[0])
+        if how.get("help") == argparse.SUPPRESS:  # which argparse knows by identity
+            how["help"] = argparse.SUPPRESS
         if "type" in said:
             how["type"] = _TYPES[said["type"]]
         parser.add_argument(name, **how)

@@ -38,7 +38,7 @@ OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "metho
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
 _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
-_BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d)")
+_BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d| \d)")
 _QUALIFIED = re.compile(r"[^\s/]+/[tderck]\d[\d.]*\+?")
 _PHRASES: tuple[tuple[str, Any], ...] = (
     (r" or give it texts first", " first"),

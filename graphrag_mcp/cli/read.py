@@ -382,4 +382,4 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
         return "nothing has changed since."
     every = [name for names in disk.values() for name in names]
     first = ", ".join(every[:3]) + (" ..." if len(every) > 3 else "")
-    return f"{', '.join(said)} since: {first}. graphrag-mcp index reads them."
+    return f"{', '.join(said)} since: {first}. graphrag-mcp index reads what can be read."

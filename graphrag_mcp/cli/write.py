@@ -25,6 +25,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
+from graphrag_mcp.sources.ocr import SCANNED
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import Result
 
@@ -291,7 +292,13 @@ def index(options: argparse.Namespace) -> int:
             named = f" --corpus {corpus}" if said else ""
             print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
             print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
-    return 0 if result.status in ("done", "estimate") and not result.errors else 1
+    if settings.chat_model and result.pending and not nothing:
+        answered = result.usage.get("output_tokens", 0)
+        if not answered and result.degraded:
+            print("graphrag-mcp: the model answered none of its questions", file=sys.stderr)
+            return 1
+    failed = [one for one in result.errors if SCANNED not in one.get("reason", "")]
+    return 0 if result.status in ("done", "estimate") and not failed else 1
 
 
 def _watch(options: argparse.Namespace) -> int:
@@ -399,6 +406,9 @@ def tune(options: argparse.Namespace) -> int:
 
     app = output.app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
+    if not app.settings.chat_model:
+        advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
+        raise BadInput("tuning needs a chat model and none is configured", advice)
     target = Path(options.output).expanduser().absolute() if options.output else None
     names = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
     given = {name: getattr(options, name) for name in names}

@@ -45,7 +45,9 @@ _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[contract.Strings, contract.called("paths")]
 Method = Annotated[
-    Literal["auto", "fast", "light", "llm", "agent"], contract.one_of("auto"), contract.called("method")
+    Literal["auto", "fast", "light", "llm", "agent"],
+    contract.one_of("auto"),
+    contract.called("method"),
 ]
 RemoveMissing = Annotated[contract.Flag, contract.called("remove_missing")]
 Wait = Annotated[int, contract.whole_number(20), contract.called("wait")]

@@ -153,7 +153,7 @@ def source_text(snapshot: Snapshot, id: str) -> str:
 
     if not re.fullmatch(r"t\d{1,12}(\.\d{1,6})?|[0-9a-f]{32}", id):
         raise BadInput(f"{id[:60]!r} is no text unit", "Give an id such as t33 or t33.2")
-    return get_source(snapshot, [id], max_tokens=TOKENS).text
+    return get_source(snapshot, [id], max_tokens=TOKENS, raw=True).text
 
 
 def document_text(snapshot: Snapshot, id: str) -> str:

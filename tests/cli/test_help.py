@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser
-from graphrag_mcp.cli.output import pace
+from graphrag_mcp.cli.output import as_commands, pace
 from tests.support.command import clean_environment, run_cli
 
 
@@ -89,3 +89,17 @@ def test_install_for_all_writes_to_every_host_that_is_here(tmp_path: Path) -> No
     (tmp_path / "none").mkdir()
     nowhere = {**env, "HOME": str(tmp_path / "none"), "USERPROFILE": str(tmp_path / "none")}
     assert "no host was found" in run_cli("install", "--client", "all", env=nowhere, cwd=tmp_path).stderr
+
+
+def test_no_help_shows_an_argument_that_is_hidden() -> None:
+    shown = run_cli("index", "--help").stdout
+    assert "SUPPRESS" not in shown and "--job" not in shown
+
+
+def test_tune_without_a_model_refuses_before_it_looks_at_anything(sample_home: Path) -> None:
+    done = run_cli("tune", "--home", sample_home)
+    assert done.returncode == 2 and "tuning needs a chat model" in done.stderr
+
+
+def test_a_count_of_calls_is_no_advice() -> None:
+    assert as_commands("Asked 3 times: local_search 2, drift_step 1.") == "Asked 3 times: local_search 2, drift_step 1."
