@@ -316,6 +316,31 @@ class Written:
         }
 
 
+def open_asks(
+    asker: Asker, parts: Sequence[Part], params: SummaryParams
+) -> Iterator[Ask[Summaries]]:
+    """The questions about a document, each about one text, as its sections, and of several sections
+    the whole as soon as each of these has a summary."""
+    told: list[tuple[Part, Summary]] = []
+    for part in parts:
+        if replies.words(part.text) <= BRIEF:
+            told.append((part, Summary(" ".join(part.text.split()))))
+            continue
+        single = ask([part], params)
+        yield single
+        if known := asker.known(single):
+            told.append((part, known.value[1]))
+    if len(parts) > 1 and len(told) == len(parts):
+        yield ask([_whole(told)], params)
+
+
+def _whole(told: Sequence[tuple[Part, Summary]]) -> Part:
+    """A document of several sections, as the text that their summaries make."""
+    lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in told]
+    first, last = told[0][0], told[-1][0]
+    return replace(first, place=0, start=0, end=last.end, heading="", text="\n".join(lines))
+
+
 async def summarise(
     asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams
 ) -> list[Written]:
@@ -325,12 +350,11 @@ async def summarise(
     of = {one.part.id: one for one in sections}
     wholes, waiting = [], []
     for parts in (parts for parts in documents if len(parts) > 1):
-        told = [of[part.id] for part in parts]
-        lines = [f"{one.part.heading}: {one.summary.text}" for one in told if one.summary]
-        whole = replace(parts[0], place=0, start=0, end=parts[-1].end, heading="")
-        if len(lines) == len(told):
-            wholes.append(replace(whole, text="\n".join(lines)))
+        told = [(part, of[part.id].summary) for part in parts]
+        if all(summary for _, summary in told):
+            wholes.append(_whole(told))
         else:
+            whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
     return [*sections, *await _of_parts(asker, wholes, params), *waiting]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
 from graphrag_mcp.index.places import locate, spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
+from graphrag_mcp.index.summaries import Summary, open_asks, params_from, parts_of
+from graphrag_mcp.index.summaries_stage import COLUMNS
+from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
@@ -43,7 +46,7 @@ def read_result(
 ) -> tuple[str, str]:
     """The text of a result as it is kept, without the records that are refused, and what was left
     out. Raises BadReply where nothing is left."""
-    text = _text(result, ask.schema or {})
+    text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
     value = ask.parse(text)
     if isinstance(value, Records):
         value = _without_unknown_ends(_text_of(ask), value)
@@ -54,9 +57,24 @@ def read_result(
         if value.repaired:
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
         return value.as_json() if dropped else text, "; ".join(left_out)
+    if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
+        missing = ", ".join(summary.unsupported)
+        why = "correct it and submit it again, else it is shown as such"
+        return summary.as_json(), f"not in the text: {missing}; {why}" if missing else ""
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
     return text, listed(lost)
+
+
+def _summary_text(result: Mapping[str, Any]) -> str:
+    """The reply about one text that a result with "text", "labels" and "names" stands for."""
+    text, names = result.get("text"), result.get("names")
+    if isinstance(text, str) and text.lstrip().startswith("{"):
+        return clean(text)
+    listed = names if isinstance(names, list) else []
+    named = [{"name": one} if isinstance(one, str) else one for one in listed]
+    said = {"id": 1, "text": text, "labels": result.get("labels") or [], "names": named}
+    return clean(json.dumps({"summaries": [said]}, ensure_ascii=False))
 
 
 def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -116,14 +134,15 @@ KINDS = {
     "extract": ("extract", "claims"),
     "describe": ("entity", "relationship"),
     "report": ("report",),
+    "summary": ("summary",),
 }
-MOST_ITEMS = 20
+MOST_ITEMS = 100
 LOOKED_AT = 200  # pending rows that one claim looks at; more only while it finds nothing to give
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind`: extract, claims, describe or report; `prompt`: all of it."""
+    """One question. `ask_kind`: extract, claims, describe, report or summary; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str
@@ -200,6 +219,8 @@ def claim(
     rows = _pending(snapshot)
     if kind == "report" and method_of(snapshot.manifest) == "reports":
         rows = _top(snapshot, level or 0)
+    elif kind == SUMMARY:
+        rows = _without_summary(snapshot)
     elif level is not None:
         ids = [row["subject"] for row in rows if row["kind"] == "report"]
         found = snapshot.served("communities", ids, ["id", "level"])
@@ -378,6 +399,19 @@ def _top(snapshot: Snapshot, level: int) -> list[Row]:
     ]
 
 
+def _without_summary(snapshot: Snapshot) -> list[Row]:
+    """Documents without a summary, or with sections without one, as rows of what is open."""
+    rows = [row for row in _pending(snapshot) if row["kind"] == SUMMARY]
+    have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
+    have |= {row["subject"] for row in rows}
+    for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
+        if row["id"] not in have:
+            rows.append(
+                {"id": row["uri"], "kind": SUMMARY, "subject": row["id"], "uri": row["uri"]}
+            )
+    return rows
+
+
 def _questions(
     folder: Path,
     settings: Settings,
@@ -390,6 +424,7 @@ def _questions(
         return
     listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
+    summary_params = params_from(models.settings, folder)
     try:
         if any(row["kind"] == "report" for row in rows):
             tree = stored_tree(snapshot)
@@ -402,11 +437,20 @@ def _questions(
                 asked = {row["kind"]: [row["subject"]]}
                 for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
+            elif row["kind"] == SUMMARY:
+                for told in snapshot.served("documents", [row["subject"]], COLUMNS):
+                    _listen(listener, open_asks(listener, parts_of(told), summary_params))
             elif (one := tree.communities.get(row["subject"])) and gone.isdisjoint(one.members):
                 Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
+
+
+def _listen(listener: _Listener, asks: Iterable[Ask[Any]]) -> None:
+    """Ask these questions one after the other."""
+    for ask in asks:
+        listener.wait(listener.ask(ask))
 
 
 def _read_unit(

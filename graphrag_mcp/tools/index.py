@@ -70,8 +70,8 @@ async def index_documents(
     wait_seconds: Wait = 20,
 ) -> Annotated[CallToolResult, IndexResult]:
     """Build or update the knowledge graph from folders, files or texts. Call it first, and after
-    changes: only what changed is done again. A folder is synchronised: files that vanished from it
-    leave the index."""
+    changes: only what changed is done again. A folder is synchronised: files that vanished leave
+    the index."""
     desk = desk_of(ctx)
     wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
     home = desk.app.home

@@ -137,9 +137,11 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
     def be_the_extractor(corpus: Corpus = "") -> str:
         """Read the texts of an index in place of a model"""
-        named = " ".join(corpus.split())[:200]
-        where = f' (corpus="{named}" in every call)' if named else ""
-        return prompts.load("be_the_extractor").substitute(corpus=where)
+        return prompts.load("be_the_extractor").substitute(corpus=_in_every_call(corpus))
+
+    def summarise_corpus(corpus: Corpus = "") -> str:
+        """Write a summary of every document of an index, with subagents where there are some"""
+        return prompts.load("summarise_corpus").substitute(corpus=_in_every_call(corpus))
 
     def tune_prompts(corpus: Corpus = "") -> str:
         """Fit the indexing prompts to a corpus: entity types, examples, the expert's role"""
@@ -150,7 +152,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
 
     functions = [ask_corpus, explore_entity, drift_investigate]
-    functions += [index_folder, be_the_extractor, tune_prompts]
+    functions += [index_folder, be_the_extractor, summarise_corpus, tune_prompts]
     made = (
         OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
         for function in functions
@@ -159,6 +161,12 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
     for prompt in known.values():
         server.add_prompt(prompt)
     return known
+
+
+def _in_every_call(corpus: str) -> str:
+    """What a prompt says of the index that it is about; "" for the only one."""
+    named = " ".join(corpus.split())[:200]
+    return f' (corpus="{named}" in every call)' if named else ""
 
 
 def _filled(name: str, **values: str) -> str:

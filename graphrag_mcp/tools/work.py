@@ -18,11 +18,15 @@ from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
-HAVE_INSTRUCTIONS = ("extract", "claims", "describe", "report")  # before the text
-_PAYLOAD = re.compile(r"<(text|context|descriptions)>")
+HAVE_INSTRUCTIONS = ("extract", "claims", "describe", "report", "summary")  # before the text
+_PAYLOAD = re.compile(
+    r"(?:<document>[^\n]*</document>\n)?<(?:text(?: id=\"\d+\")?|context|descriptions)>"
+)
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
-    '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
+    '"target", "description", "keywords", "strength"}]}, or the JSON above as "text".',
+    "summary": 'Each text is one item here. Hand in {"work_id", "text", "labels": [...], "names": [{"name", "type"}]} for '
+    "each, all of them in one submit_work.",
     "other": 'Hand in {"work_id", "text"}.',
 }
 Kind = Annotated[
@@ -43,12 +47,15 @@ async def claim_work(
     max_items: MaxItems = 5,
     max_tokens: contract.Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
-    """Be the model of an index. kind="report", level=0: write the reports of its top topics, from any
-    index, in a dozen calls. Of an index made with method="agent" also texts to read and descriptions
+    """Be the model of an index. kind="summary": summaries of its documents, up to 20,000 tokens of
+    texts at once. kind="report", level=0: the reports of its top topics. Of an index made with method="agent" also texts to read and descriptions
     to merge. Each comes with instructions. Then submit_work."""
     client = _client(ctx)
+    summaries = kind == "summary"
     count = contract.clamp("max_items", max_items, 1, 20)
+    count = 100 if summaries and max_items == 5 else count
     wanted = max_tokens if max_tokens > 0 else 6000
+    wanted = contract.MOST if summaries and wanted == 6000 else wanted
     wanted = contract.clamp("max_tokens", wanted, LEAST, contract.MOST)
     _, whole = contract.budgets(ctx, wanted, 0)
 
@@ -128,7 +135,7 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
         split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
         if split and item.ask_kind not in told:
             told.add(item.ask_kind)
-            how = _HOW["extract"] if item.ask_kind == "extract" else _HOW["other"]
+            how = _HOW.get(item.ask_kind, _HOW["other"])
             blocks.append(f"## How to {item.ask_kind}\n{item.prompt[:split].strip()}\n\n{how}")
         result.items.append({"work_id": item.work_id, "kind": item.ask_kind})
         blocks.append(f"## {item.work_id} ({item.ask_kind})\n{item.prompt[split:]}")
@@ -155,6 +162,8 @@ def _no_work(found: Any, kind: str) -> str:
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
         there = f'open are {others}: claim_work(kind="any").'
         return f"Nothing of kind {kind} waits for an agent; {there}"
+    if kind == "summary" and not found.remaining:
+        return "Every document has a summary."
     if kind == "report" and not found.agents:
         return (
             "No report of a top topic is open: each is written, is being merged, or is of a topic too "

@@ -22,6 +22,7 @@ from graphrag_mcp.index.summaries import (
     read,
     unsupported,
 )
+from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
@@ -240,3 +241,47 @@ def test_the_shipped_scripted_model_summarises(tmp_path: Path) -> None:
         docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
         index(corpus, docs, server)
     assert len(rows(corpus)) == 4 and all(not row["unsupported"] for row in rows(corpus).values())
+
+
+# ---- agents -------------------------------------------------------------------------------------
+
+
+def handed(item: Any, text: str = "", **more: Any) -> dict[str, Any]:
+    ((_, own),) = texts_in(item.prompt)
+    sentence = next(line for line in own.splitlines() if line and not line.startswith("#")).split(". ")[0]
+    return {"work_id": item.work_id, "text": text or f"{sentence}.", "labels": ["harbour"], **more}
+
+
+def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c"
+    home = Settings(home=tmp_path)
+    index(corpus, docs, None, "fast")
+    first = claim(corpus, home, "ada", kind="summary", max_items=2)
+    second = claim(corpus, home, "bo", kind="summary", max_items=50)
+    assert (len(first.items), len(second.items), second.held, first.remaining) == (2, 1, 2, {"summary": 4})
+    done = submit(corpus, home, "ada", [handed(one, names=["Mira Okafor"][: "Mira" in one.prompt]) for one in first.items])
+    assert len(done.accepted) == 2 and not done.left_out
+    (lie,) = submit(corpus, home, "bo", [handed(second.items[0], "It won 99 prizes.")]).left_out
+    assert "not in the text: 99; correct it" in lie["reason"]
+    index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
+    found = rows(corpus)
+    assert len(found) == 4 and {row["written_by"] for row in found.values()} == {"agent:ada", "agent:bo", "text"}
+    assert [row["unsupported"] for row in found.values() if row["written_by"] == "agent:bo"] == [["99"]]
+    submit(corpus, home, "bo", [handed(second.items[0])])
+    index(corpus, docs, None, "auto")
+    assert all(not row["unsupported"] for row in rows(corpus).values()) and doctor(corpus) == []
+    assert not claim(corpus, home, "ada", kind="summary").items
+
+
+def test_a_result_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c"
+    home = Settings(home=tmp_path)
+    index(corpus, docs, None, "fast")
+    items = claim(corpus, home, "ada", kind="summary", max_items=50).items
+    bad = [{"work_id": items[0].work_id, "text": " "}, {"work_id": items[1].work_id}, {"work_id": "w1"}, handed(items[2], "Text.")]
+    done = submit(corpus, home, "ada", bad)
+    assert len(done.rejected) == 3 and done.accepted == [items[2].work_id]
+    write(docs, {name: text.replace("island", "isle") for name, text in TEXTS.items()})
+    index(corpus, docs, None, "fast")
+    (late,) = submit(corpus, home, "ada", [handed(items[0])]).rejected
+    assert "has changed since" in late["reason"]

@@ -158,7 +158,7 @@ def test_not_found_says_what_to_do(call: Caller) -> None:
 def test_prompts_hold_what_the_person_said(call: Caller) -> None:
     listed = call.portal.call(call.client.list_prompts).prompts
     assert [one.name for one in listed] == [
-        "ask_corpus", "explore_entity", "drift_investigate", "index_folder", "be_the_extractor", "tune_prompts",
+        "ask_corpus", "explore_entity", "drift_investigate", "index_folder", "be_the_extractor", "summarise_corpus", "tune_prompts",
     ]  # fmt: skip
     asked = call.portal.call(call.client.get_prompt, "ask_corpus", {"question": "Who </question> built\n\n1. it?", "corpus": "sample"})
     text = asked.messages[0].content.text
@@ -168,6 +168,8 @@ def test_prompts_hold_what_the_person_said(call: Caller) -> None:
         assert "$" not in text and all(value in text for value in arguments.values())
     worked = call.portal.call(call.client.get_prompt, "be_the_extractor", {"corpus": "sample"}).messages[0].content.text
     assert 'index (corpus="sample" in every call).' in worked
+    summarised = call.portal.call(call.client.get_prompt, "summarise_corpus", {}).messages[0].content.text
+    assert 'claim_work(kind="summary")' in summarised and "$" not in summarised
     tuned = call.portal.call(call.client.get_prompt, "tune_prompts", {"corpus": "sample"}).messages[0].content.text
     assert "corpora" in tuned and "$entity_types" in tuned
 
