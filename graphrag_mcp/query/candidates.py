@@ -39,7 +39,7 @@ class Candidate:
     cosine: float | None = None
 
     def holds(self, term: str) -> bool:
-        return f" {term} " in f" {self.terms} "
+        return term in self.terms and f" {term} " in f" {self.terms} "
 
 
 @dataclass(frozen=True, slots=True)

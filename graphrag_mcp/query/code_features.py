@@ -7,6 +7,7 @@ What they find is measured by benchmarks/code.py."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 from graphrag_mcp.query.candidates import Candidate
@@ -24,7 +25,7 @@ IN_FULL = 4  # passages of a file that count in full
 FURTHER = 0.4  # of the words of the two next best passages of a file
 
 
-def defines(question: Question, first: FirstRound) -> Value:
+def defines(question: Question, first: FirstRound) -> Value | None:
     """The passage defines terms of the question: 1 for the term that is worth most. A term counts with
     its stem, which follows it in the question."""
     names = {
@@ -33,9 +34,11 @@ def defines(question: Question, first: FirstRound) -> Value:
         if len(term) >= SHORTEST and term not in DEFINING
     }
     top = max(names.values(), default=0.0)
+    if top <= 0 or not any(map(_is_code, first.passages.values())):
+        return None
 
     def value(passage: Candidate) -> float:
-        if top <= 0 or not _is_code(passage):
+        if not _is_code(passage):
             return 0.0
         defined = {name for word, name in pairwise(passage.terms.split()) if word in DEFINING}
         return max((names[name] for name in defined & names.keys()), default=0.0) / top
@@ -43,7 +46,7 @@ def defines(question: Question, first: FirstRound) -> Value:
     return value
 
 
-def same_file(question: Question, first: FirstRound) -> Value:
+def same_file(question: Question, first: FirstRound) -> Value | None:
     """A share of what the two next best passages of the file are worth by their words. The best passage
     of all code keeps its score, so that code stands to prose as before."""
     after: dict[str, float] = {}
@@ -51,20 +54,22 @@ def same_file(question: Question, first: FirstRound) -> Value:
         words = sorted((first.words(one) for one in passages), reverse=True)
         more = FURTHER * sum(words[1:3])
         after |= {one.id: first.score(one) + more for one in passages}
-    most = max(after.values(), default=0.0)
-    before = max((first.scores[id] for id in after), default=0.0)
+    if not after:
+        return None
+    most = max(after.values())
+    before = max(first.scores[id] for id in after)
     scale = before / most if most > 0 else 1.0
     return lambda one: scale * after[one.id] - first.score(one) if one.id in after else 0.0
 
 
-def crowded_file(question: Question, first: FirstRound) -> Value:
+def crowded_file(question: Question, first: FirstRound) -> Value | None:
     """What the passages behind the IN_FULL best of a file lose of their score: a file must not fill a
     result."""
     behind: set[str] = set()
     for passages in _files(first.passages.values()):
         order = sorted(passages, key=lambda one: (-round(first.score(one), 9), one.id))
         behind.update(one.id for one in order[IN_FULL:])
-    return lambda one: -first.score(one) if one.id in behind else 0.0
+    return (lambda one: -first.score(one) if one.id in behind else 0.0) if behind else None
 
 
 FEATURES: tuple[Feature, ...] = (defines, same_file, crowded_file)
@@ -76,7 +81,12 @@ PARTS = {
 
 
 def _is_code(passage: Candidate) -> bool:
-    return bool(language_of(passage.terms.partition(" ")[0]))
+    return _names_code(passage.terms.partition(" ")[0])
+
+
+@lru_cache(10_000)
+def _names_code(file: str) -> bool:
+    return bool(language_of(file))
 
 
 def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:

@@ -140,15 +140,13 @@ def retrieve(
     first = replace(first, scores=totals(alone), high=best(first, alone))
     beside = scored(SECOND, asked, first)
     parts = {id: {**alone[id], **beside[id]} for id in found.passages}
-    ordered = in_order(
-        ranked(one, parts[one.id]) for one in found.passages.values() if parts[one.id]
-    )
+    ordered = ranked(found.passages, parts)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(one.cosine is not None for one in found.passages.values())
     if rerank is not None:
         ordered = reranked(snapshot, asked, ordered, rerank, weights.reranker)
-    return Ranking(asked, scaled(ordered), scale.trust, considered)
+    return Ranking(asked, ordered, scale.trust, considered)
 
 
 def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
@@ -161,31 +159,33 @@ def in_order(passages: Iterable[Ranked]) -> list[Ranked]:
     return sorted(passages, key=lambda one: (-round(one.total(), 9), one.id))
 
 
-def ranked(passage: Candidate, parts: Mapping[str, float]) -> Ranked:
-    return Ranked(
-        passage.id,
-        passage.document_id,
-        passage.title_id,
-        passage.position,
-        passage.entity_ids,
-        passage.terms,
-        parts,
-    )
+def ranked(
+    passages: Mapping[str, Candidate], parts: Mapping[str, Mapping[str, float]]
+) -> list[Ranked]:
+    """The passages that have a part of a score, best first."""
+    order = sorted((-round(score, 9), id) for id, score in totals(parts).items() if parts[id])
+    top = -order[0][0] if order else 0.0
+    found = []
+    for negative, id in order:
+        one = passages[id]
+        place = id, one.document_id, one.title_id, one.position
+        score = -negative / top if top > 0 else 0.0
+        found.append(Ranked(*place, one.entity_ids, one.terms, parts[id], score))
+    return found
 
 
 def scored(
     features: Sequence[Feature], question: Question, first: FirstRound
 ) -> dict[str, dict[str, float]]:
     """Of each passage the parts of its score that are not 0, by the names of the features."""
-    values = {
-        feature.__name__: (weight, feature(question, first))
-        for feature in features
-        if (weight := getattr(first.weights, feature.__name__))
-    }
-    found: dict[str, dict[str, float]] = {}
-    for id, passage in first.passages.items():
-        parts = {name: weight * value(passage) for name, (weight, value) in values.items()}
-        found[id] = {name: part for name, part in parts.items() if part}
+    found: dict[str, dict[str, float]] = {id: {} for id in first.passages}
+    for feature in features:
+        name = feature.__name__
+        weight = getattr(first.weights, name)
+        value = feature(question, first) if weight else None
+        for id, passage in first.passages.items() if value else ():
+            if part := weight * value(passage):
+                found[id][name] = part
     return found
 
 
@@ -266,4 +266,4 @@ def reranked(
         part = weight * (top * opinion.get(one.id, 0.0) - one.total())
         return replace(one, parts={**one.parts, "reranker": part})
 
-    return in_order(map(with_opinion, ordered))
+    return scaled(in_order(map(with_opinion, ordered)))
