@@ -70,3 +70,4 @@ def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     run.check()
     asker = run.models.asker
     return run.take(asker.start(summarise(asker, parts, run.models.summaries)))
+

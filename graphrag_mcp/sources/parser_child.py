@@ -153,11 +153,7 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
         _sealed = True
         for piece in formats.pieces(data, suffix):
             if isinstance(piece, NotRead) or piece.text.strip():
-                line: Any = (
-                    [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places]
-                    if isinstance(piece, Piece)
-                    else {"not read": [piece.name, piece.reason]}
-                )
+                line: Any = [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places] if isinstance(piece, Piece) else {"not read": [piece.name, piece.reason]}
                 out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return {"end": True}
     except ReadError as error:
