@@ -1,33 +1,36 @@
 """Indexing: from a request to committed generations.
 
-read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages
-(of source code 20,000); then communities -> reports -> vectors -> commit. One call holds the
-writer's lock from its first look to its last commit; readers never wait. Blocking: run it in a
-thread or a process."""
+    plan       which files and texts are new, changed or gone          sources/diff.py
+    derive     document -> text units, passages, names                 documents.py, chunk.py, graph.py
+    commit     batches of about 2,000 passages, merged into the graph  documents.py (`commit_batch`)
+    topics     communities, reports and vectors, and their commit      communities_stage.py
+    result     counts, errors, what is left open                       outcome.py
+
+One call holds the writer's lock from its first look to its last commit; readers never wait.
+Blocking: run it in a thread or a process."""
 
 from __future__ import annotations
 
 import gc
-import os
-import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy, OutOfMemory
+from graphrag_mcp.errors import Busy
 from graphrag_mcp.executors import RARELY, InProcess
 from graphrag_mcp.index import communities_stage, documents, edits, models, vectors
 from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
-from graphrag_mcp.index.losses import RECORDS, totals
+from graphrag_mcp.index.memory import limited
+from graphrag_mcp.index.outcome import result
+from graphrag_mcp.index.rereading import open_units
 from graphrag_mcp.index.summaries_stage import summaries
-from graphrag_mcp.index.units import Context, stored
-from graphrag_mcp.llm.asker import Asker, key_of, open_asker, priced
+from graphrag_mcp.llm.asker import Asker, open_asker, priced
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
@@ -37,7 +40,6 @@ from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
-from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
@@ -45,15 +47,6 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
-# Seconds between two looks at the memory, and how many times its limit ends the process.
-WATCH_EVERY, TOO_MUCH = 0.1, 1.5
-DEGRADED = 1_000  # rows of the list of what a model could not answer
-# The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
-TABLES_OF = {
-    "entity": ("entities", "e"),
-    "relationship": ("relationships", "r"),
-    "report": ("reports", "c"),
-}
 # puts the edits of an import into the run, its label into the plan
 Bring = Callable[[Run, Plan], None]
 
@@ -100,7 +93,7 @@ def index_documents(
         with _lock(folder, cancelled), limited(most, cancelled, ended) as stop:
             manifest = documents.of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, stop)
-            return _result(run, *_work(run, request, asker, bring))
+            return result(run, *_work(run, request, asker, bring))
     finally:
         gc.set_threshold(*collects)
         if run is not None:
@@ -120,52 +113,6 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
                 if cancelled() or not left:
                     raise
         yield
-
-
-def resident() -> int:
-    """Bytes of memory that this process holds; 0 where the system does not tell."""
-    if not sys.platform.startswith("linux"):
-        return 0
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-@contextmanager
-def limited(
-    megabytes: int, cancelled: Callable[[], bool], ended: Callable[[str], object] | None = None
-) -> Iterator[Callable[[], bool]]:
-    """`cancelled`, which raises OutOfMemory once the process has held more than `megabytes`; 0 is
-    no limit. `ended`: told why, before the process ends because it held half as much again and did
-    not stop by itself. Both leave the index as it was at its last commit."""
-    if not megabytes or not resident():
-        yield cancelled
-        return
-    error = OutOfMemory(
-        f"indexing took more than {megabytes:,} MB of memory and was stopped; the index is as it "
-        "was at its last commit",
-        "Index fewer or smaller files at a time, or raise the setting max_memory",
-    )
-    over, done = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        while not done.wait(WATCH_EVERY):
-            held = resident()
-            if held > megabytes * 1_000_000:
-                over.set()
-            if ended is not None and held > megabytes * 1_000_000 * TOO_MUCH:
-                ended(str(error))
-                os._exit(1)
-
-    def look() -> bool:
-        if over.is_set():
-            raise error
-        return cancelled()
-
-    threading.Thread(target=watch, name="memory", daemon=True).start()
-    try:
-        yield look
-    finally:
-        done.set()
 
 
 # ---- the steps of a call ------------------------------------------------------------------------
@@ -369,105 +316,3 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
     numbers = {row["id"]: row["n"] for row in units}
     names = {row["id"]: row["entity_ids"] for row in passages}
     return Before(known["n"], numbers, names, run.redo.get(known["uri"], frozenset()))
-
-
-# ---- text units that a model is asked about again -----------------------------------------------
-
-
-def open_units(run: Run) -> set[str]:
-    """Uris of documents with text units that a model may read now and could not before, or whose
-    answer was replaced; fills `run.redo`."""
-    if run.manifest is None or not run.models.extract:
-        return set()
-    rows = run.snapshot().rows("pending").to_pylist()
-    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
-    if not run.models.asker.on:
-        by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
-        open_ = {unit: open_[unit] for unit in _answered(run, by_document)}
-    for unit, uri in chain(open_.items(), _corrected_units(run).items()):
-        run.redo.setdefault(uri, set()).add(unit)
-    return set(run.redo)
-
-
-def _corrected_units(run: Run) -> dict[str, str]:
-    """Text units whose answer was replaced, with the uri of their document."""
-    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
-    snapshot = run.snapshot()
-    units = snapshot.served("text_units", sorted(ids), ["id", "document_id"])
-    of = sorted({row["document_id"] for row in units})
-    found = snapshot.served("documents", of, ["id", "uri"])
-    uris = {row["id"]: row["uri"] for row in found}
-    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
-
-
-def _answered(run: Run, units: list[str]) -> Iterator[str]:
-    """Those of the units about which the book holds an answer by now: an agent has read them."""
-    asker = run.models.asker
-    if not (asker.may_answer("extract") or asker.may_answer("claims")):
-        return
-    readers = [one for one in (run.models.extract, run.models.claims) if one is not None]
-    known: dict[str, Context] = {}
-    for start in range(0, len(units), 500):
-        for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
-            if any(asker.answered(key_of(*one.question(text, context))) for one in readers):
-                yield id
-
-
-# ---- what became of it --------------------------------------------------------------------------
-
-
-def _result(run: Run, plan: Plan, status: str) -> IndexResult:
-    rows = run.snapshot().rows("pending").to_pylist() if run.manifest else []
-    rows.sort(key=lambda row: row["id"])
-    pending, degraded = (
-        dict(sorted(Counter(row["kind"] for row in rows).items())),
-        _degraded(run, rows),
-    )
-    if run.models.embedding and (without := vectors.missing(run.snapshot())):
-        pending["embedding"] = without
-        why = run.models.asker.why_no_vectors
-        degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
-    capped = ""
-    if run.capped:
-        one = len(run.capped) == 1
-        capped = "1 text unit lists" if one else f"{len(run.capped):,} text units list"
-        capped += " more names, or pairs of names, than the graph keeps of one: "
-        capped += "search_text finds the others."
-    lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
-    degraded += _degraded(run, lost, RECORDS)
-    counters = run.manifest.counters if run.manifest else {}
-    counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
-    done = counts["added"] + counts["changed"] + plan.unchanged
-    counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
-    kinds = ("text_units", "passages", "entities", "relationships", "communities")
-    return IndexResult(
-        status=status,
-        corpus=run.folder.name,
-        done=done,
-        total=done + len(plan.errors),
-        errors=plan.errors,
-        counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        usage=run.models.asker.spent().record(),
-        pending=pending,
-        degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
-        losses=totals(run.losses),
-        seconds={name: round(value, 3) for name, value in run.seconds.items()},
-    )
-
-
-def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
-    """The first rows of `pending` or `losses`, with their aliases; of `kind`, where given."""
-    shown, texts = rows[:DEGRADED], ("text_units", "t")
-    ids = lists_of((TABLES_OF.get(row["kind"], texts), row["subject"]) for row in shown)
-    alias: dict[str, str] = {}
-    for (table, letter), subjects in ids.items():
-        found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
-        alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
-    found = []
-    for row in shown:
-        subject = alias.get(row["subject"], row["subject"])
-        own = {"kind": kind or row["kind"], "id": subject}
-        found.append(own | {"document": row["uri"], "reason": row["reason"]})
-    return found

@@ -23,7 +23,13 @@ def stems(form: str) -> frozenset[str]:
     """The stem of each word of a form; of Chinese and Japanese its pairs of letters."""
     if any(map(is_cjk, form)):
         return frozenset(term for term in terms(form) if len(term) > 1)
-    return frozenset(found[-1] for word in _WORD.findall(form) if (found := terms(word)))
+    return frozenset(found[-1] for word in _WORD.findall(form) if (found := _terms_of(word)))
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms_of(word: str) -> tuple[str, ...]:
+    """The terms of a word. Texts repeat their words."""
+    return tuple(terms(word))
 
 
 def parts(
@@ -81,7 +87,7 @@ def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple
     forms: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for place, word in enumerate(_WORD.findall(sentence)):
-            found = terms(word)
+            found = _terms_of(word)
             if found and found[-1] in weights and tells_topic(found[0]) and not is_cjk(word[0]):
                 form = word.lower() if not place and word.istitle() else word
                 forms.setdefault(found[-1], Counter())[form] += 1

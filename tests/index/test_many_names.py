@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_mcp import Settings, index_documents
 from graphrag_mcp.errors import OutOfMemory
-from graphrag_mcp.index import graph, pipeline
+from graphrag_mcp.index import graph, memory
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.jobs import start
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -142,17 +142,17 @@ def test_over_the_limit_the_next_look_raises(monkeypatch: pytest.MonkeyPatch) ->
         held.set()
         return 101_000_000
 
-    monkeypatch.setattr(pipeline, "resident", resident)
-    monkeypatch.setattr(pipeline, "WATCH_EVERY", 0.001)
+    monkeypatch.setattr(memory, "resident", resident)
+    monkeypatch.setattr(memory, "WATCH_EVERY", 0.001)
     told: list[str] = []
-    with pipeline.limited(100, lambda: False, told.append) as cancelled:
+    with memory.limited(100, lambda: False, told.append) as cancelled:
         with pytest.raises(OutOfMemory, match="more than 100 MB of memory .* max_memory"):
             while not cancelled():
                 held.wait()
     assert not told, "half as much again is what ends a process"
-    with pipeline.limited(102, lambda: True, told.append) as cancelled:
+    with memory.limited(102, lambda: True, told.append) as cancelled:
         assert cancelled()
-    with pipeline.limited(0, lambda: False) as cancelled:
+    with memory.limited(0, lambda: False) as cancelled:
         assert not cancelled()
 
 

@@ -1,0 +1,77 @@
+"""What a call of indexing did, as it is returned: counts, errors, what is open and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from graphrag_mcp.index import vectors
+from graphrag_mcp.index.documents import Row, Run
+from graphrag_mcp.index.losses import RECORDS, totals
+from graphrag_mcp.sources.diff import Plan
+from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.types import IndexResult
+
+DEGRADED = 1_000  # rows of the list of what a model could not answer
+# The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
+TABLES_OF = {
+    "entity": ("entities", "e"),
+    "relationship": ("relationships", "r"),
+    "report": ("reports", "c"),
+}
+
+
+def result(run: Run, plan: Plan, status: str) -> IndexResult:
+    rows = run.snapshot().rows("pending").to_pylist() if run.manifest else []
+    rows.sort(key=lambda row: row["id"])
+    pending, degraded = (
+        dict(sorted(Counter(row["kind"] for row in rows).items())),
+        _degraded(run, rows),
+    )
+    if run.models.embedding and (without := vectors.missing(run.snapshot())):
+        pending["embedding"] = without
+        why = run.models.asker.why_no_vectors
+        degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    capped = ""
+    if run.capped:
+        one = len(run.capped) == 1
+        capped = "1 text unit lists" if one else f"{len(run.capped):,} text units list"
+        capped += " more names, or pairs of names, than the graph keeps of one: "
+        capped += "search_text finds the others."
+    lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
+    degraded += _degraded(run, lost, RECORDS)
+    counters = run.manifest.counters if run.manifest else {}
+    counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
+    done = counts["added"] + counts["changed"] + plan.unchanged
+    counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
+    kinds = ("text_units", "passages", "entities", "relationships", "communities")
+    return IndexResult(
+        status=status,
+        corpus=run.folder.name,
+        done=done,
+        total=done + len(plan.errors),
+        errors=plan.errors,
+        counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
+        skipped=dict(sorted(plan.found.skipped.items())),
+        usage=run.models.asker.spent().record(),
+        pending=pending,
+        degraded=degraded,
+        hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
+        losses=totals(run.losses),
+        seconds={name: round(value, 3) for name, value in run.seconds.items()},
+    )
+
+
+def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
+    """The first rows of `pending` or `losses`, with their aliases; of `kind`, where given."""
+    shown, texts = rows[:DEGRADED], ("text_units", "t")
+    ids = lists_of((TABLES_OF.get(row["kind"], texts), row["subject"]) for row in shown)
+    alias: dict[str, str] = {}
+    for (table, letter), subjects in ids.items():
+        found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
+        alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
+    found = []
+    for row in shown:
+        subject = alias.get(row["subject"], row["subject"])
+        own = {"kind": kind or row["kind"], "id": subject}
+        found.append(own | {"document": row["uri"], "reason": row["reason"]})
+    return found
