@@ -19,7 +19,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -56,12 +56,13 @@ class ChunkParams:
 class _Atoms:
     """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(self, source: bool) -> None:
+    def __init__(self, source: bool, divisions: Collection[int]) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
         self.source = source  # of source code, whose passages are its definitions
+        self.divisions = divisions  # offsets at which pages, slides or sheets begin
 
     def __len__(self) -> int:
         return len(self.start)
@@ -70,18 +71,24 @@ class _Atoms:
         return self.total[last] - self.total[first]
 
 
-def chunk(text: str, params: ChunkParams, breaks: Mapping[int, int] | None = None) -> list[Unit]:
+def chunk(
+    text: str,
+    params: ChunkParams,
+    breaks: Mapping[int, int] | None = None,
+    divisions: Collection[int] = (),
+) -> list[Unit]:
     """The text units of `text` in order; [] for a blank one.
 
     `breaks`: of source code, offset -> depth (1 for the outermost) of its definitions, which are
-    headings there; a passage begins at each of them that follows LEAST tokens or more."""
+    headings there; a passage begins at each of them that follows LEAST tokens or more. So it does at
+    `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them."""
     lines, units = Lines(text), []
     room = params.size - params.overlap
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
         # Sentences, of source code blocks between blank lines and definitions; long ones in parts.
-        atoms, before, total = _Atoms(breaks is not None), start, 0
+        atoms, before, total = _Atoms(breaks is not None, divisions), start, 0
         parts = _sentences(text, start, end)
         if breaks is not None:
             parts = _blocks(text, start, end, breaks)
@@ -220,13 +227,18 @@ def _unit(
 
 
 def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
-    """Ends of the passages of a unit: about equal parts; of source code its definitions."""
-    if not atoms.source:
+    """Ends of the passages of a unit: about equal parts; of source code its definitions, of pages
+    the parts of each."""
+    if not atoms.source and not atoms.divisions:
         return _divided(atoms, first, last, size)
     ends = []
     begin = first
     for at in range(first + 1, last + 1):
-        starts = at == last or atoms.priority[at] >> 32 >= _SECTION
+        starts = at == last or (
+            atoms.priority[at] >> 32 >= _SECTION
+            if atoms.source
+            else atoms.start[at] in atoms.divisions
+        )
         if starts and (at == last or atoms.tokens(begin, at) >= LEAST):
             ends += _divided(atoms, begin, at, size)
             begin = at

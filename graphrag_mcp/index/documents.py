@@ -39,6 +39,7 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
+from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, searched
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -113,6 +114,7 @@ class DocumentRows:
     kept: set[str] = field(default_factory=set)  # units whose names are already there
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
     code: list[Row] = field(default_factory=list)  # its row of the table `code`, where it has one
+    places: list[Row] = field(default_factory=list)  # of its units and passages
     is_source_code: bool = False  # whose names are those of its symbols
 
 
@@ -130,7 +132,9 @@ def derive(
     if given:
         cuts = given.cut(text, params)
     else:
-        cuts = [(unit, None) for unit in chunk(text, params, code.breaks(text) if code else None)]
+        breaks = code.breaks(text) if code else None
+        pages = places.divisions(document.places)
+        cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
     rows = DocumentRows(row, is_source_code=code is not None)
@@ -160,6 +164,7 @@ def derive(
             rows.fresh[id] = names
             named = _named(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
+        rows.places += _places(document, id, unit, passages)
     told = code or parse_prose(document.uri, text)
     if told is not None and cuts and given is None:
         units = [unit for unit, _ in cuts]
@@ -192,6 +197,13 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
 def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
     own = {"id": id, "n": 0, "document_id": document, "chunk_index": unit.index}
     return {**own, **_place(unit.span), "n_tokens": unit.n_tokens, "text": text}
+
+
+def _places(document: Document, id: str, unit: Unit, passages: Sequence[str]) -> Iterator[Row]:
+    """Where a unit and its passages stand, of a document whose places are known."""
+    for of, span in zip((id, *passages), (unit.span, *unit.passages), strict=True):
+        if found := places.part(document.places, document.text, span.start, span.end):
+            yield {"id": of, "document_id": document.id, "places": places.write(found)}
 
 
 def _place(span: Span) -> Row:
@@ -427,6 +439,7 @@ class Batch:
     unread: dict[str, str] = field(default_factory=dict)
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     code: list[Row] = field(default_factory=list)  # of the table `code`
+    places: list[Row] = field(default_factory=list)
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
     def add(self, rows: DocumentRows) -> None:
@@ -438,6 +451,7 @@ class Batch:
         self.kept |= rows.kept
         self.claims |= rows.claims
         self.code += rows.code
+        self.places += rows.places
 
     def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
         """Have the new text units of a document read by a model."""
@@ -477,6 +491,8 @@ def commit_batch(
             changes[name] = Change(sorted(gone), graph_to_table(name, rows))
         if "summaries" in run.draft.tables:
             changes["summaries"] = Change(sorted(batch.gone))
+        if batch.places or "places" in run.draft.tables:
+            changes["places"] = Change(sorted(batch.gone), graph_to_table("places", batch.places))
         run.write(changes)
         del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory

@@ -34,7 +34,7 @@ from graphrag_mcp.llm.asker import Asker, open_asker, priced
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.read import Document
+from graphrag_mcp.sources.read import PLACES, Document
 from graphrag_mcp.store import edit_log, leases
 from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
@@ -300,7 +300,8 @@ def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row
     if document is not None:
         own = ("id", "file", "file_sha", "title", "text", "created")
         row |= {name: getattr(document, name) for name in own}
-        row["metadata"] = documents.metadata_json(document.metadata)
+        kept = {PLACES: document.places} if document.places else {}
+        row["metadata"] = documents.metadata_json(document.metadata | kept)
     return row
 
 

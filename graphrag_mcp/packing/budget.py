@@ -17,6 +17,7 @@ from unicodedata import category
 
 from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
@@ -26,7 +27,7 @@ from graphrag_mcp.types import ListResult, Result
 # Fields of a search that are left out while they are empty: half of what an empty result would
 # cost.
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "more"}
-QUIET_PLACE = ("line_start", "line_end", "why", "said", "when")  # the same of a citation
+QUIET_PLACE = ("line_start", "line_end", "place", "why", "said", "when")  # the same of a citation
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
 EXACT = {*"text id uri url document_id entity_id parent source target corpus corpora".split()}
@@ -649,6 +650,7 @@ def citation(
     """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
     place = {name: row[name] for name in ("title", "uri", "char_start", "char_end")}
     place |= {name: row[name] if lines else 0 for name in ("line_start", "line_end")}
+    place["place"] = places.of_row(row)
     of = document or row["document_id"]
     return types.Citation(id=passage_alias(row), document_id=of, score=round(score, 3), **place)
 
@@ -678,7 +680,8 @@ def source_item(
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
     title = one_line(cited.title, 120)
     named = "" if repeats(uri, title) else f"{title} "
-    head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
+    at = f"{uri} {cited.place}" if cited.place else f"{uri}:{row['line_start']}-{row['line_end']}"
+    head = f"[{cited.id}] {named}({at})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]
     start = row["char_start"] + len(text) - len(text.lstrip())

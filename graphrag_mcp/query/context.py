@@ -11,7 +11,7 @@ from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text import quote
+from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import entity_id
 from graphrag_mcp.types import Citation, Result
@@ -127,14 +127,14 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     if not ids:
         return {}
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
-    units = snapshot.served("text_units", list(ids), names)
+    units = snapshot.served("text_units", list(ids), [*names, "text"])
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
     rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
     documents = {row["id"]: row for row in rows}
     found = {}
     for unit in units:
         if row := documents.get(unit["document_id"]):
-            place = {name: unit[name] for name in names[3:]}
+            place = {name: unit[name] for name in names[3:]} | {"place": places.of_row(unit)}
             of = {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
             found[unit["id"]] = Citation(id=f"t{unit['n']}", **of, **place)
     return found

@@ -14,6 +14,7 @@ from graphrag_mcp.packing.budget import citation, one_line, repeats
 from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import query_terms
 from graphrag_mcp.types import Citation, Mention
@@ -59,6 +60,7 @@ class Hit:
     corpus: str = ""
     whole: bool = False  # the whole document
     validity: str = ""  # what the document says of its own validity
+    places: str = ""  # as the table of places has them
     also: list[str] = field(default_factory=list)
 
     @property
@@ -68,6 +70,22 @@ class Hit:
     @property
     def uri(self) -> str:
         return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
+
+    def where(self, said: str = "") -> str:
+        """`(audit-report.pdf p. 3)`: the file, and page, slide, cells or time of a part of the
+        text, else of the whole; "" where these are not known."""
+        if not self.places:
+            return ""
+        at = max(self.raw.find(said), 0) if said else 0
+        end = at + len(said) if said and said in self.raw else -1
+        place = places.of_row({"text": self.raw, "places": self.places}, at, end)
+        return f"({self.uri.rpartition('/')[2]} {place})" if place else ""
+
+    def called(self, said: str = "") -> str:
+        """The name of the document and where the text stands in it; the file's name once."""
+        where = self.where(said)
+        name = "" if where and where.startswith(f"({self.name} ") else self.name
+        return " ".join(filter(None, (name, where)))
 
     def why(self) -> str:
         return f"(why: {self.citation.why})" if self.citation.why else ""
@@ -115,6 +133,7 @@ def read(
                 corpus,
                 whole=count[id] == 1 and "cut" not in row,
                 validity=valid.get(id, ""),
+                places=row.get("places", ""),
             )
         )
     return hits

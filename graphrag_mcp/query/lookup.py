@@ -34,7 +34,7 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text import quote
+from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -213,7 +213,8 @@ def passage_items(
         quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
         if last and (quoted_before or _follows(last, item)):  # under the head of the one before
             head, _, text = item.text.partition("\n")
-            lines = f" (lines {row['line_start']}-{row['line_end']})"
+            where = places.of_row(row)
+            lines = f" ({where})" if where else f" (lines {row['line_start']}-{row['line_end']})"
             lines = "" if _follows(last, item) else lines
             item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)

@@ -169,7 +169,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
 
 def head_of(hit: Hit, body: str) -> str:
     """`[t33.2] Title 2024-05-03`; source code with its lines. `body`: what is shown of the text."""
-    name = hit.name
+    name = hit.called(body)
     if language_of(hit.uri) and hit.citation.line_start:
         name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
     whole = "whole document" if hit.whole and body == hit.body else ""
@@ -190,7 +190,7 @@ def line(hit: Hit, said: str) -> str:
     """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with."""
     name, rest = hit.name, said[len(hit.name) :][:1]
     repeated = said.casefold().startswith(name.casefold()) and not rest.isalnum()
-    name = "" if repeated else f"{name}:"
+    name = f"{hit.where(said)}:".removeprefix(":") if repeated else f"{hit.called(said)}:"
     note = hit.times.note(said, date=hit.date)
     return _joined(f"- [{hit.id}]", hit.date, name, said, note, hit.validity, _also(hit), hit.why())
 

@@ -357,5 +357,7 @@ def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iter
     for batch in live_documents(folder, manifest, columns).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
             if row["uri"] in uris:
-                row |= {"metadata": json.loads(row["metadata"]), "text": decode.clean(row["text"])}
+                metadata = json.loads(row["metadata"])
+                places = tuple((at, name) for at, name in metadata.pop(read.PLACES, ()))
+                row |= {"metadata": metadata, "text": decode.clean(row["text"]), "places": places}
                 yield Edit("derive", row["uri"], Document(**row))

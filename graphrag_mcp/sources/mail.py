@@ -29,6 +29,7 @@ _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(
 _MAILBOX = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
+RECEIVERS = 10  # that the sentence on sender and receivers names
 MAILS = 200_000  # of a mailbox
 
 
@@ -90,10 +91,13 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     lines = [("Subject", mail.subject), ("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     lines.append(("Attachments", ", ".join(one.name for one in mail.attachments)))
+    names = [one.partition(" <")[0] for one in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])]
     replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
     body = tidy(mail.body)
     writer = Writer()
     writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
+    if mail.sender and len(names) > 1:  # a sentence, so that they are related as people
+        writer.add(f"{names[0]} wrote to {' and '.join(filter(None, (', '.join(names[1:-1]), names[-1])))}.")
     writer.add((without_quotes(body) or body) if replied else body)
     metadata: dict[str, Any] = {"from": ", ".join(mail.sender), "date": mail.date}
     metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}

@@ -37,6 +37,8 @@ GRACE = 4.0  # seconds later, its start included
 LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
+# In the metadata of the document log, which has no column for them; no front matter has such a key.
+PLACES = " places"
 COMMITTED = "committed"  # in metadata: the day of the last commit
 _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
 

@@ -294,8 +294,15 @@ class Snapshot:
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
 
     def served(self, table: str, ids: Sequence[str], columns: Wanted = None) -> Rows:
-        """Rows in the order of `ids`; unknown and damaged ones are missing."""
-        return self.by_key(table, ids, "id", columns).to_pylist()
+        """Rows in the order of `ids`; unknown and damaged ones are missing. Those of text units and
+        passages that stand on a page, a slide or in a sheet say so: `places` (text/places.py)."""
+        rows = self.by_key(table, ids, "id", columns).to_pylist()
+        if table in ("text_units", "passages") and "places" in self.manifest.tables:
+            found = dict(rows_of(self.by_key("places", list(ids), "id", ["id", "places"])))
+            for row in rows:
+                if stored := found.get(row.get("id")):
+                    row["places"] = stored
+        return rows
 
     def full_text(
         self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 Places = Sequence[tuple[int, str]]
 
@@ -129,6 +130,19 @@ def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str
     return found
 
 
+def divisions(places: Places) -> frozenset[int]:
+    """The offsets at which a page, a slide or a sheet begins."""
+    found: list[int] = []
+    before = ""
+    for offset, name in places:
+        cell = _CELL.match(name)
+        division = cell[1] if cell else name if _NUMBERED.match(name) else ""
+        if division and division != before:
+            found.append(offset)
+            before = division
+    return frozenset(found)
+
+
 def write(places: Places) -> str:
     """As a column of a table holds it; "" for none."""
     return json.dumps(list(places), ensure_ascii=False, separators=(",", ":")) if places else ""
@@ -140,3 +154,20 @@ def read(stored: str) -> list[tuple[int, str]]:
         return [(int(offset), str(name)) for offset, name in json.loads(stored)] if stored else []
     except (ValueError, TypeError):
         return []
+
+
+@dataclass(frozen=True)
+class Part:
+    """A text with places of its own offsets."""
+
+    text: str
+    places: Places
+
+
+def of_row(row: Mapping[str, Any], start: int = 0, end: int = -1) -> str:
+    """The place of a row of passages or text units, or of `row["text"][start:end]`; "" for none."""
+    stored = row.get("places", "")
+    if not stored:
+        return ""
+    text = row["text"]
+    return place_of(Part(text, read(stored)), start, len(text) if end < 0 else end)
