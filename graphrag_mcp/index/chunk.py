@@ -80,7 +80,7 @@ def chunk(
     """The text units of `text` in order; [] for a blank one.
 
     `breaks`: of source code, offset -> depth (1 for the outermost) of its definitions, which are
-    headings there; a passage begins at each of them that follows LEAST tokens or more. So it does at
+    headings there; a passage begins at each of them that follows LEAST tokens or more, and at each of
     `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them."""
     lines, units = Lines(text), []
     room = params.size - params.overlap
@@ -239,7 +239,8 @@ def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
             if atoms.source
             else atoms.start[at] in atoms.divisions
         )
-        if starts and (at == last or atoms.tokens(begin, at) >= LEAST):
+        least = LEAST if atoms.source else 1  # a slide may hold a few words
+        if starts and (at == last or atoms.tokens(begin, at) >= least):
             ends += _divided(atoms, begin, at, size)
             begin = at
     return ends

@@ -84,7 +84,7 @@ class Hit:
     def called(self, said: str = "") -> str:
         """The name of the document and where the text stands in it; the file's name once."""
         where = self.where(said)
-        name = "" if where and where.startswith(f"({self.name} ") else self.name
+        name = "" if where and repeats(self.uri, self.name) else self.name
         return " ".join(filter(None, (name, where)))
 
     def why(self) -> str:

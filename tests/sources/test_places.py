@@ -1,0 +1,89 @@
+"""Pages, slides, cells and times: where text stands, from the reader to the hit that is shown."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import tables
+from graphrag_mcp.text import places
+from graphrag_mcp.text.places import Part, place_of
+from graphrag_mcp.types import IndexRequest
+from tests.support import hostile_archives
+from tests.support.command import run_cli
+
+SETTINGS = Settings(home=Path("unused"))
+SHEET = "## Costs\n\n| Item | Price |\n| Steel | 210 |\n| Paint | 18 |\n"
+CELLS = Part(SHEET, ((0, "Costs!A1"), (10, "Costs!A3"), (SHEET.index("| Paint"), "Costs!A9")))
+PAGES = Part("one\n\ntwo\n\nthree", ((0, "p. 1"), (5, "p. 2"), (10, "p. 3")))
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "place"),
+    [
+        (PAGES, "one", "p. 1"), (PAGES, "two", "p. 2"), (PAGES, "two\n\nthree", "pp. 2-3"), (CELLS, "Price", "Costs!B3"),
+        (CELLS, "| Steel | 210 |", "Costs!A4:B4"), (CELLS, "Steel", "Costs!A4"), (CELLS, "210 |\n| Paint", "Costs!A4:B9"),
+        (Part("a b", ((0, "00:00:03"), (2, "00:01:00"))), "a b", "00:00:03-00:01:00"), (Part("a", ()), "a", ""),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_text_has_its_place(part: Part, words: str, place: str) -> None:
+    start = part.text.index(words)
+    assert place_of(part, start, start + len(words)) == place
+
+
+def test_places_of_a_part_count_from_its_start() -> None:
+    text = "| a |\n| b |\n| c |\n"
+    assert places.part(((0, "S!A1"),), text, 6, 17) == [(0, "S!A2")]
+    assert places.read(places.write(((0, "p. 1"), (7, "p. 2")))) == [(0, "p. 1"), (7, "p. 2")]
+    assert places.read("{") == places.read("") == [] and places.column_name(27) == "AB" and places.column_number("AB") == 27
+
+
+def folder_of(tmp_path: Path) -> Path:
+    import openpyxl
+    import pptx
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "audit-report.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed to the Narrows.", "Tom Reed waited at the sluice."))
+    deck, book = pptx.Presentation(), openpyxl.Workbook()
+    for words in ("Harbour budget", "The dredger Marigold is sold"):
+        deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = words
+    deck.save(folder / "plan.pptx")
+    book.active.title = "Costs"
+    for row in (["Item", "Price"], ["Sheet piling", 21500], ["Bollards", 930]):
+        book.active.append(row)
+    out = io.BytesIO()
+    book.save(out)
+    (folder / "budget.xlsx").write_bytes(out.getvalue())
+    (folder / "standup.vtt").write_text("WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n")
+    return folder
+
+
+def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path) -> None:
+    folder, home = folder_of(tmp_path), tmp_path / "home"
+    run_cli("index", str(folder), "--home", str(home), "--corpus", "c")
+    for question, place in (
+        ("Where did Tom Reed wait?", "(audit-report.pdf p. 2)"), ("dredger Marigold", "(plan.pptx slide 2)"),
+        ("price of bollards", "(budget.xlsx Costs!"), ("relay burned", "(standup.vtt 01:02:03)"),
+    ):  # fmt: skip
+        assert place in run_cli("search", question, "--home", str(home)).stdout, question
+
+
+def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_path: Path) -> None:
+    folder, corpus = folder_of(tmp_path), tmp_path / "c"
+    request = IndexRequest(paths=(str(folder),))
+    index_documents(corpus, request, SETTINGS)
+    before = tables.open_snapshot(corpus).rows("places").sort_by("id").to_pylist()
+    assert len(before) >= 8
+    index_documents(corpus, request, replace(SETTINGS, chunk_overlap=90))
+    assert tables.open_snapshot(corpus).rows("places").sort_by("id").to_pylist() == before
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / "a.md").write_text("Words.")
+    index_documents(corpus, IndexRequest(paths=(str(folder),), remove_missing=True), SETTINGS)
+    assert tables.open_snapshot(corpus).rows("places").num_rows == 0
