@@ -10,19 +10,21 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.code.parse import parse
-from graphrag_mcp.index import documents, models, vectors
+from graphrag_mcp.index import documents, models, summaries, vectors
 from graphrag_mcp.index.chunk import chunk
-from graphrag_mcp.index.documents import Run
+from graphrag_mcp.index.documents import Row, Run
+from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
 from graphrag_mcp.llm.asker import EMBED_CHARACTERS, Asker, Spent, key_of
 from graphrag_mcp.llm.protocols import Usage
+from graphrag_mcp.llm.replies import words
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import edit_log
@@ -48,13 +50,14 @@ class Habit:
     reply: float
 
 
-# Measured with benchmarks/modelled.py --documents 40 (62,000 tokens, gleanings auto), 28 November.
+# Measured with benchmarks/modelled.py --documents 20 (60 text units, gleanings auto), 28 November.
+SUMMARY_TOKENS = 110  # of the reply about one text: 45 words, labels, names, and what JSON adds
 USUAL = {
-    "extract": Habit(1, 0, 1500),
+    "extract": Habit(1, 0, 1350),
     "claims": Habit(1, 0, 500),
     "glean": Habit(0.1, 3000, 500),
     "describe": Habit(0.15, 500, 150),
-    "report": Habit(0.3, 2500, 700),
+    "report": Habit(0.25, 3500, 1000),
     "embedding": Habit(0, 0, 0),
 }
 
@@ -120,6 +123,18 @@ class Tally:
                 if reader is not None:
                     self.ask(kind, *reader.question(shown, context.line(unit.span.start)))
 
+    def summarise(self, rows: Iterable[Row]) -> None:
+        """The questions about documents without a summary, several short texts in one."""
+        params, parts = self.run.models.summaries, []
+        for row in rows if params is not None and self.asker.on else ():
+            for part in summaries.parts_of(row):
+                own = words(part.text) <= summaries.BRIEF
+                if not own and not self.asker.known(summaries.ask([part], params)):
+                    parts.append(part)
+        for texts in summaries.packed(parts):
+            self.ask("summary", summaries.ask(texts, params).messages, None)
+            self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
+
     def ask(self, kind: str, messages: Any, schema: Any) -> None:
         if self.refresh or not self.asker.answered(key_of(messages, schema)):
             tokens = sum(tokens_of(message.content) for message in messages)
@@ -133,6 +148,8 @@ class Tally:
         """Add what follows from replies. The description of an entity or relationship is a part of
         the reply about a text, so these are embedded with as many tokens as the replies have."""
         texts = self.stages["extract"]["calls"]
+        if not texts and self.stages["summary"]["calls"]:
+            texts, habits = self.counts["text_units"], {"report": habits["report"]}
         for kind, habit in habits.items() if texts else ():
             stage = self.stages[kind]
             if habit.calls != 1:
@@ -157,6 +174,26 @@ class Tally:
         return {**spent.record(), "cost": round(spent.cost, 4)}
 
 
+def _row(document: Document) -> Row:
+    own = {name: getattr(document, name) for name in ("id", "uri", "title", "text")}
+    return {**own, "metadata": documents.metadata_json(document.metadata)}
+
+
+def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:
+    """Stored documents without a summary, except those that the run reads or removes."""
+    snapshot = run.snapshot() if run.models.summaries else None
+    if snapshot is None:
+        return
+    fingerprint = run.models.summaries.fingerprint
+    same = run.manifest.parameters.get("summaries") == fingerprint
+    have = snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist()
+    known = set(have) if same else set()
+    for batch in snapshot.batches("documents", COLUMNS):
+        for row in batch.to_pylist():
+            if row["id"] not in known and row["uri"] not in replaced:
+                yield row
+
+
 def estimate(
     run: Run, request: IndexRequest, asker: Asker, open_units: Callable[[Run], set[str]]
 ) -> IndexResult:
@@ -173,8 +210,10 @@ def estimate(
         notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
         again = set(plan.live)
     tally, status = Tally(run, asker, request.refresh_answers), "done"
+    replaced: set[str] = set()
+    told: list[Row] = []
     try:
-        if run.models.extract is not None or run.models.embedding:
+        if run.models.extract or run.models.embedding or run.models.summaries:
             kept = vectors.without_others(before, run.models.embedding)
             if run.models.embedding and kept is not None and not again:
                 for _, texts in vectors.missing_texts(Snapshot(folder, kept)):
@@ -183,8 +222,11 @@ def estimate(
             again |= open_units(run)
             for edit in planning.edits(folder, before, plan, request, run.settings, again):
                 run.check()
+                replaced.add(edit.uri)
                 if edit.document is not None and edit.what != "relog":
                     tally.read(edit.document)
+                    told.append(_row(edit.document))
+            tally.summarise([*told, *_not_summarised(run, replaced)])
     except documents.Cancelled:
         status = "cancelled"
     habits, replies = learnt(asker.book, asker.model)

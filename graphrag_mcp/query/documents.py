@@ -23,6 +23,7 @@ from graphrag_mcp.query import (
     local,
     render,
     series,
+    summaries,
     text_search,
     timeline,
     times,
@@ -169,24 +170,28 @@ def _documents(
     }[sort]
     ids.sort(key=order)
     first = _first_ids(snapshot, ids)
+    written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = []
     for id in ids:
         if id in found.lines:
             lines.append(partial(found.lines[id], each))
         else:
-            row = Document(id, first.get(id, facts[id]["document"][0]), shown[id])
+            alias = first.get(id, facts[id]["document"][0])
+            row = Document(id, alias, shown[id], written.get(id, ""))
             lines.append(partial(_line, snapshot, row, sizes.get(id, (0, 0)), each))
     return head, lines
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document of a list: its content id, the id of its first passage, and its date."""
+    """A document of a list: its content id, the id of its first passage, its date, and the summary
+    that was written of it."""
 
     content_id: str
     id: str
     date: str
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +303,16 @@ def _first_ids(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -> str:
-    """`- [t12] 2024-05-03, Title, 4,100 characters, 2 parts: its best sentences`; without `room` the
-    name alone."""
+    """`- [t12] 2024-05-03, Title, 4,100 characters, 2 parts: its summary`, or its best sentences where
+    none was written; without `room` the name alone."""
     fact, title = documents(snapshot)[row.content_id], ""
     name = hits.names_of(snapshot)[row.content_id]
     text = (
         _beginning(snapshot, row.content_id) if room or _untitled(snapshot, row.content_id) else ""
     )
-    said = digests.digest(snapshot, text, fact["document"][2], room) if room else ""
+    said = row.summary if room else ""
+    if room and not said:
+        said = digests.digest(snapshot, text, fact["document"][2], room)
     if not room and _untitled(snapshot, row.content_id):
         title = _first_words(text)
         title = f" ({one_line(title, TITLE)})" if title else ""
@@ -346,16 +353,21 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
     source = local.asked(part, query)
     told = survey([source], most) if source else None
-    lines = {id: partial(_extract, some) for id, some in told.documents().items()} if told else {}
+    of = told.documents() if told else {}
+    written = summaries.of_documents(snapshot, list(of))
+    lines = {id: partial(_extract, some, summary=written.get(id, "")) for id, some in of.items()}
     rest = ""
     if told and told.weaker:
         rest = f" ({counted(told.weaker, 'more documents')} with some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
-def _extract(lines: Sequence[Line], room: int) -> str:
-    """The best sentences of one document on a question, in about `room` characters; at least one."""
+def _extract(lines: Sequence[Line], room: int, summary: str = "") -> str:
+    """The best sentences of one document on a question, in about `room` characters; at least one.
+    Behind the summary, where one was written, the best sentence alone."""
     chosen = list(lines[:1])
+    if summary:
+        return render.line(chosen[0].hit, f"{summary} [{chosen[0].hit.id}] {chosen[0].text}")
     for one in lines[1:]:
         if sum(len(each.text) for each in chosen) + len(one.text) <= room:
             chosen.append(one)

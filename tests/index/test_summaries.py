@@ -24,6 +24,7 @@ from graphrag_mcp.index.summaries import (
 )
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -241,6 +242,28 @@ def test_the_shipped_scripted_model_summarises(tmp_path: Path) -> None:
         docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
         index(corpus, docs, server)
     assert len(rows(corpus)) == 4 and all(not row["unsupported"] for row in rows(corpus).values())
+
+
+def test_a_dry_run_counts_the_questions_about_summaries(model: Model, server: Server, tmp_path: Path) -> None:
+    docs, corpus = write(tmp_path / "docs", {f"{n}.md": f"Report {n} of the harbour. {FILLER * 30}" for n in range(12)}), tmp_path / "c"
+    prices = {"price_prompt": 1.0, "price_output": 2.0}
+    index(corpus, docs, server, "fast")
+    before = index(corpus, docs, server, dry_run=True, **prices).estimate
+    assert before["by_stage"]["summary"]["calls"] == 4 and before["cost"] > 0 and not model.asked
+    assert index(corpus, docs, server).usage["by_stage"]["summary"]["calls"] == 4
+    write(docs, {"3.md": f"Another report of the harbour. {FILLER * 30}"})
+    assert index(corpus, docs, server, dry_run=True).estimate["by_stage"]["summary"]["calls"] == 1
+    assert index(tmp_path / "new", docs, server, dry_run=True).estimate["by_stage"]["summary"]["calls"] == 4
+
+
+def test_a_list_shows_summaries_and_marks_what_their_text_does_not_have(model: Model, server: Server, tmp_path: Path) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    model.wrong = {"Mira Okafor built": "A mill was built in 1909.", "burned in 1931": "Fire took the mill [t99]."}
+    index(corpus, docs, server)
+    text = list_documents(open_snapshot(corpus)).text
+    assert "A mill was built in 1909. (not in the text: 1909)" in text and "Fire took the mill t99." in text
+    line = next(line for line in list_documents(open_snapshot(corpus), query="what burned?").text.splitlines() if "Fire took" in line)
+    assert "The tide mill at Sable Point burned in 1931." in line
 
 
 # ---- agents -------------------------------------------------------------------------------------
