@@ -29,12 +29,6 @@ Row = dict[str, Any]
 COLUMNS = tuple("id n key title type description names frequency degree terms".split())
 HOLDING = 8  # best passages whose entities count
 UNITS = 20  # text units of an entity whose passages are looked at
-PARTS = {
-    "name": "named in the question",
-    "words": "words of its title",
-    "passages": "named in the best passages",
-    "vector": "meaning",
-}  # of the score of an entity, as `explain` says them
 MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
 
 
