@@ -348,6 +348,11 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
             return _naming(snapshot, part, row)
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
+    if row is None and bare.istitle() and 1 < len(bare.split()) <= WORDS:  # a name of no entity
+        if literally := _holding(part, f'"{bare}"')[0]:
+            others = _first_holding(part, [bare.split()[-1]])
+            least = not literally.keys() >= others.keys()
+            return Speaking(literally, f'name "{one_line(bare, 80)}"', at_least=least)
     if text_search.quoted(query):
         lines, every = _holding(part, query)
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
+from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
@@ -46,6 +47,8 @@ _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for a general question."""
+    if asks_for_all(query):
+        return None
     asked, idle = query[:QUERY_CHARACTERS], _ASKING
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"

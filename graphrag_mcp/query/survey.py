@@ -89,7 +89,8 @@ def survey(sources: Sequence[Source], most: int = MOST, worth: hits.Worth | None
     told = lines[: _cut([line.value for line in lines], SAID)]
     chosen = _once([replace(line, value=line.value / best) for line in told])[:most]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
-    return Survey(chosen, len(values) - len(shown))
+    repeated = sum(len(line.hit.also) for line in chosen)
+    return Survey(chosen, max(len(values) - len(shown) - repeated, 0))
 
 
 def _cut(values: Sequence[float], least: float) -> int:

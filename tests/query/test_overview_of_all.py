@@ -1,0 +1,37 @@
+"""Every way to ask what a collection is about gives the map; a question on something in it does not."""
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.overview import asks_for_all
+from graphrag_mcp.query.route import choose
+from graphrag_mcp.store.tables import open_snapshot
+
+ALL = [
+    "What is this folder about?", "What are these notes about?", "What is in these files?", "What's in this corpus?",
+    "Give me an overview of this archive", "What does this collection contain?", "What is the content of the folder?",
+    "What do I have in my notes?", "Tell me about this dataset", "Summarize everything",
+    "Worum geht es in diesem Ordner?", "Was steht in diesen Dateien?", "Wovon handeln diese Notizen?",
+    "Gib mir einen Überblick über die Sammlung", "De quoi parle ce dossier ?", "Que contient cette collection ?",
+    "De quoi parlent mes notes ?", "¿De qué trata esta carpeta?", "¿Qué hay en estos archivos?", "¿De qué hablan mis notas?",
+    "这个文件夹是关于什么的？", "这些文件里有什么？", "我的笔记讲了什么？",
+]  # fmt: skip
+NOT_ALL = [
+    "What is the folder on Corrie Head about?", "What do the notes say on eelgrass?", "Was steht in den Dateien über Seegras?",
+    "De quoi parle le dossier du phare ?", "¿Qué dicen las notas sobre el faro?", "这些笔记怎么说海草？", "lighthouse", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ALL)
+def test_an_overview_of_all_is_the_map(sample_home: Path, question: str) -> None:
+    snapshot = open_snapshot(sample_home / "corpora" / "sample")
+    found = global_search(snapshot, question, max_tokens=1_500)
+    assert asks_for_all(question) and found.communities and " topics.\n" in found.text.partition("\n\n")[0] + "\n"
+    assert choose(question, snapshot)[0] == "global"
+
+
+@pytest.mark.parametrize("question", NOT_ALL)
+def test_a_question_on_something_is_none(question: str) -> None:
+    assert not asks_for_all(question)
