@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import ipaddress
 import logging
 import math
@@ -16,7 +17,7 @@ import re
 import socket
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ from graphrag_mcp.settings import Settings, of_tenant
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+    from mcp.server.streamable_http import StreamableHTTPServerTransport
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.applications import Starlette
     from starlette.datastructures import Headers
 
     from graphrag_mcp.app import App
@@ -81,7 +85,7 @@ def serve(
     for name in (__name__, Server.__module__):
         logging.getLogger(name).setLevel(logging.INFO)
     folders = sorted(set(tenants.values()))
-    servers = {}
+    servers: dict[str, MCPServer[Any]] = {}
     for tenant in folders or [""]:
         app = App(of_tenant(settings, tenant, len(folders)) if tenant else settings, corpus)
         app.page = f"{page.BASE}/"
@@ -115,7 +119,7 @@ async def run(
 def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     """Serve the explorer page alone on a free port of this machine until Ctrl-C; `opened` is given
     the address, which holds a token that can be used once."""
-    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (before the first request)
+    importlib.import_module("mcp_types.version")  # before the first request
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -174,7 +178,7 @@ class Door:
         answers."""
         from mcp.server.transport_security import TransportSecuritySettings
 
-        apps = {}
+        apps: dict[str, Starlette] = {}
         # The door has checked Host and Origin, for every path and to the letter.
         unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         for tenant, server in servers.items():
@@ -190,7 +194,7 @@ class Door:
         return door
 
     @asynccontextmanager
-    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Any) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             for app in self.apps.values():
                 await stack.enter_async_context(app.router.lifespan_context(app))
@@ -262,30 +266,38 @@ class Door:
         if not opens or not versions <= set(HANDSHAKE_PROTOCOL_VERSIONS):
             return None
         manager = self.servers[self._tenant(name)].session_manager
+        owners = manager._session_owners  # pyright: ignore[reportPrivateUsage]
         sessions = [
-            transport
-            for id, transport in manager._server_instances.items()
-            if (manager._session_owners.get(id) or {}).get("subject", "") == name
+            transport.idle_scope
+            for id, transport in _transports(manager).items()
+            if (owners.get(id) or {}).get("subject", "") == name
             and transport.idle_scope is not None
             and not transport.idle_scope.cancel_called
         ]
         if len(sessions) < self.most_sessions:
             return None
         # The SDK puts the end of a session off while a request of it is served.
-        oldest = min(sessions, key=lambda one: one.idle_scope.deadline)
-        if oldest.idle_scope.deadline == math.inf:
+        oldest = min(sessions, key=lambda one: one.deadline)
+        if oldest.deadline == math.inf:
             said = f"{len(sessions)} sessions of this token are in use"
             return 503, f"{said}. End one of them, or try again later."
-        oldest.idle_scope.cancel()
+        oldest.cancel()
         return None
 
     def end_streams(self) -> None:
         """End the event streams, which never end by themselves; who listens is told."""
         for server in self.servers.values():
-            if listeners := server._lowlevel_server.get_request_handler("subscriptions/listen"):
-                listeners.handler.close()
-            for transport in server.session_manager._server_instances.values():
+            low = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
+            if listeners := low.get_request_handler("subscriptions/listen"):
+                listen: Any = listeners.handler  # an object of the SDK that is called like a function
+                listen.close()
+            for transport in _transports(server.session_manager).values():
                 transport.close_standalone_sse_stream()
+
+
+def _transports(manager: StreamableHTTPSessionManager) -> dict[str, StreamableHTTPServerTransport]:
+    """The open sessions of a server by id, which the SDK has no public name for."""
+    return manager._server_instances  # pyright: ignore[reportPrivateUsage]
 
 
 async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str) -> None:
@@ -348,7 +360,8 @@ def tenants_of(text: str, names: set[str]) -> dict[str, str]:
     """The tenant of each name of a token in `name=tenant,name=tenant`; {} where there are none.
     BadInput where a name has none or two: it would see what is not its own."""
     entries = [part.strip() for part in text.split(",") if part.strip()]
-    pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
+    halves = [entry.partition("=") for entry in entries]
+    pairs = [(name.strip(), tenant.strip()) for name, _, tenant in halves]
     found = dict(pairs)
     if not all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant) for _, tenant in pairs):
         what = f"{TENANTS} has an entry whose tenant cannot be a prefix"

@@ -14,10 +14,10 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
@@ -86,6 +86,7 @@ def checked(line: str) -> tuple[str, tuple[str | int | None, int, str] | None]:
         return "", (None, PARSE_ERROR, _NO_JSON)
     if not isinstance(message, dict):
         return "", (None, INVALID_REQUEST, _NO_REQUEST)
+    message = cast(dict[str, Any], message)
     id = message.get("id")
     named = isinstance(id, int | str) and not isinstance(id, bool) and not _HALVES.search(str(id))
     if named or "id" not in message:  # else the SDK takes it for a notification
@@ -130,7 +131,7 @@ def build_server(
     threads = WAITING if waits else THREADS
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[Desk]:
+    async def lifespan(_: Any) -> AsyncGenerator[Desk]:
         warmer.start(WARM_AFTER)
         # One that only reads leaves the work of dead processes to others.
         keeping = contextlib.nullcontext() if read_only else start.keeping(app.settings)
@@ -147,7 +148,7 @@ def build_server(
         tools=given,
         instructions=_instructions(names),
         lifespan=lifespan,
-        middleware=[_door(app, updates, warmer)],
+        middleware=[cast(Any, _door(app, updates, warmer))],  # its type asks for a coroutine of the compiler's
         extensions=extensions,
         subscriptions=updates.bus,
         log_level="WARNING",
@@ -169,10 +170,9 @@ def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[
 
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         user = getattr(ctx.request, "scope", {}).get("user")  # of a token that http.py has verified
-        known = user is not None and user.is_authenticated
         if ctx.method != "tools/call" and (what := excess(ctx.params or {})):
             raise MCPError(INVALID_PARAMS, f"{what[:1].upper()}{what[1:]}")
-        SUBJECT.set(str(user.display_name) if known else "")
+        SUBJECT.set(str(user.display_name) if user is not None and user.is_authenticated else "")
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)
         if ctx.method == "subscriptions/listen":
@@ -195,6 +195,7 @@ async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) ->
     result = await call_next(ctx)
     if client_supports_apps(ctx) or not isinstance(result, dict):
         return result
+    result = cast(dict[str, list[dict[str, Any]]], result)
     for name in {"tools", "resources"} & result.keys():
         kept = [one for one in result[name] if one["name"] != TOOL and one.get("uri") != URI]
         result[name] = [
@@ -258,7 +259,7 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
     from mcp.server.stdio import stdio_server
 
     # run_stdio_async would take fd 1 as it finds it, which is stderr by now.
-    lowlevel = server._lowlevel_server
+    lowlevel = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
     incoming: Any = Incoming(anyio.wrap_file(wire[0]))
     async with stdio_server(incoming, anyio.wrap_file(wire[1])) as (read, write):
         incoming.answer = write.send

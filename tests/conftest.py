@@ -24,7 +24,7 @@ SLOW = frozenset(
     """
     bit_rot campaign_faults campaigns cli cli_models clients conformance connections corpus_life docs doctor
     doctor_with_model drift_arguments drift_export drift_llm dry_run edit_tools edits evaluate executors
-    explorer extract generations golden hostile_files hosts http import import_lightrag import_log index
+    explorer extract generations hostile_files hosts http import import_lightrag import_log index
     index_documents index_with_model install jobs keys_on_disk live_benchmark losses many_names
     model_histories object_storage patterns secrets several_machines tables tenants terminal token_shares
     wheel work work_claims work_http workers
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem.removeprefix("test_") in SLOW:
+        if item.path.stem.removeprefix("test_") in SLOW and not item.get_closest_marker("core"):
             item.add_marker(pytest.mark.slow)
     items.sort(
         key=lambda item: (

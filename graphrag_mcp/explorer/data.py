@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
@@ -24,6 +24,7 @@ from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
+from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -44,7 +45,7 @@ LONG = 1_200  # characters of a statement or description
 SENTENCE = 320  # characters of a passage in the list
 NAMES = 24  # entities named beside a passage
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 Data = dict[str, Any]
 View = Callable[["App", Snapshot, Mapping[str, str]], Data]
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
@@ -238,7 +239,8 @@ def _link(row: Row, sources: Sources) -> Data:
 def _claim(row: Row, sources: Sources) -> Data:
     spans = row["spans"]
     cite = sources.cite(row["text_unit_id"], *(spans[:2] if len(spans) > 1 else (0, 0)))
-    dates = " to ".join(dict.fromkeys(filter(None, (row["start_date"][:10], row["end_date"][:10]))))
+    days: list[str] = [row["start_date"][:10], row["end_date"][:10]]
+    dates = " to ".join(dict.fromkeys(day for day in days if day))
     about = ", ".join(filter(None, (row["type"].lower(), row["status"].lower(), dates)))
     said = f"{one_line(row['description'], LONG)} ({about})"
     return {"text": said, "cites": [cite] if cite else []}
@@ -260,9 +262,10 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     ids = [id for way in ways for id in way.relationships]
     links = {row["id"]: row for row in snapshot.served("relationships", ids)}
     cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
-    sources, paths = Sources(snapshot, cited), []
+    sources = Sources(snapshot, cited)
+    paths: list[list[Data]] = []
     for way in ways:
-        steps = []
+        steps: list[Data] = []
         for a, b, link in zip(way.entities, way.entities[1:], way.relationships, strict=False):
             if a in names and b in names and link in links:
                 step = {"from": names[a], "to": names[b], "weight": links[link]["weight"]}
@@ -307,7 +310,7 @@ def passage(snapshot: Snapshot, n: int) -> Data:
 
 def document(snapshot: Snapshot, n: int) -> Data:
     """A document: how each of its text units begins, and the communities that these are in."""
-    ids = snapshot.by_key("documents", [n], "n", ["id"])["id"].to_pylist()
+    ids = [str(id) for id in snapshot.by_key("documents", [n], "n", ["id"])["id"].to_pylist()]
     fact = filters.documents(snapshot).get(ids[0]) if ids else None
     if fact is None:
         raise NotFound(f"d{n} is not in this index any more", "Search")
@@ -334,7 +337,8 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
     """The sessions on this corpus, the one touched last first; with an id its questions as a tree."""
     if id:
         return _session(snapshot, folder / f"{id}.jsonl")
-    corpus, listed = snapshot.manifest.corpus, []
+    corpus = snapshot.manifest.corpus
+    listed: list[Data] = []
     for path in sessions.listing(folder)[:SESSIONS]:
         walk = Walk(sessions.read(path))
         if walk.header.get("corpus") == corpus:
@@ -347,7 +351,7 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
     walk = Walk(sessions.read(path))
     if walk.header.get("corpus") != snapshot.manifest.corpus:
         raise NotFound("there is no such DRIFT session on this corpus", "Choose another one")
-    nodes = []
+    nodes: list[Data] = []
     for name, node in walk.graph.nodes(data=True):
         named = " ".join(f"[{alias}]" for alias in node["context"][:CITES])
         known, gone = references(snapshot, [node["answer"], named])
@@ -381,7 +385,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     chosen = chosen or (older[-1] if older else None)
     nothing: Data = {"added": [], "changed": [], "removed": []}
     if chosen is None:
-        none = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
+        none: Data = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
         return {**none, "now": current.generation, "names": [], "more": 0}
     found = generations.changes(snapshot.folder, chosen.generation)
     papers = {fact["uri"]: paper(fact) for fact in filters.documents(snapshot).values()}
@@ -442,7 +446,7 @@ def timeline(snapshot: Snapshot) -> Data:
     order = sorted(dates, key=lambda id: (dates[id], facts[id]["uri"]))
     by_period = lists_of((dates[id][:length], id) for id in order)
     names = characteristic(snapshot, dates, length)
-    periods = [
+    periods: list[Data] = [
         {
             "period": period,
             "count": len(by_period[period]),
@@ -462,7 +466,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
-    known = [] if notes.only_common_words(found) else found.passages[:LIT]
+    known: Sequence[Ranked] = [] if notes.only_common_words(found) else found.passages[:LIT]
     ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
     rows = [one.row for one in ranked if one.score() >= 0.3]
     row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
@@ -488,7 +492,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     }
 
 
-def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]) -> list[Data]:
+def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, float]) -> list[Data]:
     """The best sentence of each passage, with its place in the text unit."""
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows])
     listed: list[Data] = []
@@ -563,8 +567,11 @@ def _without_secrets(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         return _starred(value) if name == "text" else masked(value)
     if isinstance(value, dict):
-        return {key: _without_secrets(one, key) for key, one in value.items()}
-    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+        fields = cast(dict[str, Any], value)
+        return {key: _without_secrets(one, key) for key, one in fields.items()}
+    if isinstance(value, list):
+        return [_without_secrets(one) for one in cast(list[Any], value)]
+    return value
 
 
 def _starred(text: str) -> str:

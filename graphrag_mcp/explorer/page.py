@@ -17,11 +17,11 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.packing.budget import one_line
@@ -71,7 +71,7 @@ def policy_of(document: str) -> str:
 @cache
 def _script() -> str:
     """The modules one after another, without their imports and exports."""
-    parts = []
+    parts: list[str] = []
     for name in MODULES:
         source = (FOLDER / f"{name}.js").read_text("utf-8")
         body = _EXPORT.sub(r"\1\2 \3", _IMPORT.sub("", source))
@@ -149,14 +149,14 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
 
 def _cited(data: Any) -> Iterable[str]:
     """Ids of the text units that a view cites, wherever they stand in it."""
-    if isinstance(data, Mapping):
-        for key, value in data.items():
+    if isinstance(data, dict):
+        for key, value in cast(Data, data).items():
             if key == "cites":
                 yield from (one["id"] for one in value)
             else:
                 yield from _cited(value)
     elif isinstance(data, list):
-        for value in data:
+        for value in cast(list[Any], data):
             yield from _cited(value)
 
 
@@ -194,7 +194,7 @@ class OneTime:
 
 
 @contextmanager
-def redirecting(home: Path, address: str) -> Iterator[Path]:
+def redirecting(home: Path, address: str) -> Generator[Path]:
     """A file that leads a browser to `address`, which only this user may read, while this lasts. An
     address that holds a token must not be an argument of a browser: others see the list of processes."""
     folder = home / LAUNCHERS

@@ -43,7 +43,7 @@ DOTS = 60  # entities shown in a community without children
 MAIN = 5  # communities that the overview describes
 NUMBERED = ["id", "n", "title", "type", "degree"]
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 FILLED = 0.6  # of the area of a circle, by the circles inside of it, before they are moved apart
 # Room around each circle of a new map, and around all circles inside of one, so that the others need
@@ -171,7 +171,7 @@ def _place(
         votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
         wanted = [*(colour for colour, _ in votes.most_common()), *range(len(found.roots))]
         colours[id] = next(colour for colour in wanted if colour not in colours.values())
-    ways = {}
+    ways: dict[tuple[str, ...], Sequence[str]] = {}
     for id, one in by_id.items():
         way = (*(above.id for above in found.parents(id)), id)
         one.circle, one.colour = circles[id], colours[way[0]]
@@ -184,7 +184,7 @@ def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
     """By community the mean day of the documents of its text units."""
     units = snapshot.rows("text_units", "", ["id", "document_id"])
     dates = {id: fact["date"] for id, fact in filters.documents(snapshot).items()}
-    day = [_ordinal(dates.get(id, "")) or None for id in units["document_id"].to_pylist()]
+    day = [_ordinal(dates.get(str(id), "")) or None for id in units["document_id"].to_pylist()]
     units = units.append_column("day", pa.array(day, pa.int64()))
     means = _members(reports, "text_unit_ids", units).group_by("id").aggregate([("day", "mean")])
     return {row["id"]: int(row["day_mean"]) for row in means.to_pylist() if row["day_mean"]}
@@ -192,10 +192,10 @@ def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
 
 def _members(rows: pa.Table, column: str, members: pa.Table) -> pa.Table:
     """A row for every member of a row's list `column`: the member's columns, with the row's id."""
-    at = pc.index_in(pc.list_flatten(rows[column]), members["id"])
+    at = pc.index_in(pc.list_flatten(rows[column]), members["id"])  # pyright: ignore[reportUnknownMemberType]
     ids = rows["id"].take(pc.list_parent_indices(rows[column]))
     found = members.take(at).set_column(0, "id", ids)
-    return found.filter(pc.is_valid(found[found.column_names[-1]]))
+    return found.filter(pc.is_valid(found[found.column_names[-1]]))  # pyright: ignore[reportUnknownMemberType]
 
 
 def _ordinal(date: str) -> int:
@@ -210,7 +210,7 @@ def brief(one: Topic) -> dict[str, Any]:
 
 def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
     """Communities as marks of the map; places in the unit circle around 0, 0."""
-    listed = []
+    listed: list[dict[str, Any]] = []
     for one in (found.by_id[id] for id in ids):
         above, circle = found.by_id.get(one.parent), one.circle
         facts = {"parent": above.n if above else 0, "children": len(one.children)}
@@ -245,14 +245,14 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
 def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     """The entities of a community, those of most relationships in the middle."""
     community = snapshot.served("communities", [one.id], ["entity_ids"])
-    ids = community[0]["entity_ids"] if community else []
+    ids: list[str] = community[0]["entity_ids"] if community else []
     rows = snapshot.served("entities", ids, NUMBERED)
     rows.sort(key=lambda row: (-row["degree"], row["n"]))
     rows = rows[:DOTS]
     around = spiral([1.0] * len(rows))
     size, circle = 0.55 / max(len(rows), 4) ** 0.5, one.circle
     reach = 0.86 * circle.r
-    dots = []
+    dots: list[dict[str, Any]] = []
     for row, (x, y) in zip(rows, around, strict=True):
         place = _rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5)
         dots.append({**named(row), "community": one.n, **place})
@@ -348,6 +348,7 @@ def _apart(places: Sequence[tuple[float, float]], radii: Sequence[float]) -> lis
     at = np.array(places) + 1e-7 * np.array(spiral([1.0] * count))  # none at the place of another
     room, weight = r[:, None] + r[None, :], r**2
     share = weight[None, :] / (weight[:, None] + weight[None, :])
+    far = np.full((count, count), np.inf)
     for _ in range(STEPS):
         line = at[:, None, :] - at[None, :, :]
         far = np.hypot(line[..., 0], line[..., 1])
@@ -367,7 +368,7 @@ def anchors(
     units_of: Mapping[str, Sequence[str]], level: Mapping[str, int], last: Mapping[str, Way]
 ) -> dict[str, Circle]:
     """Where communities were: by id the median of the places of their text units at their level."""
-    found = {}
+    found: dict[str, Circle] = {}
     for id, units in units_of.items():
         ways = [last[unit] for unit in units if unit in last]
         known = [way[min(level[id], len(way) - 1)] for way in ways if way]
@@ -397,7 +398,8 @@ def read_map(path: Path) -> dict[str, Way]:
         last = stored.parsed(_unwritten.get(path) or path.read_bytes(), _Map)
     except (OSError, ValueError):
         return {}
-    whole, found = last["radius"], {}
+    whole = last["radius"]
+    found: dict[str, Way] = {}
     for topic in last["topics"]:
         way = [[x / whole, y / whole, r / whole, colour] for x, y, r, colour in topic["way"]]
         found |= dict.fromkeys(topic["units"], way)

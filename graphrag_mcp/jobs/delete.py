@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def _folder(home: Path, corpus: str) -> Path:
 
 
 @contextlib.contextmanager
-def _alone(home: Path, corpus: str) -> Iterator[None]:
+def _alone(home: Path, corpus: str) -> Generator[None]:
     """No job is open, none can be begun, and no process leads the corpus while this lasts."""
     what = f"corpus {corpus} is at work: a job is open, or another process leads it"
     busy = Busy(what, "Wait for it, stop it with cancel_job, or end the server that does it")

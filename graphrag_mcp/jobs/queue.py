@@ -34,7 +34,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 log = logging.getLogger(__name__)
 
 
-def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
+def started(home: Path, job_id: str) -> subprocess.Popen[Any]:
     """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
     words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
     command = [sys.executable, *words]
@@ -170,7 +170,7 @@ def listing(home: Path, corpus: str = "") -> list[Job]:
     """The caller's jobs, or those of one corpus, newest first."""
     jobs = filter(None, map(_parsed, (home / "jobs").glob("job-*.json")))
     wanted = (job for job in jobs if corpus in ("", job.corpus) and may_open(job.subject))
-    mine = [as_it_is(home, job) for job in wanted]
+    mine: list[Job] = [as_it_is(home, job) for job in wanted]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 
@@ -288,7 +288,7 @@ def behind(home: Path, corpus: str) -> str:
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
     """Open records, oldest first; markers without work are cleared away. For the one that leads."""
-    found = []
+    found: list[Job] = []
     for name in waiting(home, corpus):
         job, path = read(home, name), marker(home, corpus, name)
         if job is not None and job.status not in FINAL:
@@ -309,7 +309,8 @@ def _is_young(path: Path) -> bool:
 
 def forget_old(home: Path) -> None:
     """Records of long ago go, with what lies beside them."""
-    at, ages = time.time(), []
+    at = time.time()
+    ages: list[tuple[float, Path]] = []
     for path in (home / "jobs").glob("job-*.json"):
         with contextlib.suppress(OSError):
             ages.append((at - path.stat().st_mtime, path))

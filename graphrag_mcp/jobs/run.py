@@ -49,7 +49,7 @@ def states(home: Path, job: Job) -> list[State]:
     failed = {error["path"]: error["reason"] for error in errors if error.get("path")}
     known = {} if job.status in ("done", "queued") else _held(home / "corpora" / job.corpus)
     begun = job.done if job.phase == "documents" else 0 if job.phase == "reading" else len(uris)
-    found = []
+    found: list[State] = []
     for place, uri in enumerate(dict.fromkeys([*uris, *failed])):
         state = "processed" if job.status == "done" or uri in known else "pending"
         if job.status == "running":
@@ -88,7 +88,8 @@ def _held(folder: Path) -> Held:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
     from graphrag_mcp.store.segments import live_documents
 
-    held, found = manifest.read(folder), {}
+    held = manifest.read(folder)
+    found: Held = {}
     rows = live_documents(folder, held, ["file", "uri", "id"]).to_pylist() if held else ()
     for row in rows:
         found.setdefault(row["file"], {})[row["uri"]] = row["id"]
@@ -101,8 +102,9 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
     from graphrag_mcp.store.segments import live_documents
 
     folder = settings.home / "corpora" / jobs[0].corpus
-    held, named = manifest.read(folder), []
-    rows = cache(lambda: live_documents(folder, held).to_pylist())
+    held = manifest.read(folder)
+    named: list[list[str]] = []
+    rows = cache(lambda: live_documents(folder, held).to_pylist() if held else [])
     for job in jobs:
         found, *_ = diff.look(request_of(job), held, rows, settings)
         named.append([*sorted(file.uri for file in found.files), *_texts(job)])

@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from functools import partial
 from itertools import islice, takewhile
@@ -145,7 +145,7 @@ def merge_later(settings: Settings, corpus: str) -> None:
 
 
 @contextlib.contextmanager
-def keeping(settings: Settings) -> Iterator[None]:
+def keeping(settings: Settings) -> Generator[None]:
     """Meanwhile a thread looks for work that no one does, as after a start or another's death."""
     over = threading.Event()
     threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
@@ -222,7 +222,7 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
 
 
 @contextlib.contextmanager
-def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
+def _lead_of(home: Path, corpus: str) -> Generator[bool]:
     """Hold the lead of a corpus, if no one else does. The system takes it from a process that dies."""
     with contextlib.ExitStack() as stack:
         led = False
@@ -240,7 +240,7 @@ def _turn(settings: Settings, corpus: str) -> bool:
     """What is open, until nothing is or it is another process's turn; whether anything was done."""
     home, did = settings.home, False
     while threading.main_thread().is_alive():  # else Python starts no thread any more
-        queue = []
+        queue: list[Job] = []
         for job in records.open_jobs(home, corpus):
             if flag(home, job.job_id).exists():
                 close(home, job, "cancelled")

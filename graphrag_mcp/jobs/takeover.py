@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs.queue import Job
@@ -34,11 +34,12 @@ def objection(settings: Settings, job: Job) -> str:
 
 def of_settings(settings: Settings, record: Mapping[str, Any]) -> str:
     """The same for the settings in a record."""
-    templates = record.get("templates") or {}
+    templates: Any = record.get("templates") or {}
     mine = record_of(settings).get("templates", {})
     if not isinstance(templates, Mapping):
         return "its settings cannot be read"
-    if any(mine.get(name) != template for name, template in templates.items()):
+    pairs = cast(Mapping[str, Any], templates).items()
+    if any(mine.get(name) != template for name, template in pairs):
         return "its settings hold other variables of the environment than those of this server"
     try:
         theirs = from_record(settings, record)

@@ -89,7 +89,7 @@ class Walk:
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         import networkx as nx
 
-        self.graph: nx.MultiDiGraph = nx.MultiDiGraph()
+        self.graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
         self.header: dict[str, Any] = {}
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}

@@ -29,7 +29,8 @@ from typing import Any, TypeVar
 
 from Stemmer import Stemmer
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"

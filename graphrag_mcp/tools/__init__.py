@@ -18,7 +18,7 @@ from graphrag_mcp.tools.contract import TABLES, OurTool
 
 def _annotations(*true: str) -> ToolAnnotations:
     names = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
-    return ToolAnnotations(**{name: name in true for name in names})
+    return ToolAnnotations.model_validate({name: name in true for name in names})
 
 
 READS = _annotations("read_only_hint", "idempotent_hint")

@@ -177,8 +177,8 @@ def _sent(result: types.Result) -> CallToolResult:
 
 
 def sent(text: str, fields: Any = None, **more: Any) -> CallToolResult:
-    content = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=fields, **more)
+    content = TextContent(type="text", text=text)
+    return CallToolResult(content=[content], structured_content=fields, **more)
 
 
 def encodable(text: str) -> str:

@@ -79,8 +79,11 @@ async def drift_search(
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
-                given = {"max_tokens": inner, "options": AnswerOptions(seconds=ANSWER_SECONDS)}
-                return drift_llm.run(Drift(snapshot, path), query, asker, **limits, **given)
+                options = AnswerOptions(seconds=ANSWER_SECONDS)
+                session = Drift(snapshot, path)
+                return drift_llm.run(
+                    session, query, asker, **limits, max_tokens=inner, options=options
+                )
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 

@@ -55,6 +55,8 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
         tool.meta = {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
-    named = {"name": "explorer", "title": "Explorer", "description": about}
-    apps.add_html_resource(URI, page({"app": True}), **named)
+    document = page({"app": True})
+    apps.add_html_resource(
+        URI, document, name="explorer", title="Explorer", description=about
+    )
     return [apps]

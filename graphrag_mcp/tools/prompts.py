@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 MOST = 100  # as the protocol allows
 SECONDS = 3.0  # then the host has typed on
-TABLE = {"entity": "entities", "community": "reports", "text_unit": "text_units"}
-TABLE |= {"document": "documents"}
+TABLE = {
+    "entity": "entities",
+    "community": "reports",
+    "text_unit": "text_units",
+    "document": "documents",
+}
 
 
 def register_completion(server: MCPServer[Any], app: App) -> None:

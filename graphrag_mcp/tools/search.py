@@ -183,10 +183,11 @@ async def with_progress(
             await anyio.sleep(TELL_EVERY)
             await tell()
 
+    result: CallToolResult | ToolError = ToolError("the call was cancelled")
     async with anyio.create_task_group() as group:
         group.start_soon(keep_telling)
         try:
-            result: CallToolResult | ToolError = await call
+            result = await call
         except ToolError as error:  # raised outside the group, which would wrap it
             result = error
         group.cancel_scope.cancel()

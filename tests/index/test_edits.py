@@ -112,6 +112,7 @@ def test_a_merged_name_resolves_and_its_relationships_move(kb: Path) -> None:
     assert doctor(kb) == []
 
 
+@pytest.mark.core
 def test_an_undo_is_exact_and_so_is_its_undo(kb: Path) -> None:
     before, rows = content(kb), entities(kb)
     done = do(kb, "merge", target("John Smith"), target("J. Smith"), target("Clara Voss"), description="A family.")
@@ -214,7 +215,7 @@ def test_edits_survive_other_settings_repair_and_rollback(kb: Path) -> None:
     assert content(kb) == before and doctor(kb) == []
 
 
-@pytest.mark.parametrize("seed", [11, 23])  # campaigns/edits.py tries many, and compares after every step
+@pytest.mark.parametrize("seed", [pytest.param(11, marks=pytest.mark.core), 23])  # campaigns/edits.py tries many, and compares after every step
 def test_any_history_of_edits_and_documents_is_a_fresh_index_with_the_same_log(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     docs, kb = tmp_path / "docs", tmp_path / "kb"
@@ -282,6 +283,7 @@ def test_an_index_without_edits_has_no_trace_of_them(built: Path) -> None:
     assert not {"edits", "numbers"} & manifest.parameters.keys() and "u" not in manifest.next
 
 
+@pytest.mark.core
 def test_an_acknowledged_edit_survives_a_kill(kb: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from tests.index.test_edits import do, target\n"

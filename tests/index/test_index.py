@@ -57,6 +57,7 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.core
 def test_a_folder_becomes_tables_that_fit_together(docs: Path, tmp_path: Path) -> None:
     result = index(tmp_path / "kb", docs)
     assert (result.status, result.counts["added"], result.errors) == ("done", 12, [])
@@ -85,6 +86,7 @@ def test_an_acronym_joins_the_entity_that_the_text_defines_it_for(tmp_path: Path
     assert "TPB" in titles and "Tidal Power Board" not in titles
 
 
+@pytest.mark.core
 def test_an_unchanged_folder_writes_nothing(docs: Path, tmp_path: Path) -> None:
     index(tmp_path / "kb", docs)
     before = read(tmp_path / "kb")
@@ -112,6 +114,7 @@ def test_a_folder_that_lost_most_of_its_files_asks_before_it_forgets_them(tmp_pa
     assert index(tmp_path / "kb", tmp_path / "many", remove_missing=True).counts["removed"] == 20
 
 
+@pytest.mark.core
 def test_an_edit_above_keeps_the_ids_of_what_it_moved(tmp_path: Path) -> None:
     rng = random.Random(3)
     text = "\n\n".join(" ".join(sentence(rng) for _ in range(12)) for _ in range(60))
@@ -160,7 +163,7 @@ def test_other_chunk_settings_derive_everything_again_from_the_truth(docs: Path,
     assert doctor(tmp_path / "kb") == []
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.core), *range(1, 6)])
 def test_any_history_ends_where_a_fresh_index_would(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "docs"

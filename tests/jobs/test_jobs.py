@@ -75,6 +75,7 @@ def call(tmp_path: Path, root: Path) -> Iterator[Caller]:
 # ---- when processes die -------------------------------------------------------------------------------
 
 
+@pytest.mark.core
 def test_a_large_job_whose_processes_are_killed_is_gone_on_with_by_another_server_that_nobody_calls(
     tmp_path: Path, root: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_large_job_whose_processes_are_killed_is_gone_on_with_by_another_serve
     assert done.attempt == 2
 
 
+@pytest.mark.core
 def test_a_small_job_of_a_dead_process_is_done_by_the_next_server_that_starts(tmp_path: Path, root: Path) -> None:
     home = tmp_path / "home"
     job = left_open(home, note(1))
@@ -125,6 +127,7 @@ def test_a_job_that_was_interrupted_is_done_again_and_says_so(call: Caller, tmp_
     assert shown["states"] == {"processed": 4} and "First: what an interrupted run" in shown["text"]
 
 
+@pytest.mark.core
 def test_a_cancelled_job_of_a_dead_process_stays_cancelled(call: Caller, tmp_path: Path) -> None:
     home = tmp_path / "home"
     with start._lock(home, "kb", 5):  # somebody leads

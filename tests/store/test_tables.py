@@ -122,6 +122,7 @@ def test_a_row_that_does_not_match_its_check_value_is_dropped_and_logged(
 # ---- tables -------------------------------------------------------------------------------------
 
 
+@pytest.mark.core
 def test_rows_come_back_by_key_in_the_order_asked_for(tmp_path: Path) -> None:
     rows = passages(*range(1200))
     snapshot = open_snapshot(tmp_path, committed(tmp_path, None, {"passages": Change(rows=rows)}))
@@ -145,6 +146,7 @@ def test_keys_with_quotes_and_any_script_are_plain_values(tmp_path: Path) -> Non
     assert sorted(left) == sorted(names[3:])
 
 
+@pytest.mark.core
 def test_full_text_takes_terms_as_they_are(tmp_path: Path) -> None:
     terms = ["c++", "c#", ".net", "研究", '"quoted"', "(paren)", "+plus", "-minus", "and", "o'neil", "a:b", "x*", "^z"]
     rows = rows_of("passages", [row_of("passages", i, terms=f"common {term}") for i, term in enumerate(terms)])
@@ -194,6 +196,7 @@ def test_every_table_works_when_it_is_absent_empty_emptied_and_filled_again(tmp_
             assert (found.num_rows, found.column_names) == (0, [*TABLES[name].names, "_score"])
 
 
+@pytest.mark.core
 def test_what_a_crash_left_uncommitted_is_rolled_back_by_the_next_write(tmp_path: Path) -> None:
     first = committed(tmp_path, None, {"passages": Change(rows=passages(1, 2))})
     apply(tmp_path, first, {"passages": Change(gone=keys(1), rows=passages(8, 9)), "terms": Change(
@@ -333,6 +336,7 @@ def test_threads_share_one_snapshot(tmp_path: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.core
 def test_no_index_and_a_missing_table_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="index_documents"):
         open_snapshot(tmp_path / "nothing")
@@ -370,6 +374,7 @@ while True:
 """
 
 
+@pytest.mark.core
 def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged_and_tears_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "kb"
     committed(folder, None, {"passages": Change(rows=passages(1)), "terms": Change(rows=rows_of("terms", [
