@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.index import graph
 from graphrag_mcp.index.describe import summarise
+from graphrag_mcp.index.extract import Named
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
@@ -103,7 +104,7 @@ def _told_of_entities(
     }
 
 
-def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[graph.Named]]:
+def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[Named]]:
     keys = sorted({name for row in rows for name in row["names"]})
     mentions = graph.mentions_from_table(snapshot.by_key("mentions", keys, "key"))
     by_key = lists_of((named.key, named) for named in mentions)
@@ -112,7 +113,7 @@ def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[graph.N
     }
 
 
-def _title(row: Row, found: Sequence[graph.Named], edits: Overlay) -> str:
+def _title(row: Row, found: Sequence[Named], edits: Overlay) -> str:
     by_hand = found and "title" in edits.words(row["key"])
     return graph.called(row["key"], found)[0] if by_hand else row["title"]
 

@@ -25,9 +25,12 @@ from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, source_code
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
-from graphrag_mcp.index.graph import UnitNames, collect, graph_to_table, merge
+from graphrag_mcp.index.extract import Extractor, UnitNames
+from graphrag_mcp.index.extract.rules import RuleExtractor
+from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
+from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
@@ -138,10 +141,11 @@ def derive(
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
     rows = DocumentRows(row, is_source_code=code is not None)
+    extractor: Extractor = source_code.SymbolExtractor(code) if code else RuleExtractor()
     name_of, table = unit_ids(document.uri), _Passages(document, code)
     for unit, record in cuts:
         check()
-        start, core = unit.span.start, unit.passages[0].start
+        start = unit.span.start
         own = text[start : unit.span.end]
         id = name_of(unit, own)
         rows.units.append(_unit_row(rows.document["id"], unit, id, own))
@@ -154,12 +158,9 @@ def derive(
             named = [before.passages[one] for one in passages]
         else:
             own = masked(own)  # a key in a text is no name, and stands in no evidence
-            if code is not None:
-                names, mentions = source_code.names_of(code, unit, id, own)
-            elif given is None:
-                names, mentions = collect(id, own, core - start)
-            else:
-                names, mentions = given.names_of(id, own, record)
+            reader = given.extractor(record) if given else extractor
+            names, mentions = reader.extract(unit, id, own)
+            if given:
                 rows.claims[id] = given.claims_of(own, record)
             rows.fresh[id] = names
             named = _named(unit, names, mentions)

@@ -23,7 +23,7 @@ from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
 from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
-from graphrag_mcp.index.graph import Named, Said, UnitNames
+from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
 from graphrag_mcp.index.places import best_sentence, locate
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
@@ -262,9 +262,12 @@ class DocumentRecord:
         found += [(unit, None) for unit in _between(text, reached, len(text), params, lines)]
         return [(replace(unit, index=at), record) for at, (unit, record) in enumerate(found)]
 
+    def extractor(self, record: UnitRecord | None) -> RecordExtractor:
+        return RecordExtractor(self, record)
+
     def names_of(
         self, unit_id: str, text: str, record: UnitRecord | None
-    ) -> tuple[UnitNames, list[tuple[int, str]]]:
+    ) -> tuple[UnitNames, Mentions]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
         text and its key."""
         names = UnitNames(unit_id, text, [], [])
@@ -308,6 +311,17 @@ class DocumentRecord:
             dates = {name: iso_date(getattr(one, name)) for name in ("start_date", "end_date")}
             made.append(replace(one, **dates, quotes=quotes, spans=tuple(places)))
         return made
+
+
+@dataclass(frozen=True)
+class RecordExtractor:
+    """The names and statements that an import has of one text unit; none for a unit between."""
+
+    document: DocumentRecord
+    record: UnitRecord | None
+
+    def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
+        return self.document.names_of(id, text, self.record)
 
 
 def record_of(data: str) -> DocumentRecord:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
-from graphrag_mcp.index import graph
 from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
+from graphrag_mcp.index.extract.rules import collect
+from graphrag_mcp.index.graph import CODE, as_said, mentions_from_table, pairs_from_table
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import content_id, lists_of, normalise_name
 from graphrag_mcp.trust.fencing import masked
@@ -41,27 +43,30 @@ def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
     return ".".join(parts[-2:]) if parent_kind not in ("module", "") else parts[-1]
 
 
-def names_of(
-    file: SourceFile, unit: Unit, id: str, text: str
-) -> tuple[graph.UnitNames, list[tuple[int, str]]]:
-    """The symbols that begin in a text unit, and that in which it begins; and where each stands, from
-    the start of the unit."""
-    start, core, end = unit.span.start, unit.passages[0].start, unit.span.end
-    held = file.begin_in(core, end)
-    held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
-    named: dict[str, graph.Named] = {}
-    places = []
-    for one in held:
-        key = file.key(one.name)
-        if key not in named or one is file.by_name.get(one.name):
-            parent = file.by_name.get(one.parent)
-            title = title_of(one.name, one.kind, parent.kind if parent else "")
-            named[key] = replace(_definition(one, title, id, text, start), key=key)
-            places.append((max(one.start, core) - start, key))
-    return graph.UnitNames(id, text, [*named.values()], []), places
+class SymbolExtractor:
+    """The symbols of a file of source code, as names of the text units in which they begin."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
+        """The symbols that begin in the text unit, and that in which it begins."""
+        file, start, core, end = self.file, unit.span.start, unit.passages[0].start, unit.span.end
+        held = file.begin_in(core, end)
+        held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
+        named: dict[str, Named] = {}
+        places = []
+        for one in held:
+            key = file.key(one.name)
+            if key not in named or one is file.by_name.get(one.name):
+                parent = file.by_name.get(one.parent)
+                title = title_of(one.name, one.kind, parent.kind if parent else "")
+                named[key] = replace(_definition(one, title, id, text, start), key=key)
+                places.append((max(one.start, core) - start, key))
+        return UnitNames(id, text, [*named.values()], []), places
 
 
-def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> graph.Named:
+def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
     last = min(one.end - start, len(text))
     first = min(max(one.start - start, 0), max(len(text) - 1, 0))
     quoted = min(max(last, first + 1), first + HEAD)
@@ -70,7 +75,7 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> grap
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
     at = ([first, quoted], first, max(last, first + 1))
-    return graph.Named(one.name, id, title, one.kind, True, 1, *at, "", said, graph.CODE)
+    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
 
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
@@ -86,8 +91,8 @@ class Links:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.said: dict[str, list[graph.Said]] = {}
-        self.named: dict[str, list[graph.Named]] = {}
+        self.said: dict[str, list[Said]] = {}
+        self.named: dict[str, list[Named]] = {}
         self.instead: dict[str, dict[str, str]] = {}  # keys of names as written -> of symbols
         self.core: dict[str, int] = {}  # where the part begins that no other unit repeats
         self.changed: list[str] = []
@@ -119,14 +124,14 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
-        said: dict[str, list[graph.Said]] = {unit[0]: [] for unit in units}
+        said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
             told = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
             weight = WEIGHTS[edge.kind] * edge.certainty
             ends = edge.source, edge.target
-            said[id].append(graph.Said(*ends, told, edge.kind, weight, start, end))
+            said[id].append(Said(*ends, told, edge.kind, weight, start, end))
         named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
             links.core |= {unit[0]: unit[1] - unit[2] for unit in units}
@@ -148,9 +153,9 @@ def _mentioned(
     kinds: Mapping[str, str],
     corpus: Any,
     instead: dict[str, dict[str, str]],
-) -> dict[str, list[graph.Named]]:
+) -> dict[str, list[Named]]:
     """The symbols that a document names, by text unit."""
-    found: dict[str, dict[str, graph.Named]] = {}
+    found: dict[str, dict[str, Named]] = {}
     starts = [unit[1] for unit in units]
     for one in file.references:
         if one.kind != "documents" or not (key := documented(corpus, one.name)):
@@ -162,13 +167,13 @@ def _mentioned(
         row = found.setdefault(id, {}).get(key)
         if row is None:
             place = [start, end], start, end
-            found[id][key] = graph.Named(key, id, title(key), kinds[key], True, 1, *place, "")
+            found[id][key] = Named(key, id, title(key), kinds[key], True, 1, *place, "")
         else:
             row.count += 1
     return {id: list(rows.values()) for id, rows in found.items()}
 
 
-def _digest(said: Sequence[graph.Said], named: Sequence[graph.Named]) -> str:
+def _digest(said: Sequence[Said], named: Sequence[Named]) -> str:
     if not said and not named:
         return ""
     told = [
@@ -178,7 +183,7 @@ def _digest(said: Sequence[graph.Said], named: Sequence[graph.Named]) -> str:
     return content_id(repr(told), repr(told_of))[:12]
 
 
-def apply(snapshot: Snapshot | None, fresh: dict[str, graph.UnitNames], links: Links) -> set[str]:
+def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) -> set[str]:
     """Put statements and names of symbols into the units of a batch; read the older units that
     changed into it. Gives the ids of these."""
     older = [id for id in links.changed if id not in fresh]
@@ -191,23 +196,23 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, graph.UnitNames], links: L
         return set()
     texts = snapshot.by_key("text_units", older, "id", ["id", "text"]).to_pylist()
     mentions = snapshot.by_key("mentions", older, "text_unit_id", TABLES["mentions"].names)
-    held = lists_of((row.text_unit_id, row) for row in graph.mentions_from_table(mentions))
+    held = lists_of((row.text_unit_id, row) for row in mentions_from_table(mentions))
     evidence = snapshot.by_key("evidence", older, "text_unit_id", TABLES["evidence"].names)
-    stated = lists_of((row.text_unit_id, row) for row in graph.pairs_from_table(evidence))
+    stated = lists_of((row.text_unit_id, row) for row in pairs_from_table(evidence))
     for one in texts:
         id, text = one["id"], masked(one["text"])
         before, said = held.get(id, []), None
         if any(row.by for row in before):  # source code, or a document that a model read
-            told = graph.as_said(stated.get(id, ()))
+            told = as_said(stated.get(id, ()))
             kept = [one for one in told if id not in links.said or one.keywords not in WEIGHTS]
             said = [*kept, *links.said.get(id, ())]
         else:
-            before = graph.collect(id, text, links.core.get(id, 0))[0].named
-        fresh[id] = graph.UnitNames(id, text, _with(before, links, id, text), said)
+            before = collect(id, text, links.core.get(id, 0))[0].named
+        fresh[id] = UnitNames(id, text, _with(before, links, id, text), said)
     return {one["id"] for one in texts}
 
 
-def _with(named: Sequence[graph.Named], links: Links, id: str, text: str) -> list[graph.Named]:
+def _with(named: Sequence[Named], links: Links, id: str, text: str) -> list[Named]:
     """Names of a unit with the symbols that it names: a name of prose becomes an alias of its
     symbol, and a symbol that is no name of prose is added."""
     found = links.named.get(id, ())

@@ -16,7 +16,7 @@ from typing import Any
 
 from graphrag_mcp.index import extraction, places
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
-from graphrag_mcp.index.graph import Named, Said, UnitNames
+from graphrag_mcp.index.extract import Named, Said, UnitNames
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside

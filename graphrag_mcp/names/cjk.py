@@ -14,7 +14,6 @@ from itertools import takewhile
 from types import ModuleType
 from typing import NamedTuple
 
-from graphrag_mcp.names import caseless
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import SIMPLIFY, stop_word
@@ -33,7 +32,7 @@ def is_han(ch: str) -> bool:
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:
-    """All candidates of the scripts without capitals; `short`: take words seen once as well."""
+    """All candidates of these scripts; `short`: take words seen once as well."""
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
@@ -50,7 +49,7 @@ def candidates(text: str, short: bool) -> list[Candidate]:
         found += _latin(text, short)
     if _HANGUL_CHAR.search(text):
         found += _korean(text, short)
-    return found + caseless.candidates(text, short)
+    return found
 
 
 _LATIN_RUN = re.compile(
@@ -543,3 +542,41 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
         if short or count > 1:
             return lex.ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
     return None
+
+
+# ---- short forms --------------------------------------------------------------------------------
+
+_LONG_FORM = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
+
+
+def shortened(
+    text: str, pattern: re.Pattern[str]
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Places of short forms that a text introduces (世界卫生组织（简称世卫组织）), each with the place of
+    the long one: the characters before that hold those of the short one in order."""
+    for match in pattern.finditer(text):
+        before = _LONG_FORM.search(text, max(0, match.start() - 64), match.start())
+        if not before:
+            continue
+        form = before[0].split("（")[0].translate(SIMPLIFY)
+        short = match[1].translate(SIMPLIFY)
+        at = form.rfind(short[0], 0, -len(short)) if len(form) > len(short) else -1
+        while at >= 0:
+            rest = iter(form[at:])
+            if all(ch in rest for ch in short):
+                long = before.start() + at, before.start() + len(form)
+                yield match.span(1), long
+                for place in re.finditer(re.escape(match[1]), text):  # a name coined here
+                    yield place.span(), long
+                break
+            at = form.rfind(short[0], 0, at)
+
+
+def titled_names(keys: Iterable[str], type_of: Mapping[str, str]) -> dict[str, set[str]]:
+    """A family name with a title -> the people of the text with that family name: 张经理, 张伟."""
+    people = {
+        key for key, kind in type_of.items() if kind == "person" and key[1:] not in lex.ZH_TITLES
+    }
+    return {
+        key: {one for one in people if one[0] == key[0]} for key in keys if key[1:] in lex.ZH_TITLES
+    }

@@ -23,7 +23,7 @@ from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot, once
-from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, folded, normalise_name, terms
+from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, normalise_name, terms
 
 Row = dict[str, Any]
 COLUMNS = tuple("id n key title type description names frequency degree terms".split())
@@ -90,9 +90,8 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
 
 SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
 _SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
-# Words beside a name: el señor X, X जी को.
-_BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
-_GENITIVE = frozenset("का की के".split())
+# Words beside a name: el señor X.
+_BESIDE = frozenset("the el la los las il lo le der die das o a os as".split())
 _MARKS = MARKS.replace("'", "")
 # 北京市长 is not 北京
 _UNTITLED = frozenset(("location", "organization", "natural object", "event"))
@@ -100,7 +99,6 @@ _SURNAMES = frozenset(
     name.translate(SIMPLIFY)  # as keys are
     for name in (*lexicon.JA_SURNAMES, *lexicon.ZH_SURNAMES, *lexicon.ZH_SURNAMES_TWO)
 )
-_VIETNAMESE = frozenset(map(folded, lexicon.VI_BEFORE["person"].split("|")))
 
 
 def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
@@ -181,7 +179,7 @@ def _holds(row: Row, key: str) -> bool:
 
 def _called(asked: str) -> tuple[str, bool]:
     """The one name in what was asked for, where all else is a form of address: 田中さん, 김민수 씨는,
-    السيد كريم, 王女士; "" for none. And is there a word that only people are called by?"""
+    王女士; "" for none. And is there a word that only people are called by?"""
     bare = asked.strip()
     title = next((one for one in lexicon.ZH_TITLES if bare.endswith(one)), "")
     if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
@@ -191,8 +189,8 @@ def _called(asked: str) -> tuple[str, bool]:
         return "", False
     start, end = strong.pop()
     before, after = (part.replace("’", "'").split() for part in (asked[:start], asked[end:]))
-    if len(after) > 1 and (after[0] == "'s" or not _GENITIVE.isdisjoint(after[:-1])):
-        return "", False  # Fenn's doctor, राजेश गुप्ता के पिता: someone else
+    if len(after) > 1 and after[0] == "'s":
+        return "", False  # Fenn's doctor: someone else
     rest = [word.strip(_MARKS).casefold() for word in (*before, *after)]
     titled = any(word and word not in _BESIDE and word[0] != "'" for word in rest)
     return (asked[start:end], titled) if all(map(_is_address, rest)) else ("", False)
@@ -200,17 +198,14 @@ def _called(asked: str) -> tuple[str, bool]:
 
 def _is_address(word: str) -> bool:
     """Is this a form of address, an article or a particle?"""
-    form = folded(word)
     korean = (word.removesuffix(particle) for particle in ("", *lexicon.JOSA))
     return (
         not word
         or word[0] == "'"
         or any(word in one for one in (_BESIDE, lexicon.TITLES, lexicon.JA_TITLES))
-        or any(word in one for one in (lexicon.THAI_TITLES, lexicon.JOSA))
-        or lexicon.bare(word) in lexicon.ROLES
-        or form in _VIETNAMESE
+        or word.rstrip(".") in lexicon.TITLES
+        or word in lexicon.JOSA
         or any(one in lexicon.KO_TITLES for one in korean)
-        or (lexicon.CASELESS_TITLES.get(form) or lexicon.HINDI_HEADS.get(form)) == "person"
     )
 
 

@@ -13,6 +13,7 @@ from graphrag_mcp import Settings, index_documents
 from graphrag_mcp.errors import OutOfMemory
 from graphrag_mcp.index import graph, memory
 from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.index.extract import UnitNames, rules
 from graphrag_mcp.jobs import start
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support import dense_texts, hostile_files
@@ -25,16 +26,15 @@ def crowd(size: int, name: str = "latin") -> str:
     return dense_texts.make(name, size)[1].decode()
 
 
-def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
+def read(text: str) -> list[tuple[UnitNames, int, bool]]:
     """Of each text unit its names, the number of its pairs, and whether any were left out."""
     found = []
     for number, unit in enumerate(chunk(text, ChunkParams())):
         own, core = text[unit.span.start : unit.span.end], unit.passages[0].start - unit.span.start
-        names, places = graph.collect(f"u{number}", own, core)
+        names, places = rules.collect(f"u{number}", own, core)
         assert {key for _, key in places} == {one.key for one in names.named}
-        capped: set[str] = set()
-        pairs = graph.pairs(names.named, {one.key: one.key for one in names.named}, capped)
-        found.append((names, len(pairs), names.capped or bool(capped)))
+        pairs = graph.pairs(names.named, {one.key: one.key for one in names.named})
+        found.append((names, len(pairs), names.capped))
     return found
 
 
@@ -42,27 +42,24 @@ def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
 
 
 @pytest.mark.parametrize("name", dense_texts.FAMILIES)
-def test_no_text_unit_has_more_names_or_pairs_than_the_caps(name: str) -> None:
+def test_no_text_unit_has_more_names_than_the_cap(name: str) -> None:
     for names, pairs, _ in read(crowd(12_000, name)):
-        assert len(names.named) <= (graph.KEPT if names.capped else graph.MOST_NAMES)
-        assert pairs <= graph.MOST_PAIRS
+        assert len(names.named) <= (rules.KEPT if names.capped else rules.MOST_NAMES)
+        assert pairs <= graph.REACH * sum(len(one.sentences) // 2 for one in names.named)
 
 
 @pytest.mark.parametrize("name", ["latin", "latin-comma", "cyrillic", "chinese"])
-def test_a_list_keeps_its_nearest_pairs_and_is_told(name: str) -> None:
+def test_a_list_relates_none_of_its_names_and_what_is_left_out_is_told(name: str) -> None:
     found = read(crowd(30_000, name))
     assert any(capped for _, _, capped in found)
-    for names, pairs, capped in found:
-        if names.capped:
-            assert capped and len(names.named) <= graph.KEPT
-            assert pairs <= graph.KEPT * graph.PART
+    assert all(len(names.named) <= rules.KEPT for names, _, capped in found if capped)
 
 
 def test_the_names_of_a_list_that_are_kept_are_those_named_most_often_in_order() -> None:
     text = " met ".join(f"Alvin{n} Borg{n}" for n in range(60)) + " met Alvin59 Borg59 met Alvin58 Borg58."
     (names, _, _), *_ = read(text)
     kept = [one.key for one in names.named]
-    assert len(kept) == graph.KEPT and {"alvin58 borg58", "alvin59 borg59"} <= set(kept)
+    assert len(kept) == rules.KEPT and {"alvin58 borg58", "alvin59 borg59"} <= set(kept)
     assert kept == sorted(kept, key=[one.key for one in names.named].index)
 
 
@@ -75,7 +72,7 @@ def test_a_text_reads_the_same_pairs_from_what_is_stored() -> None:
     """What an update computes anew of an old text unit is what the first run computed."""
     for names, pairs, _ in read(crowd(20_000)):
         stored = graph.mentions_from_table(graph.mentions_to_table(names.named))
-        assert len(graph.pairs(stored, {one.key: one.key for one in stored}, set())) == pairs
+        assert len(graph.pairs(stored, {one.key: one.key for one in stored})) == pairs
 
 
 def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> None:
@@ -85,8 +82,7 @@ def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> N
     assert said in result.hint and result.status == "done"
     again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
     assert "more names" not in again.hint
-    assert result.counts["entities"] <= graph.KEPT * result.counts["text_units"]
-    assert result.counts["relationships"] <= graph.KEPT * graph.PART * result.counts["text_units"]
+    assert result.counts["entities"] <= rules.KEPT * result.counts["text_units"]
 
 
 def test_reports_made_in_parts_are_those_made_at_once(

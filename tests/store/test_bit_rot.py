@@ -25,7 +25,7 @@ from campaigns.bits import (
 from graphrag_mcp.doctor.doctor import DERIVE
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index.graph import merge
+from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables

@@ -1,0 +1,90 @@
+"""The type of a name without a model: by its own words, by what the text says it is, by the words
+beside it. "" where nothing tells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from graphrag_mcp.names import lexicon as lex
+from graphrag_mcp.text.terms import UPPER
+
+_DEFINED = re.compile(
+    r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
+)
+_BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )")
+_BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
+_SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
+_ACTS = re.compile(r" [a-z]+ed\b")
+_SPOKEN = frozenset("said says replied".split())
+_STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for)\b")
+_INITIAL = re.compile(rf"[{UPPER}]\.?")
+
+
+def by_form(words: Sequence[str]) -> str:
+    """By the noun that the name ends with, or that stands before its "of": Stanford University,
+    Battle of Hastings, Acme Inc., J. Smith."""
+    last, first = words[-1].lower().rstrip("."), words[0].lower()
+    if len(words) < 2:
+        return ""
+    if last in lex.COMPANY_FORMS:
+        return "organization"
+    kind = lex.NOUN_TYPES.get(last) or lex.NOUN_TYPES.get(first, "")
+    if kind and kind != "person":
+        return kind
+    initials = sum(_INITIAL.fullmatch(word) is not None for word in words[:-1])
+    return "person" if initials and words[-1].istitle() else ""
+
+
+def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool) -> str:
+    """The type of one mention of a name. `titled`: a title of a person stands before it."""
+    return "person" if titled else by_form(words) or by_context(text, start, end, words)
+
+
+def by_context(text: str, start: int, end: int, words: Sequence[str]) -> str:
+    """By the words around one mention of the name."""
+    return _by_definition(text, end) or _by_neighbours(text, start, end, words)
+
+
+def _by_definition(text: str, end: int) -> str:
+    """Marie Curie, a Polish physicist; Ada (born 1815)."""
+    if text[end : end + 1] not in (" ", ","):
+        return ""
+    if _BORN.match(text, end):
+        return "person"
+    found = _DEFINED.match(text, end)
+    if found is None:
+        return ""
+    predicate = _BEHIND.split(found[1], maxsplit=1)[0].split()
+    if not predicate or len(predicate) > 6:
+        return ""
+    return noun_type(predicate[-1].lower())
+
+
+def noun_type(noun: str) -> str:
+    """The type of a thing that is called by this noun; of people by endings too: a violinist."""
+    kind = lex.NOUN_TYPES.get(noun, "")
+    return kind or ("person" if len(noun) > 5 and noun.endswith(("ist", "ician")) else "")
+
+
+def words_before(text: str, at: int) -> list[str]:
+    """The last words before this offset (of 28 characters), with a blank and opening marks between."""
+    before = text[max(0, at - 28) : at].rstrip("\"“‘'(*_`[")
+    return before.split() if before[-1:].isspace() else []
+
+
+def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str:
+    before = words_before(text, start) or [""]
+    if kind := noun_type(before[-1]):
+        return kind if kind != "location" else ""  # the film Titanic
+    if before[-2:-1] and before[-1] == "of" and noun_type(before[-2]) == "location":
+        return "location"  # the city of Kolkata; not the director of Jaws
+    if len(words) > 1 or not words[0].rstrip("s").isupper():
+        if before[-1] in _SPOKEN or _SPEAKS.match(text, end):
+            return "person"
+    # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
+    if 1 < len(words) < 4 and (before[-1] == "by" or _ACTS.match(text, end)):
+        if all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words):
+            return "person"
+    place = len(words) < 3 and before[-1].lower() in lex.PLACE_PREPOSITIONS
+    return "location" if place and _STOP.match(text, end) else ""

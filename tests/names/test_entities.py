@@ -1,0 +1,148 @@
+"""Which names of a document become entities, and which names mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.names.extract import mentions
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+
+def sure(text: str) -> dict[str, str]:
+    """Form -> type of the names of a document that are certain."""
+    return {form: kind for _, form, kind, strong, *_ in mentions(text) if strong}
+
+
+def entities(folder: Path, *texts: str) -> dict[str, list[str]]:
+    """Title -> aliases of the entities of an index of these texts."""
+    given = tuple(InlineText(text, str(at), "") for at, text in enumerate(texts))
+    index_documents(folder, IndexRequest(texts=given), Settings(home=folder.parent))
+    rows = open_snapshot(folder).rows("entities", columns=["title", "aliases"]).to_pylist()
+    return {row["title"]: row["aliases"] for row in rows}
+
+
+# By the example of each rule: a text, and the name in it that the rule keeps from being certain.
+
+
+def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        "Picnics were held by the tide gauge. They'll come to Skerrow.",
+        "Picnics were held by the tide gauge of Skerrow.",
+    )
+    assert set(entities(tmp_path / "c", *texts)) == {"Skerrow"}
+
+
+def test_a_name_that_is_seldom_certain_is_no_entity(tmp_path: Path) -> None:
+    seldom = ["Quarrel came up again and again in the talk of the day."] * 4
+    assert "Quarrel" in entities(tmp_path / "a", "They had a talk with Quarrel.", *seldom[:3])
+    assert "Quarrel" not in entities(tmp_path / "b", "They had a talk with Quarrel.", *seldom)
+
+
+def test_examples_in_blocks_of_code_are_no_entities_and_names_of_the_text_around_are() -> None:
+    text = "The call `loadTide` comes first in the file of the day.\n\n```js\nvar tideTable = makeTide(kellSound)\n```\n"
+    assert set(sure(text)) == {"loadTide"}
+
+
+def test_a_term_in_backticks_is_certain_as_an_identifier_only() -> None:
+    text = "We call `tide_gauge` and `all` and `goto fail` and `x+b` in the loop."
+    assert set(sure(text)) == {"tide_gauge"}
+
+
+def test_chinese_names_are_certain_by_their_class_and_what_stands_beside_them() -> None:
+    text = "他在上海的推特公司工作，这家互联网公司和基因公司都用软件。《战国无双》是游戏。王丽华和陈思远来自杭州。"
+    assert set(sure(text)) == {"上海", "推特公司", "战国无双", "王丽华", "陈思远", "杭州"}
+
+
+def test_an_untyped_word_of_katakana_or_hangul_is_no_entity_of_a_document() -> None:
+    assert "コンピュータ" not in sure("彼はコンピュータを使って、中村レイナに手紙を書いた。")
+    assert "中村レイナ" in sure("彼はコンピュータを使って、中村レイナに手紙を書いた。")
+
+
+def test_a_given_name_is_the_one_person_of_its_text_with_that_name(tmp_path: Path) -> None:
+    told = "Hannah Merrick opened the hall of Oslo in May. Later Hannah wrote home."
+    assert entities(tmp_path / "a", told)["Hannah Merrick"] == ["Hannah"]
+    other = "Hannah Quill opened the hall of Bergen in May. Later Hannah wrote home."
+    apart = entities(tmp_path / "b", told, other)
+    assert {"Hannah Merrick", "Hannah Quill", "Hannah"} <= set(apart)
+
+
+def test_a_given_name_that_mostly_stands_alone_stays_apart(tmp_path: Path) -> None:
+    told = "Hannah Merrick opened the hall of Oslo in May. Later Hannah wrote home."
+    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(4)]
+    assert {"Hannah Merrick", "Hannah"} <= set(entities(tmp_path / "c", told, *alone))
+
+
+def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_path: Path) -> None:
+    told = [f"Hannah Merrick opened the hall of Oslo in May {at}. Later Hannah wrote home." for at in range(5)]
+    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(15)]
+    assert entities(tmp_path / "c", *told, *alone)["Hannah Merrick"] == ["Hannah"]
+
+
+def test_acronyms_of_several_things_are_that_of_one(tmp_path: Path) -> None:
+    found = entities(
+        tmp_path / "c",
+        "The QTP of the harbour was kept by Oslo.",
+        "Bergen and Oslo keep the two QTPs of it.",
+    )
+    assert found["QTP"] == ["QTPs"] and "QTPs" not in found
+
+
+def test_common_words_that_the_word_list_takes_for_places_and_people_are_none() -> None:
+    told = "他们在池塘的入口看见了太阳。程序的安全性很重要，北京的英雄也很重要。" * 2
+    assert {form for _, form, _, strong, *_ in mentions(told) if strong} == {"北京"}
+
+
+def test_a_speaker_in_one_word_is_the_person_in_two(tmp_path: Path) -> None:
+    talk = (
+        "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\nTomReed: Then stay in.\n"
+    )
+    found = entities(tmp_path / "c", talk, "The boat was lent to Anna Berg by the harbour master.")
+    assert "AnnaBerg" in found.get("Anna Berg", []) or "Anna Berg" in found.get("AnnaBerg", [])
+    assert not {"AnnaBerg", "Anna Berg"} <= set(found)
+
+
+def test_a_quotation_of_blanks_alone_is_left_out() -> None:
+    assert sure("They wrote “  ” in the book of Skerrow.") == {"Skerrow": "other"}
+
+
+def test_a_name_that_goes_on_in_the_next_line_has_a_title_of_one_line(tmp_path: Path) -> None:
+    broken = "The old hall was given to the people of the town by Ada\nBrandt, who kept it in the years before."
+    found = entities(
+        tmp_path / "n",
+        broken,
+        f"{broken} So it was.",
+        "They had a long talk with Ada Brandt about the harbour.",
+    )
+    assert found["Ada Brandt"] == []
+
+
+def test_names_that_differ_in_case_are_one_entity_under_the_commonest_spelling(
+    tmp_path: Path,
+) -> None:
+    texts = (
+        "They have called `toString` here and `toString` there.",
+        "It was `ToString` in the text before.",
+    )
+    assert entities(tmp_path / "case", *texts) == {"toString": ["ToString"]}
+
+
+def test_indented_blocks_roles_and_variables_are_no_entities() -> None:
+    text = "The call `loadTide` comes first in the file of the day::\n\n    tideTable = makeTide(kellSound)\n\nThen it ends.\n"
+    assert set(sure(text)) == {"loadTide"}
+    roles = "It was sent by :github_user:`quill_zorvath` and is told in :ref:`conf-tide-table` of the same page."
+    assert set(sure(roles)) == {"quill_zorvath"}
+    assigned = "We set tide_table = 5 in it and then the call of show(tide_level) was made with kell_sound as before."
+    assert set(sure(assigned)) == {"kell_sound"}
+    link = 'They say it in [the note](https://a.example/b "The Quillon Theorem of Zorvath") and in the hall of Skerrow.'
+    assert set(sure(link)) == {"Skerrow"}
+
+
+def test_chinese_words_behind_a_particle_or_a_number_are_no_places() -> None:
+    assert sure("他们在水泥中掺入导电的炭黑，做成两层。它有四个广角镜头。") == {}
+    assert set(sure("他去过西班牙的巴塞罗那。")) >= {"西班牙", "巴塞罗那"}
+
