@@ -227,6 +227,9 @@ class IndexResult(Result):
         default={}, description="added, changed, removed, unchanged, ..."
     )
     skipped: dict[str, int] = {}
+    skipped_files: list[dict[str, str]] = Field(
+        default=[], description="files that were passed over: {path, suffix, reason}"
+    )
     errors: list[dict[str, str]] = Field(default=[], description="{path, reason}")
     estimate: dict[str, Any] = {}
     usage: dict[str, Any] = Field(

@@ -27,6 +27,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
 from graphrag_mcp.sources.ocr import SCANNED
 from graphrag_mcp.text.terms import counted
+from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -393,6 +394,8 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
             print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)
     if result.skipped:
         print(f"skipped by rule: {output.counts_line(result.skipped)}")
+        for one in result.skipped_files[:5]:
+            print(fencing.clean(f"  {one['path']}: {one['reason']}"))
     if result.hint:
         print(f"hint: {output.as_commands(result.hint)}", file=sys.stderr)
     for error in result.errors:

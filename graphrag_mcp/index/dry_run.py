@@ -246,6 +246,7 @@ def estimate(
         total=len(plan.to_read) + len(request.texts),
         counts={**counts, **tally.counts},
         skipped=dict(sorted(plan.found.skipped.items())),
+        skipped_files=plan.found.named,
         hint=" ".join(filter(None, [*plan.notes, notes])),
         estimate=known,
     )

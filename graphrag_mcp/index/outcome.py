@@ -52,6 +52,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         errors=plan.errors,
         counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
         skipped=dict(sorted(plan.found.skipped.items())),
+        skipped_files=plan.found.named,
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,

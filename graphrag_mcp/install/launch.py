@@ -31,7 +31,7 @@ from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
 FOLDER = Path(__file__).resolve().parents[2]  # that this package lies in
-EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "vectors": ("onnxruntime", "tokenizers")}
+EXTRAS = {"ocr": ("rapidocr",), "vectors": ("onnxruntime", "tokenizers")}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
 

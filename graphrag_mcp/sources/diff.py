@@ -21,6 +21,7 @@ from typing import Any, Literal
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, git, read, walk
+from graphrag_mcp.sources.piece import NotRead
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store.edit_log import Overlay
@@ -313,12 +314,16 @@ def edits(
                 yield from stored(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break
             try:
-                documents = list(read.load(file, settings))
+                not_read: list[NotRead] = []
+                documents = list(read.load(file, settings, not_read))
             except decode.ReadError as error:
                 plan.errors.append({"path": file.uri, "reason": str(error)})
                 yield from stored(before)
                 continue
             plan.quota.take(file)
+            for part in not_read:
+                reason = f"in another file: {part.reason}"
+                plan.found.skip(reason, path=f"{file.uri}#{part.name}")
             if not documents:
                 plan.found.skip("empty")
             yield from _of_file(plan, documents, before, again)

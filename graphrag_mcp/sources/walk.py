@@ -58,6 +58,7 @@ NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at
 IGNORE_FILES = (".gitignore", ".graphragignore")  # in one folder the latter has the last word
 IGNORE_LIMIT = 256_000  # bytes of an ignore file; beyond it the folder is left out
+NAMED = 500  # files that a result names as passed over
 MOST_STARS = 3  # of one part of a pattern
 
 
@@ -248,10 +249,15 @@ class Found:
     sources: dict[str, dict[str, str]] = field(default_factory=dict)
     # reason -> files, and folders not entered
     skipped: dict[str, int] = field(default_factory=dict)
+    # files that were passed over, {"path", "suffix", "reason"}; at most NAMED of them
+    named: list[dict[str, str]] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)  # {"path", "reason"}
 
-    def skip(self, reason: str, count: int = 1) -> None:
+    def skip(self, reason: str, count: int = 1, path: str = "") -> None:
+        """Count what is passed over; `path`: the uri of a file that might have been read."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
+        if path and len(self.named) < NAMED:
+            self.named.append({"path": path, "suffix": suffix_of(path), "reason": reason})
 
     def fail(self, path: str, reason: str) -> None:
         self.errors.append({"path": path, "reason": reason})
@@ -501,7 +507,9 @@ class _Walk:
                 try:
                     folder = entry.is_dir(follow_symlinks=False)
                     if reason := self._reason(entry, path, folder, names, rules):
-                        self.found.skip(reason)
+                        kind = not folder and reason in (BINARY, UNSUPPORTED)
+                        uri = _uri(place.label, place.root, path) if kind else ""
+                        self.found.skip(reason, path=uri)
                     elif folder:
                         inner.append(replace(place, folder=path, rules=rules))
                     else:
@@ -536,7 +544,8 @@ class _Walk:
             blank = status.st_size <= len(start) and not start.strip()
             reason = "empty" if blank else start_reason(entry.name, start)
         if reason:
-            self.found.skip(reason)
+            named = "" if reason == "empty" else _uri(place.label, place.root, path)
+            self.found.skip(reason, path=named)
             return
         several = not settings.hard_links and status.st_nlink > 1
         links = status.st_nlink if several else ANY if settings.hard_links else 1

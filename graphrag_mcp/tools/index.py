@@ -38,8 +38,8 @@ LONGEST = {"id": 300, "title": 1_000}  # characters of what is stored of a text
 POLL = 0.05  # seconds between two looks at a job
 SHOWN_LOSSES = 5  # text units whose losses are told with their reasons
 _TAKEN = (
-    "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet) and source code; with the extra "
-    "graphrag-mcp[docs] PDF and office documents too."
+    "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet), source code, PDF, office documents, "
+    "mail, subtitles and zips of these; pictures with the extra graphrag-mcp[ocr]."
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 

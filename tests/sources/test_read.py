@@ -291,13 +291,11 @@ def test_front_matter_gives_metadata_and_date_and_stays_in_the_text(tmp_path: Pa
     assert abs(datetime.fromisoformat(other.created) - datetime.now(UTC)).total_seconds() < 60
 
 
-def test_toml_between_pluses_is_front_matter_and_the_path_of_a_page_dates_it(tmp_path: Path) -> None:
+def test_toml_between_pluses_is_front_matter(tmp_path: Path) -> None:
     text = '+++\npath = "2014/11/20/Lamp"\ntitle = "The lamp"\nauthors = ["Ida Bray"]\n[taxonomies]\ntags = ["sea"]\n+++\n\nBody.\n'
     (document,) = one(tmp_path, "a.md", text)
-    assert document.text == text and document.title == "The lamp" and document.created.startswith("2014-11-20")
+    assert document.text == text and document.title == "The lamp"
     assert document.metadata["authors"] == ["Ida Bray"] and document.metadata["tags"] == ["sea"]
-    (other,) = one(tmp_path, "b.md", "---\ntitle: x\nurl: /posts/2015/01/02/x.html\n---\nBody.\n")
-    assert other.metadata["date"] == "2015-01-02"
 
 
 def test_html_becomes_readable_text(tmp_path: Path) -> None:

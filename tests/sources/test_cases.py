@@ -1,0 +1,127 @@
+"""Files of the kinds that people bring, each with what a reader of it must find: the shared cases, and our own."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.walk import find
+
+SHARED = Path(__file__).parents[3] / "shared/data/cases"
+SETTINGS = Settings(home=Path("unused"))
+
+# file -> what its text, titles and metadata hold, and (behind "!") what they do not.
+CASES: dict[str, list[str]] = {
+    "eml/german-qp.eml": ["Kündigung des Lagers in Görlitz", "das Lager in Görlitz wird", "Lena Brück wrote to Oskar Wilde", "2024-03-04", "!=C3"],
+    "eml/bridge-base64.eml": ["Budget for the Halloway bridge", "418,000 pounds", "costs.csv, plan.pdf", "cost: 210000", "!VGhl"],
+    "mailkin/takeout.mbox": ["Roof of the chapel", "Möller & Söhne", "Keys", "Aurélie Béranger", "!RGll"],
+    "mailkin/standup.vtt": ["Ingrid Halvorsen: We lost the Tresco pump station on Friday night.", "Peter O'Dowd: The relay from Brandt & Co", "!-->", "!<v"],
+    "docx/lease.docx": ["Field of Fieldston", "Comment (Bettina Kohl): The insurer Harcastle", "ZX-7741", "Prepared by Osman Yildiz", "1250 euros", "!900"],
+    "docx/only-note.docx": ["Farrow ledger of 1911"],
+    "docxpipe/table.docx": ["See Figure 12 for Bea Holt.", "│ Item │ A | B │ Note │", "│  │ 30 │ third │"],
+    "xlsx/progress.xlsx": ["=SUM(B4:B6)", "Comment (Ana): Lindqvist is on leave", "7.5%", "1,234,567.50 €", "2026-01-05", "Hidden costs (hidden sheet)"],
+    "html/page.html": ["│  │ Adult │ Child │", "│  │ 60 € │ 30 € │", "Map of the Kvarken strait", "Agneta Falk", "!SCRIPTLEAK", "!Navlink", "!Buttontext"],
+    "csv/sep.csv": ["Ort: Gera\nLeiter: Ines Kolb"],
+    "csv/preamble.csv": ["Region: North\nManager: Ida Berg", "Sales report 2024"],
+    "csv/pipe-desc.csv": ["Pump A feeds, cools, and drains; tanks; lines; valves", "Wanda Roy"],
+    "csv/german.csv": ["Kunde: Böhm; Söhne", "Ärzte GmbH"],
+    "csv/utf16.csv": ["Name: Zoë Ferrari"],
+    "ipynb/study.ipynb": ["ValueError: soil sample 19 is missing", "Verdict: reject Lot 44", "Kessel", "!Figure size"],
+    "enc/cp1250.txt": ["Jiří Dvořák"], "enc/cp1251.txt": ["Сергей Громов"], "enc/cp1252.txt": ["Møller’s”"], "enc/cp1253.txt": ["Νίκος Παπάς"],
+    "enc/cp1255.txt": ["דוד לוי"], "enc/cp1256.txt": ["أحمد منصور"], "enc/euckr.txt": ["김철수"], "enc/gbk.txt": ["王建国"], "enc/sjis.txt": ["佐藤健一"],
+    "enc/tis620.txt": ["สมชาย"], "enc/mixed.txt": ["Grüße von Günther Förster", "1 lines of cp1252"], "enc/utf16le-nobom.txt": ["Сергей Громов"],
+    "enc/cp437.txt": ["ERROR its encoding is not known"], "enc/macroman.txt": ["ERROR its encoding is not known"],
+    "fm/double.md": ["Minutes of the Tern Society\n", "2024-05-06"], "fm/bomfm.md": ["With BOM\n"], "fm/tabs.md": ["Tabbed\n"], "fm/unclosed.md": ["Never closed\n"],
+    "unsup/deed.rtf": ["The deed of Ronan Pike."], "unsup/old.doc": ["ERROR it is damaged"], "unsup/sheet.ods": ["ERROR it is damaged"],
+}  # fmt: skip
+
+
+def said(path: Path) -> str:
+    """Titles, texts and metadata of a file, or `ERROR reason`."""
+    (file,) = find([str(path)], {}, SETTINGS).files
+    try:
+        found = list(load(file, SETTINGS, not_read := []))
+    except ReadError as error:
+        return f"ERROR {error}"
+    parts = [f"{one.title}\n{one.text}\n{one.metadata}" for one in found]
+    return "\n".join([*parts, *(f"NOT READ {one.name}: {one.reason}" for one in not_read)])
+
+
+def wrong(text: str, wanted: list[str]) -> list[str]:
+    return [one for one in wanted if (one[1:] in text) == one.startswith("!") and (one.startswith("!") or one not in text)]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cases are not beside the checkout")
+def test_all_shared_cases_are_read_right() -> None:
+    found = {name: wrong(said(SHARED / name), wanted) for name, wanted in CASES.items()}
+    assert {name: one for name, one in found.items() if one} == {}
+
+
+# ---- our own, which are read everywhere -------------------------------------------------------------
+
+REPLY = """From: Oskar Wilde <oskar@example.org>
+To: Lena Holt <lena@example.org>
+Subject: Re: The pump
+Date: Tue, 05 Mar 2024 00:30:00 +0100
+Message-ID: <b@x>
+In-Reply-To: <a@x>
+Content-Type: text/plain; charset="iso-2022-jp"
+Content-Transfer-Encoding: 7bit
+
+The pump is sold.
+
+On Mon, 4 Mar 2024, Lena Holt wrote:
+> Is the Kestrel pump still ours?
+"""
+RTF = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\*\generator x;}Gr\'fc\'dfe an \u29579?\u24314? Holt.\par\trowd Item\cell Price\cell\row\trowd Steel\cell 210\cell\row\pard End.\par}"
+ICS = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch of\n  the ferry\nDTSTART:20240506T090000Z\nLOCATION:Ostend\\, quay 4\nATTENDEE;CN=Ana Holm:mailto:ana@x.org\nEND:VEVENT\nEND:VCALENDAR\n"
+VCF = "BEGIN:VCARD\nVERSION:2.1\nFN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:J=C3=B6rg Kolb\nORG:Brandt;Pumps\nEND:VCARD\n"
+SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>ANA:</i> We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n"
+ODT = (
+    '<office:document-content xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:dc="d"><office:body><office:text>'
+    '<text:h text:outline-level="1">Lease</text:h><text:p>Rent is<text:s text:c="2"/>due<office:annotation><dc:creator>Ana</dc:creator>'
+    "<text:p>ask Tom</text:p></office:annotation>.</text:p><table:table><table:table-row><table:table-cell><text:p>Item</text:p></table:table-cell>"
+    "<table:table-cell><text:p>Cost</text:p></table:table-cell></table:table-row></table:table></office:text></office:body></office:document-content>"
+)
+
+
+def packed(**parts: str | bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+OWN: dict[str, tuple[bytes, list[str]]] = {
+    "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
+    "reply.txt": (("MIME-Version: 1.0\n" + REPLY).encode(), ["The pump is sold.", "!Kestrel"]),
+    "deed.rtf": (RTF, ["Grüße an 王建 Holt.", "| Item | Price |\n| Steel | 210 |", "End.", "!Arial", "!generator"]),
+    "a.ics": (ICS.encode(), ["event: Launch of the ferry", "start: 2024-05-06 09:00", "place: Ostend, quay 4", "attendee: Ana Holm <ana@x.org>"]),
+    "a.vcf": (VCF.encode(), ["name: Jörg Kolb", "organization: Brandt, Pumps"]),
+    "a.srt": (SRT.encode(), ["ANA: We lost the pump.", "!00:00:01,000"]),
+    "a.odt": (packed(**{"content.xml": ODT}), ["# Lease", "Rent is  due.", "Comment (Ana): ask Tom", "| Item | Cost |"]),
+    "papers.zip": (packed(**{"in/a.md": "# Alpha\n\nWords of Ana.", "b.exe": b"MZ", "id_rsa": "x", "c.eml": REPLY}), ["Words of Ana.", "The pump is sold.", "NOT READ b.exe: binary", "NOT READ id_rsa: looks like a secret"]),
+    "coded.md": (b"aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dCBvZiBtYW55IHdvcmRzIDE=\n" * 40, ["ERROR it is mostly base64"]),
+    "coded.txt": (b"Gr=C3=BC=C3=9Fe aus K=C3=B6ln und M=C3=BCnchen von J=C3=B6rg.\n" * 5, ["ERROR its letters are quoted-printable"]),
+    "page.html": (b'<html><head><meta name="author" content="Ana Holm"><meta property="article:published_time" content="2024-05-06"></head><body><nav>Menu</nav><p>The ferry MAX_RETRY_COUNT sails.</p><footer>Imprint</footer></body></html>', ["The ferry MAX_RETRY_COUNT sails.", "Ana Holm", "2024-05-06", "!Menu", "!Imprint"]),
+    "names.csv": (b"7,Ana Holm,2024-01-02\n8,Tom Reed,2024-01-03\n", ["column 2: Ana Holm"]),
+    "wide.xml": (b'<?xml version="1.0"?><ships><ship name="Tern"><port>Ostend</port></ship></ships>', ["ship: (name: Tern)", "port: Ostend"]),
+    "laughs.xml": (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', ["ERROR its XML declares entities"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_file_of_ours_is_read_right(tmp_path: Path, name: str) -> None:
+    data, wanted = OWN[name]
+    (tmp_path / name).write_bytes(data)
+    text = said(tmp_path / name)
+    assert wrong(text, wanted) == [], text
+
+
