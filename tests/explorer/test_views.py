@@ -82,6 +82,7 @@ def test_every_view_loads_with_and_without_arguments(app: App, view: str) -> Non
     assert shown or (view in views_of_one)
 
 
+@pytest.mark.core
 def test_no_view_answers_with_status_500(door: TestClient) -> None:
     asked = [(view, {}) for view in VIEWS]
     asked += [(view, {name: value}) for view in VIEWS for name in ARGUMENTS.get(view, ()) for value in ("1", "x'")]
@@ -112,6 +113,7 @@ def test_the_sentences_of_a_search_stand_at_their_place(app: App) -> None:
         assert place.split()[0].lstrip("#> ") in hit["text"] or LONG[:300] in place
 
 
+@pytest.mark.core
 def test_a_change_is_shown_since_a_generation(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
