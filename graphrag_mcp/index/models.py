@@ -124,7 +124,7 @@ def choose(
         report_prompt(settings, folder),
         summaries,
         embedding,
-        agent,
+        agent=agent,
     )
 
 

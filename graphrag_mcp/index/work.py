@@ -47,11 +47,15 @@ def read_result(
     """The text of a result as it is kept, without the records that are refused, and what was left
     out. Raises BadReply where nothing is left."""
     text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
-    value = ask.parse(text)
+    try:
+        value = ask.parse(text)
+    except BadReply:
+        if other := _of_another(result, ask, others):
+            what = f"its names stand in the text of {other}, none in its own; swapped?"
+            raise BadReply(what) from None
+        raise
     if isinstance(value, Records):
         value = _without_unknown_ends(_text_of(ask), value)
-        if other := _of_another(value, ask, others):
-            raise BadReply(f"its names stand in the text of {other}, none in its own; swapped?")
         dropped = {why: count for why, count in value.dropped.items() if why not in UNCOUNTED}
         left_out = [listed(dropped, value.lost)] if dropped else []
         if value.repaired:
@@ -114,9 +118,13 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
     return replace(records, relations=tuple(kept), dropped=dropped, lost=tuple(lost))
 
 
-def _of_another(value: Records, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
-    """The item whose text has all the names, of which its own has none; else ""."""
-    names = [one.name for one in value.entities]
+def _of_another(
+    result: Mapping[str, Any], ask: Ask[Any], asks: Mapping[str, Ask[Any]]
+) -> str:
+    """The item whose text has all names of the entities, of which its own has none; else ""."""
+    given = result.get("entities")
+    listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    names = [str(one.get("name", "")) for one in listed]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
     texts = {id: _text_of(one) for id, one in asks.items()}
