@@ -3,7 +3,7 @@ loses. A feature is a function of the question and the first round that gives a 
 or None where it says nothing about this question.
 
 Docstrings say what recall@5 loses without the feature, in points, on sets that weights were chosen on
-(MuSiQue, HotpotQA) and on sets that they were not (2Wiki, news, LoCoMo)."""
+(MuSiQue, HotpotQA) and on sets that variants were compared on (2Wiki, news, LoCoMo)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the features. Chosen on musique100, hotpot_train100, chroma and cmrc_zh together; checked on
-    sets that nothing was chosen on (docs/dev/decisions.md)."""
+    """Of the features. Chosen on musique100, hotpot_train100, chroma and cmrc_zh together; compared
+    on 2Wiki, news and LoCoMo (docs/dev/decisions.md)."""
 
     words: float = 1.0
     meaning: float = 0.6  # share of the vectors as far as they are trusted; words get the rest
