@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
+OCR_MEMORY = 2_000_000_000  # address space, of which onnxruntime's arenas reserve more than they use
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 LIBRARIES = ("pdf_oxide", "office_oxide", "olefile", "email.charset", "encodings.idna")
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
@@ -138,9 +139,10 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
     """Writes the pieces; gives the last line."""
     global _sealed
 
-    from graphrag_mcp.sources import formats
+    from graphrag_mcp.sources import formats, ocr
     from graphrag_mcp.sources.decode import ReadError
     from graphrag_mcp.sources.piece import NotRead, Piece
+    from graphrag_mcp.sources.walk import ocr_installed
 
     try:
         _prepare(suffix)
@@ -149,7 +151,8 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
         _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
         _try("RLIMIT_CORE", 0)
         _try("RLIMIT_FSIZE", 0)
-        _try("RLIMIT_AS", _libraries + MEMORY)
+        reads_pictures = suffix in ocr.PICTURES | {"pdf"} and ocr_installed()
+        _try("RLIMIT_AS", _libraries + (OCR_MEMORY if reads_pictures else MEMORY))
         _sealed = True
         for piece in formats.pieces(data, suffix):
             if isinstance(piece, NotRead) or piece.text.strip():
