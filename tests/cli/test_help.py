@@ -37,7 +37,7 @@ def test_the_help_names_all_groups_and_has_no_colour_in_a_pipe() -> None:
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("serch x", "search"), ("explor", "explore"), ("search x --max-token 5 --formt y", "--format"),
+    [("serch x", "search"), ("explor", "explore"), ("search x --max-token 5 --sorrt y", "--sort"),
      ("search x --filtr a=b", "--filter"), ("install --client curser", "cursor")],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_the_nearest_name(given: str, meant: str) -> None:

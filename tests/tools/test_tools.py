@@ -205,7 +205,7 @@ def test_an_unknown_entity_is_answered_with_the_nearest_names(call: Caller) -> N
 
 def test_global_search_speaks_from_reports(call: Caller) -> None:
     found = call.good("global_search", query="What is told about lighthouses and storms?", level=0)
-    assert found["communities"] and found["coverage"]["documents"] >= 1
+    assert found["citations"] and found["coverage"]["documents"] >= 1
 
 
 def test_drift_is_walked_from_question_to_answers(call: Caller) -> None:
