@@ -416,7 +416,7 @@ def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaki
     rows.sort(key=lambda row: -row["position"])
     passage |= {row["document_id"]: row["id"] for row in rows}
     family = entity["title"].split()[-1]
-    alone = entity["type"] == "person" and family != entity["title"]
+    alone = entity["type"] in ("person", "other", "") and family != entity["title"]
     others = _first_holding(part, [family]) if alone else {}
 
     def line(id: str, room: int) -> str:
