@@ -143,14 +143,17 @@ def is_entity(rows: Sequence[Named]) -> bool:
     """Do the texts show often enough that this is a name? What source code defines or a model names is
     an entity always.
 
-    A name of everyday words (White House, Sounds) must be shown twice; one that stands once must have
-    a type or be a full name with a word that is rarer."""
-    if any(row.by for row in rows):
-        return True
+    `rows`: all mentions under this very name. Those under its other names are left out, since an
+    update may not have read them yet. A name of everyday words (White House, Sounds) must be shown
+    twice or have a type; one that stands once must have a type or be a full name with a word that is
+    rarer."""
+    if not rows or any(row.by for row in rows):
+        return bool(rows)
     sure, every = sum(row.count for row in rows if row.strong), sum(row.count for row in rows)
-    usual = [ordinary(word) for word in rows[0].form.lower().split()]
-    known = every > 1 or rows[0].type not in VAGUE or (len(usual) > 1 and not all(usual))
-    return known and sure > all(usual) and sure >= SHARE * every
+    usual = [ordinary(word) for word in rows[0].key.split()]
+    typed = any(row.type not in VAGUE for row in rows)
+    known = typed or every > 1 or (len(usual) > 1 and not all(usual))
+    return known and sure > (all(usual) and not typed) and sure >= SHARE * every
 
 
 def group(
@@ -174,7 +177,7 @@ def group(
         key: rows
         for key, rows in groups.items()
         if edits.made(key)
-        or (rows and (edits.names.get(key) or edits.words(key) or is_entity(rows)))
+        or (rows and (edits.names.get(key) or edits.words(key) or is_entity(by_key.get(key, ()))))
     }
     return groups, {key: target for key, target in canonical.items() if target in groups}
 

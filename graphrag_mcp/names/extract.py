@@ -291,6 +291,7 @@ def _short_names(
     Who is later called by the last word alone is a person; Boston Celtics, whom the text calls the
     Celtics, is none."""
     held = dict.fromkeys(row[0] for row in rows)
+    acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
     called = {form.lower() for form in evidence.led}
     full: dict[str, set[str]] = {}
     given: set[str] = set()
@@ -302,7 +303,8 @@ def _short_names(
         first, *middle, last = key.split(" ")
         if kind not in ("", "person") or len(middle) > 1 or first == last:
             continue
-        if not key.replace(" ", "").isalpha() or key in alias_of or len(first) < 3:
+        plain = key.replace(" ", "").isalpha() and key not in acronyms
+        if not plain or key in alias_of or len(first) < 3:
             continue
         sure = kind or not (any(map(ordinary, key.split(" "))) or last in called)
         longer = full.get(key, ())

@@ -17,7 +17,7 @@ _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but
 _SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
 _ACTS = re.compile(r" [a-z]+ed\b")
 _SPOKEN = frozenset("said says replied".split())
-_STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for)\b")
+_STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
 

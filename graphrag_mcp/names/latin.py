@@ -95,7 +95,10 @@ def names(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[tuple[Name,
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
+    grammar = STOP_WORDS | LANGUAGES[evidence.language]
     for name in found:
+        if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
+            evidence.inside[" ".join(name.words[1:])] += 1  # In York
         if not name.opening and name.prose:
             counted = {"the": evidence.led, "a": evidence.one_of}.get(name.article, evidence.inside)
             counted[name.form] += 1
@@ -248,8 +251,7 @@ class _Reader:
             small = sum(map(str.islower, letters))
             closed = _CLOSED.search(self.text, max(start, end - 6), end) is not None
             heading = self.text.startswith(("#", "|"), start)
-            most = 4 * small if closed else small
-            self._prose[number] = not heading and small > 0 and most >= len(letters) - small
+            self._prose[number] = not heading and small >= (1 if closed else max(len(letters) - small, 1))
         return self._prose[number]
 
 

@@ -163,7 +163,7 @@ def test_what_was_given_wins_over_what_was_found(kb: Path) -> None:
 def test_what_was_deleted_stays_hidden_though_documents_name_it(kb: Path) -> None:
     done = do(kb, "delete", target("York"), target("Ada Keene", "John Smith"))
     assert done.changes["entities_removed"] == 1
-    (kb.parent / "docs" / "d.md").write_text("York again, said Clara Voss. Ada Keene paid John Smith.", "utf-8")
+    (kb.parent / "docs" / "d.md").write_text("They saw York again, said Clara Voss. Ada Keene paid John Smith.", "utf-8")
     index(kb, kb.parent / "docs")
     assert "York" not in entities(kb) and ("Ada Keene", "John Smith") not in links(kb)
     assert not any("York" in pair for pair in links(kb))
@@ -398,7 +398,7 @@ def test_an_entity_that_was_edited_stays_while_one_text_names_it(tmp_path: Path)
 def test_a_merge_leaves_the_sentences_of_relationships_as_a_fresh_index_has_them(tmp_path: Path) -> None:
     said = "The Royal Society (RS) was described by 钱学森 in {}. "
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "0.md").write_text(said.format("Bournemouth") + "Then Ada Keene left York.", "utf-8")
+    (tmp_path / "docs" / "0.md").write_text(said.format("Bournemouth") + "Then Ada Keene slept in York.", "utf-8")
     index(tmp_path / "kb", tmp_path / "docs")
     do(tmp_path / "kb", "merge", target("Royal Society"), target("Bournemouth"))
     do(tmp_path / "kb", "rename", target("York"), title="Eboracum")

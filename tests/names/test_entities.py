@@ -86,7 +86,7 @@ def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_pat
 def test_acronyms_of_several_things_are_that_of_one(tmp_path: Path) -> None:
     found = entities(
         tmp_path / "c",
-        "The QTP of the harbour was kept by Oslo.",
+        "The QTP of the harbour was kept by Oslo, and the QTP was old.",
         "Bergen and Oslo keep the two QTPs of it.",
     )
     assert found["QTP"] == ["QTPs"] and "QTPs" not in found

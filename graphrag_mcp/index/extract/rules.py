@@ -85,7 +85,7 @@ def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
     if any(map(is_cjk, sentence)):
         letters = sum(map(str.isalnum, sentence))
         return letters < 2 * sum(end - start for *_, start, end, _ in outer)
-    words = sum(word[0].islower() for word in sentence.split())
+    words = len(sentence.split()) - sum(len(one[1].split()) for one in outer)
     return words < len(outer) - 1
 
 
