@@ -71,11 +71,15 @@ def main() -> None:
         )
         index_documents(folder, IndexRequest(paths=(str(files),)), Settings(home=Path(scratch)))
         snapshot = open_snapshot(folder)
+        uris = {row["id"]: row["uri"] for row in snapshot.rows("documents").to_pylist()}
+        units = snapshot.rows("text_units", columns=["n", "document_id"]).to_pylist()
+        names = {row["n"]: Path(uris[row["document_id"]]).stem for row in units}
         for section, question in QUESTIONS:
             found = global_search(snapshot, question, max_tokens=options.tokens)
             cited = {Path(one.uri).stem for one in found.citations}
             listed = list_documents(snapshot, query=question, max_tokens=options.tokens)
-            lines = re.findall(r"^- \[d\d+\] \S*?([^/\s]+)\.md", listed.text, re.MULTILINE)
+            numbers = map(int, re.findall(r"^- \[t(\d+)", listed.text, re.MULTILINE))
+            lines = {names[number] for number in numbers}
             counts = [
                 count
                 for text, ids in ((found.text, cited), (listed.text, lines))

@@ -22,8 +22,7 @@ from graphrag_mcp.text.terms import lists_of, tells_topic, terms
 
 MOST = 100  # lines
 ROOM, SEVERAL = 40, 6  # lines that few documents share, and how many one of them has at most
-# The best documents, the terms that most of them share, and what these count beside the ranking. Of the
-# first 30 documents of 21 questions on news 87 % are of the section that is asked about, without 78 %.
+# The best documents, the terms that most of them share, and what these count beside the ranking.
 FEEDBACK, FEEDBACK_TERMS, FEEDBACK_SHARE = 20, 50, 0.5
 FADING = 0.5  # worth of each next passage of a document
 # Share of the best one's worth from which a document is on the question, and a sentence; the first FEW

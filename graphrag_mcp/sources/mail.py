@@ -22,7 +22,6 @@ from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
 _REPLY = re.compile(r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
-_PREFIX = re.compile(r"\s*(?:[^\W\d_]{2,4}(?:\[\d+\])?\s*[:：]\s*)+")
 _QUOTED = re.compile(r"[ \t]*[>|｜]")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|_{5,}|={5,}).{0,80}")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")

@@ -16,7 +16,6 @@ from graphrag_mcp.sources.walk import ocr_installed
 
 PAGES = 20_000  # of a PDF
 _TITLE = re.compile(rb"/Title\s*\(((?:[^()\\]|\\.){1,400})\)", re.DOTALL)
-_SCHEMES = ("http://", "https://", "mailto:")
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
 Node = Mapping[str, Any]

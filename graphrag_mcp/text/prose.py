@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
-from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table, terms
+from graphrag_mcp.text.terms import compiled, is_cjk, table
 
 _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
@@ -136,10 +134,6 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 
 # ---- what is shown of a text ----------------------------------------------------------------------
 
-_CLAUSE, _ENGLISH, _LEADS = (
-    frozenset(_TABLES[name].split()) for name in ("clause", "english", "leads")
-)
-SPEAKER, OWN = _FORMS.speaker, _FORMS.own
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
 _ITEM = re.compile(
@@ -168,19 +162,6 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 MENU = 0.3
 PARAGRAPH = 120  # characters of a line that is a paragraph, beside its links
 SAID = 50  # bytes of a line that may be a paragraph, beside its links
-# Terms of notices on cookies: who asks with one of them is shown these.
-NOTICE = frozenset(
-    terms(
-        "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
-    )
-)
-# Terms of questions on works: who asks with one of them is shown lists of works.
-WORKS = frozenset(
-    terms(
-        "works papers publications references bibliography sources cited cites citation doi isbn "
-        "author authors wrote written published journal"
-    )
-)
 CITED, ENTRY = 125, 600  # characters of a bibliography for each author, and of one entry at most
 CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
@@ -253,11 +234,6 @@ def is_menu(text: str, told: str) -> bool:
     before it? `told`: what is readable of it."""
     cut = sum(map(len, _CUT.findall(told))) if "](" in text or "%" in text else 0
     return len(told) - cut < MENU * len(text)
-
-
-def lists_links(text: str) -> bool:
-    """Does it name other pages, with nothing that it says itself: headlines, stories of the day?"""
-    return text.count("](http") >= LINKS and "\n|" not in f"\n{text}" and not paragraphs(text)
 
 
 def asks_consent(told: str) -> bool:
@@ -489,233 +465,3 @@ def _formula(image: re.Match[str]) -> str:
 
 
 # ---- what a sentence is worth -----------------------------------------------------------------------
-
-_ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
-_DEFINES = re.compile(r"[^.:。：]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
-_GRAMMAR = STOP_WORDS.union(*LANGUAGES.values())
-# share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
-_LEAST_GRAMMAR = 0.15
-# share of digits in a table's row; in Chinese a word is two characters
-_DIGITS, _DENSE_DIGITS = (0.15, 0.4)
-_NOISE = 0.1  # worth of what is no sentence
-_CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
-_PRICE = re.compile(r"\$(?=\d)")
-_STOPS = tuple(".!?。！？…")
-_MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
-_EDGES = "\"'“”‘(),.;:!?"  # of a word
-_OPENING = "\"“«¿¡'‘`「『《"
-_PAIRS = (("(（", ")）"), ("[", "]"))
-_ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
-
-
-def spoken(sentence: str) -> str:
-    """The sentence without the name of its speaker and the marks of a list or a heading."""
-    bare = sentence.strip().lstrip("#>*-•| \t")
-    return SPEAKER.sub("", bare, count=1) if ":" in bare[:90] or "：" in bare[:90] else bare
-
-
-def says_something(sentence: str) -> bool:
-    """Does a sentence say something: no greeting, heading, bare name or time stamp?"""
-    if sentence.lstrip().startswith("#"):
-        return False
-    bare = spoken(sentence)
-    greets = _FORMS.greeting.match(bare) is not None
-    if not bare.isascii() and any(map(is_cjk, bare[:20])):
-        return sum(map(str.isalpha, bare)) >= (20 if greets else 8)
-    words = [word for word in bare.split() if any(map(str.isalpha, word))]
-    if len(words) < (10 if greets else 5):
-        return False
-    return any(word[:1].islower() for word in words[1:])
-
-
-@lru_cache(maxsize=16_384)
-def substance(sentence: str) -> float:
-    """How much a sentence is worth as a quotation, above 0 to 1: little for a greeting, a table's
-    row, code, a notice, a menu or a bibliography's entry; less for a question or an exclamation."""
-    bare = spoken(sentence)
-    said = bare or sentence
-    noise = _FORMS.noise.search(sentence) or _ITEM.fullmatch(sentence)
-    noise = noise or _FORMS.greeting.match(said) or _FORMS.talk.search(said)
-    worth = _NOISE if noise else 1.0
-    worth *= 0.4 if _FORMS.reaction.match(said) else 1.0
-    dense = not said.isascii() and any(map(is_cjk, said[:40]))
-    if bare != sentence.strip() and len(said) < 25 and not dense:
-        worth *= 0.3
-    row = _DENSE_DIGITS if dense else _DIGITS * (1.4 if said.endswith(".") else 1.0)
-    if sum(map(str.isdigit, said)) > row * len(said):
-        worth *= 0.3
-    if "?" in said or "？" in said:
-        worth *= 0.25
-    elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
-        worth *= 0.5
-    entry = _FORMS.reference.search(said) or _FORMS.initials.search(said) or _is_entry(said)
-    worth *= 0.2 if entry else 1.0
-    return worth if dense else worth * _clause(said)
-
-
-def statement(sentence: str) -> str:
-    """The sentence as it is shown, on one line without the mark of a list; "" for a heading, a row of
-    a table, code, a notice, a line of credits or a menu."""
-    told = _LISTED.sub("", " ".join(readable(sentence).split()))
-    return told if told[:1] != "#" and substance(_CODED.sub("x", told)) > _NOISE else ""
-
-
-@lru_cache(maxsize=16_384)
-def quotation(sentence: str) -> tuple[str, float]:
-    """The sentence as it is shown (`statement`), and what that is worth (`stands_alone`)."""
-    said = statement(sentence)
-    return said, stands_alone(said)
-
-
-@lru_cache(maxsize=16_384)
-def makes_a_statement(sentence: str) -> bool:
-    """Does a sentence say something of what it names, whether or not it is worth quoting? Not code, a
-    row of a table, a menu, a list of names or the heading of a letter."""
-    told = _PRICE.sub("", _CODED.sub("x", " ".join(readable(sentence).split())))
-    if "|" in (told[:1], told[-1:]) or told.count("|") > 1 or is_code(told):
-        return False
-    words = [word for word in (word.strip(_EDGES) for word in re.split("[ 、]", told)) if word]
-    names = (word[0].isupper() or (is_cjk(word[0]) and len(word) < 5) for word in words)
-    small = [
-        word for word, name in zip(words, names, strict=True) if word[0].isalpha() and not name
-    ]
-    if not _CLAUSE.isdisjoint(small) or _FORMS.acts.search(" ".join(small)):
-        return True
-    whole = told.rstrip(_MARKS).endswith(_STOPS) or not _FORMS.noise.search(told)
-    return whole and not _GRAMMAR.issuperset(small)
-
-
-def telling(sentence: str) -> float:
-    """`substance`, and more for what a speaker says of their own doings."""
-    return substance(sentence) * eventful(sentence)
-
-
-def eventful(sentence: str) -> float:
-    """Up to 4 for what a speaker did or plans; below 1 for what addresses the other or points back."""
-    worth = 2.0 if _FORMS.did.search(sentence) else 1.0
-    worth *= 0.5 if _ADDRESSED.search(sentence) else 1.0
-    worth *= 2.0 if OWN.search(sentence) and _FORMS.when.search(sentence) else 1.0
-    return worth * (0.5 if _FORMS.pointing.match(spoken(sentence)) else 1.0)
-
-
-@lru_cache(maxsize=16_384)
-def stands_alone(sentence: str) -> float:
-    """`substance`, and less for a fragment, for a sentence that leans on the one before it or points
-    to what stands elsewhere, and for an "I" without the name of who says it."""
-    said, worth = sentence.strip().strip("*_"), substance(sentence)
-    if worth <= _NOISE:
-        return worth
-    whole = said[-1:] in '.!?。！？…"”»)’」』》' and not _ITEM_END.search(said)
-    whole = whole and not said[:1].islower() and (said[:1].isalnum() or said[:1] in _OPENING)
-    whole = whole and not said.count('"') % 2 and said.count("“") == said.count("”")
-    whole = whole and all(
-        sum(map(said.count, some)) == sum(map(said.count, others)) for some, others in _PAIRS
-    )
-    bare = spoken(said)
-    worth *= 1.0 if whole else 0.3
-    worth *= 0.5 if _FORMS.leaning.match(bare) or _unnamed(bare) else 1.0
-    worth *= 0.5 if _FORMS.linked.match(bare) else 1.0
-    worth *= 0.5 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
-    worth *= 0.5 if _FORMS.elsewhere.search(said) else 1.0
-    worth *= 0.7 if _ADDRESSED.search(said) else 1.0
-    return worth * (0.5 if bare == said and OWN.search(said) else 1.0)
-
-
-def standing(sentence: str) -> float:
-    """1; less for what the frame of a page says, and for a noun that a sentence before it names."""
-    bare = spoken(sentence)
-    if _FORMS.frame.search(sentence):
-        return 0.2
-    return 0.4 if _FORMS.noun_before.match(bare) else 1.0
-
-
-def settled(sentence: str) -> bool:
-    """Is a sentence understood without the one before it and the day of its text: does it begin with no
-    noun that is known already ("The firm said"), and count from no today?"""
-    bare = spoken(sentence)
-    return not (_FORMS.unsettled.match(bare) or _FORMS.relative_day.search(bare))
-
-
-def _unnamed(said: str) -> bool:
-    """Does a "he" or "his" stand before anybody whom it could mean?"""
-    found = _FORMS.person.search(said)
-    if found is None or _FORMS.bearer.search(said, 0, found.start()):
-        return False
-    first = said.split(maxsplit=1)[0].strip("\"“‘'(").casefold().removesuffix("'s")
-    leads = first.endswith(("ing", "ed")) or first in _LEADS
-    if found.start() and not leads and first not in _GRAMMAR and not first.endswith("ly"):
-        return False
-    # When he left, Ana stayed.
-    return not (leads and _FORMS.later.match(said, found.end()) and "," not in said[: found.end()])
-
-
-def introduction(names: Iterable[str], text: str) -> float:
-    """Does the sentence begin with one of the names, and does it say what that is?"""
-    best = 1.0
-    for name in names:
-        at = text.find(name, 0, len(name) + 5)
-        if name and at >= 0:
-            if _DEFINES.match(text, at + len(name)):
-                return 1.6
-            best = 1.2
-    return best
-
-
-def relates(some: Collection[str], others: Collection[str], sentence: str) -> bool:
-    """Do a name of `some` and one of `others` take part in one clause of the sentence? Not where the
-    one only stands in a list beside the other, or speaks of something else."""
-    spans = sorted(
-        (at, at + len(name), side)
-        for side, names in enumerate((some, others))
-        for name in names
-        if (at := _place(sentence, name)) >= 0
-    )
-    if sentence.rstrip(_MARKS)[-1:] in "?？" or _FORMS.nameless.match(spoken(sentence)):
-        return False
-    for (start, end, side), (at, to, other) in pairwise(spans):
-        gap, before, behind = sentence[end:at], sentence[:start], sentence[to:]
-        if start < 3 and gap[:1] == ":" and SPEAKER.match(sentence):
-            gap = told if OWN.match(told := gap[1:].lstrip("* ")) else ":"  # Ana: I sold it
-        if gap == ", ":  # in Astoria, Oregon
-            apart = not _FORMS.within.search(before) or _FORMS.listed.match(behind)
-        elif _FORMS.joint.fullmatch(gap):  # Ana and Bert left, not: books of Ana and Bert
-            apart = _FORMS.within.search(before)
-        else:
-            apart = _FORMS.parted.search(gap)
-        if side != other and end <= at and not apart:
-            return True
-    return False
-
-
-def _place(sentence: str, name: str) -> int:
-    """Where the name stands in the sentence as a word of its own, -1 if nowhere."""
-    at = sentence.find(name)
-    while at >= 0 and name.isascii():
-        if not sentence[at - 1 : at].isalnum() and not sentence[at + len(name) :][:1].isalnum():
-            break
-        at = sentence.find(name, at + 1)
-    return at
-
-
-def _clause(said: str) -> float:
-    """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
-    no sentence; less for a heading without a verb."""
-    words = [word.strip(_EDGES).casefold() for word in said.replace("’", "'").split()]
-    words = [word for word in words if word]
-    if not said[:80].isascii():
-        letters = [ch for ch in said[:80] if ch.isalpha()]
-        if sum(ch < "\u0250" for ch in letters) * 2 <= len(letters):
-            return 1.0
-    if len(words) < 4:  # Even Stensberg (@evenstensberg)
-        return 1.0 if said.rstrip("\"'”’)*_")[-1:] in (".", "!", "?") else 0.2
-    grammar = sum(word in _GRAMMAR for word in words)
-    if grammar < _LEAST_GRAMMAR * len(words):
-        return 0.3
-    if _ENGLISH.isdisjoint(words) or not _CLAUSE.isdisjoint(words):
-        return 1.0
-    small = [word.strip(_EDGES) for word in said.split()[1:]]
-    small = [word for word in small if word[:1].islower() and word not in _GRAMMAR]
-    if not small:
-        return 0.2  # Mr. Kneebone and his Friends.
-    plural = any(word.endswith("s") for word in small)
-    return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
