@@ -138,6 +138,11 @@ def mentions(
     ]
 
 
+def most(text: str) -> int:
+    """Of how many distinct names of a composed text `mentions` gives the places."""
+    return PER_THOUSAND * (1 + (len(text) - 1) // 1000)
+
+
 def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
     text = without_markup(text)
     pairs, aliases = _definitions(text)
@@ -240,7 +245,7 @@ def _mentions(
         if strong:
             strong_keys.add(key)
         rows.append((key, form, start, end))
-    limit = PER_THOUSAND * (1 + (len(text) - 1) // 1000)
+    limit = most(text)
     if len(counts) > limit:
         ranked = sorted(
             counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key)

@@ -148,8 +148,8 @@ BY_NAME = r"""
 import re
 from graphrag_mcp.sources import read
 sound, kept = read.load, {}
-def load(file, settings):
-    for document in sound(file, settings):
+def load(file, settings, *rest):
+    for document in sound(file, settings, *rest):
         for name in set(re.findall(r"[A-Z]\w+", document.text)):
             kept[name] = b"x" * 120_000
         yield document

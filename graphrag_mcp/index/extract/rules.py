@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import Mentions, Named, UnitNames
-from graphrag_mcp.names.extract import Fields, mentions
+from graphrag_mcp.names.extract import Fields, mentions, most
 from graphrag_mcp.text.prose import entries, fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
-from graphrag_mcp.text.terms import is_cjk, lists_of
+from graphrag_mcp.text.terms import composed, is_cjk, lists_of
 from graphrag_mcp.types import Unit
 
 # A text unit of more than MOST_NAMES is a list, of which KEPT names are kept. Of 3,000 units of news,
@@ -42,18 +42,22 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
     core_text = text[core:]
     spans = recent_sentences(core_text)
     left_out = sorted(navigation(core_text) + entries(core_text))
+    found = mentions(core_text, spans=spans)
     every = [
         mention
-        for mention in mentions(core_text, spans=spans)
+        for mention in found
         if (at := bisect_right(left_out, (mention[4], math.inf))) == 0
         or left_out[at - 1][1] <= mention[4]
     ]
     silent = _silent(core_text, spans, every)
     groups = lists_of((mention[0], mention) for mention in every)
-    named = [_group(unit_id, found, spans, silent, core) for found in groups.values()]
-    unit = UnitNames(unit_id, text, named, capped=len(named) > MOST_NAMES)
+    named = [_group(unit_id, group, spans, silent, core) for group in groups.values()]
+    # 1,000 characters may hold more names than `mentions` gives of them: that is told as well
+    crowded = len({mention[0] for mention in found}) >= most(composed(core_text))
+    listed = len(named) > MOST_NAMES
+    unit = UnitNames(unit_id, text, named, capped=listed or crowded)
     places = [(mention[4] + core, mention[0]) for mention in every]
-    if unit.capped:
+    if listed:
         unit.keep(KEPT)
         kept = {name.key for name in unit.named}
         places = [place for place in places if place[1] in kept]
