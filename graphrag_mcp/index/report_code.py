@@ -66,7 +66,7 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
         sentence = "" if first.text.startswith(("Defines ", "Holds ")) else first.text
         name = one.title.rpartition(": ")[2].rpartition("/")[2]  # of small files their names
         if sentence and name.partition(".")[0] in PACKAGES:
-            opening.append(Quoted(sentence, 1.0, first.entities, {}, first.units))
+            opening.append(Quoted(sentence, first.entities, {}, first.units))
         text = shown(f"{name}: {sentence}" if sentence else name)
         parts.append(Quoted(text, first.entities, {}, first.units))
     return opening[:1], parts
