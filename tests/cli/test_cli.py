@@ -195,8 +195,14 @@ def test_a_search_finds_the_document_that_answers(desk: Desk, mode: str, query: 
     assert result["state"] == "context" and result["tokens"] <= 6000
 
 
-def test_global_search_speaks_from_community_reports_and_each_can_be_read(desk: Desk) -> None:
+def test_global_search_on_a_subject_lists_what_the_documents_say(desk: Desk) -> None:
     found = desk.json("search", "What was the dispute about the tidal array?", "--mode", "global")
+    assert {"lighthouse-cooperative.md", "corrie-accord.md"} <= titles(found)
+    assert "dispute over the Narrows Array" in found["text"]
+
+
+def test_global_search_on_all_lists_topics_and_the_report_of_each_can_be_read(desk: Desk) -> None:
+    found = desk.json("search", "What are the main themes?", "--mode", "global")
     assert found["communities"] and found["citations"]
     report = desk.json("report", found["communities"][0])
     assert report["members"] and report["method"] == "extractive" and len(report["text"]) > 200

@@ -198,7 +198,7 @@ def test_every_link_of_every_view_opens(tab: Tab) -> None:
 
 @browser_only
 def test_a_statement_leads_to_its_sentence_in_the_source(tab: Tab, sample: Path) -> None:
-    tab.go(f"entity/{numbers(sample)['entities']['Harbour Tide Authority']}")
+    tab.go(f"entity/{numbers(sample)['entities']['T5']}")
     item = tab.page.locator("#side li", has_text="The Harbour Tide Authority confirms that model T5").first
     item.locator("a").first.click()
     tab.page.wait_for_selector("mark")
@@ -368,7 +368,7 @@ def test_a_session_is_a_tree_of_questions_with_what_was_read(tab: Tab) -> None:
 @browser_only
 def test_the_timeline_has_a_row_a_year(tab: Tab) -> None:
     tab.go("timeline")
-    assert "1972" in tab.text and "2023" in tab.text and "13 documents without a date" in tab.text
+    assert "1972" in tab.text and "2023" in tab.text and "14 documents without a date" in tab.text
 
 
 @browser_only
@@ -657,7 +657,7 @@ def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: 
     assert done.returncode == 0 and re.search(r" \d+ topics, \d+ entities, \d+ texts", done.stdout), done.stderr
     made = browser.new_context(offline=True)
     tab = Tab(made).open((tmp_path / "graph.html").as_uri())
-    assert re.search(r"This file holds (\d+) of \1 topics, (\d{3}) of \2 names", tab.text)
+    assert re.search(r"This file holds (\d+) of \1 topics, (\d{2,}) of \2 names", tab.text)
     assert tab.page.locator("#views a").all_inner_texts() == ["map", "timeline"]
     seen: set[str] = set()
     todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
