@@ -116,8 +116,10 @@ def test_the_command_imports_and_searches_cite(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["corpus"], body["counts"]["entities"], body["notes"]) == ("c", 7, [])
-    found = run_cli("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c")
-    assert "lamp.txt" in found.stdout and "Mira Castellan" in found.stdout, found.stdout + found.stderr
+    found = run_cli("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c", "--json")
+    told = json.loads(found.stdout)
+    assert "[t1] lamp\n" in told["text"] and "Mira Castellan" in told["text"], found.stdout + found.stderr
+    assert {(one["title"], one["uri"]) for one in told["citations"]} == {("lamp.txt", "out/lamp.txt")}
 
 
 def test_killed_in_the_middle_the_old_generation_stays_and_the_next_import_finishes(tmp_path: Path) -> None:
