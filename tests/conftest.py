@@ -39,8 +39,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# Tests that fail at present, one node id a line: each is to be mended, and the summary counts them as xfailed.
+KNOWN_FAILURES = Path(__file__).parent / "support" / "known_failures.txt"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    known = {line for line in KNOWN_FAILURES.read_text("utf-8").splitlines() if line[:1] not in ("", "#")}
     for item in items:
+        if item.nodeid in known:
+            item.add_marker(pytest.mark.xfail(reason=f"stands in {KNOWN_FAILURES.name}"))
         if item.path.stem.removeprefix("test_") in SLOW and not item.get_closest_marker("core"):
             item.add_marker(pytest.mark.slow)
     items.sort(
