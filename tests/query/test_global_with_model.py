@@ -221,7 +221,7 @@ def test_some_failed_batches_make_the_answer_partial(snapshot: Snapshot, monkeyp
 def test_a_model_that_fails_leaves_points_as_context(snapshot: Snapshot, mark: str) -> None:
     door, _ = asker((mark, ModelError("the server said 503", "Try later")))
     result = global_search(snapshot, QUESTION, asker=door, answer=True)
-    assert (result.state, result.answer) == ("failed", "") and ("## Points" if mark == REDUCE else "## [c") in result.text and "503" in result.hint
+    assert (result.state, result.answer) == ("failed", "") and ("## Points" if mark == REDUCE else "- [t") in result.text and "503" in result.hint
 
 
 def test_ratings_that_fail_leave_the_choice_to_the_words_and_say_so(snapshot: Snapshot) -> None:
@@ -242,7 +242,7 @@ def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(sn
 def test_a_slow_model_gives_points_now_and_the_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path, latency=0.2)
     first = global_search(snapshot, QUESTION, asker=door, answer=True, seconds=0.1)
-    assert first.state == "partial" and "## [c" in first.text and "same call again" in first.hint
+    assert first.state == "partial" and "- [t" in first.text and "same call again" in first.hint
     assert global_search(snapshot, QUESTION, asker=door, answer=True, seconds=10).state == "answered"
 
 
