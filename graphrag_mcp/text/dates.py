@@ -171,6 +171,11 @@ class Dated(NamedTuple):
     is_entry: bool = False
 
 
+# "Dive report, 22 August 2021", "Chat of Ida and Omar, 1:15 pm on 1 May, 2023"
+_APART = re.compile(r"[,;|(\[–—-]\s*(?:\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\.?)?\s*(?:on )?)?\Z", re.I)
+_LINE_END = re.compile(r"[\s*_#)\]]*")
+
+
 def dated_line(
     line: str,
     day_first: bool | None = None,
@@ -181,7 +186,7 @@ def dated_line(
 
     A date dates the text if nothing but a label of a date, a weekday or a name stands before it,
     and nothing, a clock, or a speaker with a colon behind it. In a title up to BESIDE other words
-    may stand beside it. A line with several dates has none of its own but that of its speaker."""
+    may stand beside it, and any number before a date that a mark sets apart at its end. A line with several dates has none of its own but that of its speaker."""
     line = line.rstrip()
     days = found(line[:HEAD], (*(forms or DAYS), *STAMPS * bool(_STAMP.match(line))), day_first)
     if not days or line.count("|") > 1:
@@ -197,7 +202,8 @@ def dated_line(
     labelled = before.rstrip().endswith((":", "："))
     short = len(line) <= HEAD and sum(map(_size, words)) <= BESIDE
     only = len({day for *_, day in days}) == 1 and not line.endswith((".", "!", "?", "。"))
-    return Dated(end, day) if title and day and short and only and not labelled else None
+    apart = _APART.search(before) and _LINE_END.fullmatch(after)
+    return Dated(end, day) if title and day and (short or apart) and only and not labelled else None
 
 
 def without_year(line: str, last: date) -> str:
