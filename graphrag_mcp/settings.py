@@ -91,7 +91,7 @@ class Settings:
     timeout_seconds: Annotated[float, Ge(1)] = 180.0
     max_retries: Count = 6
     # A run stops resumably at these; 0 = no limit. Prices are per million tokens, in any currency.
-    max_calls: Count = 0
+    max_calls: Annotated[int, Ge(-1)] = 0  # -1 = ask nothing, use the replies that are kept
     max_tokens: Count = 0
     max_cost: Price = 0.0
     price_prompt: Price = 0.0
