@@ -30,7 +30,7 @@ _HOW = {
     "other": 'Hand in {"work_id", "text"}.',
 }
 Kind = Annotated[
-    Literal["any", "extract", "describe", "report"], contract.one_of("any"), contract.called("kind")
+    Literal["any", "extract", "describe", "report", "summary"], contract.one_of("any"), contract.called("kind")
 ]
 Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
 MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]

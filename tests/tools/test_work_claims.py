@@ -66,6 +66,16 @@ def test_a_client_that_asks_again_has_its_own_items_again(folder: Path, caller: 
     assert shown(folder, first) == shown(folder, again) == leased(folder) and len(first["items"]) == 1
 
 
+def test_summaries_are_claimed_and_handed_in_over_the_protocol(folder: Path, caller: Caller) -> None:
+    claimed = caller.good("claim_work", corpus="kb", kind="summary")
+    assert len(claimed["items"]) == 6 and "at most 45 words" in claimed["text"]
+    text = "Mira Okafor and Jonas Okafor kept the tide mill at Sable Point."
+    results = [{"work_id": item["work_id"], "text": text, "labels": ["mills"], "names": []} for item in claimed["items"]]
+    done = caller.good("submit_work", corpus="kb", results=results)
+    assert len(done["accepted"]) == 6 and done["rejected"] == []
+    until(lambda: text in caller.good("list_documents", corpus="kb")["text"])
+
+
 def test_an_item_that_no_reply_of_this_length_can_show_is_not_leased(folder: Path) -> None:
     found = claim(folder, settings(folder), "ada", kind="extract", fits=lambda claimed: False)
     assert found.items == [] and found.too_long and leased(folder) == set()
