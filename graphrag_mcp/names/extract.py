@@ -464,7 +464,7 @@ def _behind_title(line: re.Match[str]) -> int:
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
-_SAID_OF_WORK = re.compile(rf"([{LOWER}]+)(?:[ ,:]| called | titled | named ){{1,2}}[\"“«]\Z")
+_SAID_OF_WORK = re.compile(rf"(?<![{LOWER}])([{LOWER}]++)(?:[ ,:]| called | titled | named ){{1,2}}[\"“«]\Z")
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:

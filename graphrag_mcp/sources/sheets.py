@@ -298,13 +298,30 @@ _BUILT_IN = {
     "38": "#,##0;(#,##0)", "39": "#,##0.00;(#,##0.00)", "40": "#,##0.00;(#,##0.00)", "45": "mm:ss",
     "46": "[h]:mm:ss", "47": "mm:ss", "48": "0.0E+0",
 }  # fmt: skip
-_PARTS = re.compile(
-    r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[([hms]+)\]|\[[^\]]*\]|(AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)'
-    r"|((?:[#0?][#0?,]*)(?:\.[#0?]*)?|\.[#0?]+)|(E[+-]0+)|(General)|(.)",
-    re.IGNORECASE,
+_TOKEN = re.compile(  # matched where a token is to stand
+    r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?|\.[#0?]+)"
+    r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
+    re.IGNORECASE | re.DOTALL,
 )
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), digits, power, general or sign."""
+
+    kind: str
+    text: str
+
+    @property
+    def literal(self) -> str:
+        return self.text if self.kind in ("literal", "sign") else ""
+
+    @property
+    def time(self) -> str:
+        """The letters of a date or a time; "" for any other token."""
+        return self.text.lower() if self.kind in ("date", "elapsed") else ""
 
 
 def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) -> str:
@@ -316,57 +333,75 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
         section, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
         section = sections[2]
-    if any(part[5] for part in section):
+    if any(token.time for token in section):
         return _date(value, section, epoch)
     return _number(value, section)
 
 
 @lru_cache(maxsize=1_000)
-def _sections(code: str) -> list[list[tuple[str, ...]]]:
-    """The parts of each section of a format code: positive, negative, zero, text."""
-    texts, quoted, start = [], False, 0
-    for at, sign in enumerate(code):
-        if sign == '"':
-            quoted = not quoted
-        elif sign == ";" and not quoted:
-            texts.append(code[start:at])
-            start = at + 1
-    texts.append(code[start:])
-    return [[("", *match.groups(default="")[:3], match[4] or "", (match[5] or match[4] or ""), match[6] or "",
-              match[7] or "", match[8] or "", match[9] or "") for match in _PARTS.finditer(text)] for text in texts]  # fmt: skip
+def _sections(code: str) -> list[list[Token]]:
+    """The tokens of each section of a format code: positive, negative, zero, text."""
+    sections: list[list[Token]] = [[]]
+    at = 0
+    while at < len(code):
+        sign = code[at]
+        if sign in '"[':
+            end = code.find('"' if sign == '"' else "]", at + 1)
+            inside = code[at + 1 : end if end >= 0 else len(code)]
+            at += len(inside) + 2
+            if sign == '"':
+                sections[-1].append(Token("literal", inside))
+            elif inside.startswith("$"):  # [$€-407]: a currency and a language
+                sections[-1].append(Token("literal", inside[1:].partition("-")[0]))
+            elif inside and not inside.lower().strip("hms"):
+                sections[-1].append(Token("elapsed", inside))
+        elif sign == "\\":
+            sections[-1].append(Token("literal", code[at + 1 : at + 2]))
+            at += 2
+        elif sign in "_*":  # a gap as wide as the next character, and one that is repeated
+            at += 2
+        elif sign == ";":
+            sections.append([])
+            at += 1
+        else:
+            found = _TOKEN.match(code, at)
+            assert found is not None and found.lastgroup is not None
+            sections[-1].append(Token(found.lastgroup, found[0]))
+            at = found.end()
+    return sections
 
 
-def _number(value: float, section: Sequence[tuple[str, ...]]) -> str:
-    if not section or any(part[8] for part in section) or not any(part[6] for part in section):
+def _number(value: float, section: Sequence[Token]) -> str:
+    general = any(token.kind == "general" for token in section)
+    if general or not any(token.kind == "digits" for token in section):
         plain = _general(value)
-        literal = [(part[1] or part[2] or part[3] or (plain if part[8] or part[9] == "@" else "")) for part in section]
-        return "".join(literal) if any(part[8] for part in section) else plain
-    if any(part[9] == "/" for part in section):  # a fraction
+        shown = (plain if token.kind == "general" or token.text == "@" else token.literal for token in section)
+        return "".join(shown).strip() if general else plain
+    if any(token.literal == "/" for token in section):  # a fraction
         return _general(value)
-    value *= 100 ** sum(part[9] == "%" for part in section)
-    power = next((part[7] for part in section if part[7]), "")
-    digits = next(part[6] for part in section if part[6])
+    value *= 100 ** sum(token == Token("sign", "%") for token in section)
+    digits = next(token.text for token in section if token.kind == "digits")
     whole, _, decimals = digits.partition(".")
     value /= 1000 ** (len(whole) - len(whole.rstrip(",")))
     least = decimals.count("0")
-    if power:
-        shown = f"{value:.{len(decimals)}E}"
+    if any(token.kind == "power" for token in section):
+        written = f"{value:.{len(decimals)}E}"
     else:
-        shown = f"{value:{',' if ',' in whole.rstrip(',') else ''}.{len(decimals)}f}"
-        while "." in shown and shown.endswith("0") and len(shown.partition(".")[2]) > least:
-            shown = shown[:-1]
-        shown = shown.rstrip(".")
+        written = f"{value:{',' if ',' in whole.rstrip(',') else ''}.{len(decimals)}f}"
+        while "." in written and written.endswith("0") and len(written.partition(".")[2]) > least:
+            written = written[:-1]
+        written = written.rstrip(".")
         zeros = whole.count("0")
-        if zeros > 1 and "," not in shown:
-            sign, bare = ("-", shown[1:]) if shown.startswith("-") else ("", shown)
-            shown = sign + bare.zfill(zeros + (len(bare) - len(bare.partition(".")[0])))
-    written, parts = False, []
-    for part in section:
-        if part[6]:
-            parts.append("" if written else shown)
-            written = True
+        if zeros > 1 and "," not in written:
+            sign, bare = ("-", written[1:]) if written.startswith("-") else ("", written)
+            written = sign + bare.zfill(zeros + (len(bare) - len(bare.partition(".")[0])))
+    parts = []
+    for token in section:
+        if token.kind == "digits":
+            parts.append(written)
+            written = ""  # only the first group of digits is filled
         else:
-            parts.append(part[1] or part[2] or part[3] or part[9])
+            parts.append(token.literal)
     return "".join(parts).strip()
 
 
@@ -376,32 +411,32 @@ def _general(value: float) -> str:
     return f"{value:.15g}"
 
 
-def _date(value: float, section: Sequence[tuple[str, ...]], epoch: datetime) -> str:
+def _date(value: float, section: Sequence[Token], epoch: datetime) -> str:
     if not 0 <= value < 2_958_466:  # the last day is 9999-12-31
         return _general(value)
     moment = epoch + timedelta(seconds=round(value * 86_400))
-    letters = [part[5].lower() for part in section if part[5]]
-    has_day = any(one[0] in "yd" or one.startswith("mmm") for one in letters)
+    times = [token.time for token in section if token.time]
+    has_day = any(one[0] in "yd" or one.startswith("mmm") for one in times)
     midnight = has_day and moment.hour == moment.minute == moment.second == 0
-    twelve = any(one in ("am/pm", "a/p") for one in letters)
+    twelve = any(one in ("am/pm", "a/p") for one in times)
     parts: list[str] = []
-    before = ""
-    for index, part in enumerate(section):
-        code = part[5].lower()
+    index = 0  # of the next of `times`
+    for token in section:
+        code = token.time
         if not code:
-            parts.append(part[1] or part[2] or part[3] or part[9])
+            parts.append(token.literal)
             continue
-        following = next((one[5].lower() for one in section[index + 1 :] if one[5]), "")
+        before = times[index - 1] if index else ""
+        following = times[index + 1] if index + 1 < len(times) else ""
+        index += 1
         minutes = code in ("m", "mm") and (before[:1] == "h" or following[:1] == "s")
-        before = code
         if midnight and (code[0] in "hs" or minutes or code in ("am/pm", "a/p")):
-            parts.append("\0")
-        elif part[4]:
+            return "".join(parts).rstrip(" T,")
+        if token.kind == "elapsed":
             parts.append(str(int(value * {"h": 24, "m": 1440, "s": 86_400}[code[0]] + 1e-6)))
         else:
             parts.append(f"{moment.minute:0{len(code)}d}" if minutes else _date_part(moment, code, twelve))
-    shown = re.sub(r"[ T,]*\0.*", "", "".join(parts))
-    return shown.strip()
+    return "".join(parts).strip()
 
 
 def _date_part(moment: datetime, code: str, twelve: bool) -> str:

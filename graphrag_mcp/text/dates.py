@@ -44,7 +44,7 @@ _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGN
 # Around the date of a line: `Published on`, `By Ana Ruiz,`, `Berlin, den`, `Friday`, `10:12 am on`; a clock and a zone;
 # the speaker of a turn.
 _NAME = r"[^\W\d_a-zß-ÿ][\w.'’-]*(?: [^\W\d_a-zß-ÿ][\w.'’-]*){0,3}"
-_TIME = r"(?:T|[ ,]*(?:at |um |à |a las )?\(?)(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-6]\d(?:\.\d+)?)?(?: ?(?i:[ap]\.?m\b\.?|uhr))?(?: ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d))?"
+_TIME = r"(?:T|[ ,]{0,3}(?:at |um |à |a las )?\(?)(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-6]\d(?:\.\d+)?)?(?: ?(?i:[ap]\.?m\b\.?|uhr))?(?: ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d))?"
 _BEFORE = re.compile(
     rf"""\W*(?:(?i:{_TABLE["labels"]})\W{{0,3}}(?:\s|(?<=[:：=])))?"""
     rf"""(?:(?i:by|from|von|par|por|de)\s{_NAME}[,\s]\s?|{_NAME}(?:,|\s?[(（–—|·•-])\s?)?(?:(?i:{_TABLE["weekdays"]})\.?,?\s)?"""

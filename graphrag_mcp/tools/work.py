@@ -19,9 +19,7 @@ from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
 HAVE_INSTRUCTIONS = ("extract", "claims", "describe", "report", "summary")  # before the text
-_PAYLOAD = re.compile(
-    r"(?:<document>[^\n]*</document>\n)?<(?:text(?: id=\"\d+\")?|context|descriptions)>"
-)
+_PAYLOAD = re.compile(r"<(?:text(?: id=\"\d+\")?|context|descriptions)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
     '"target", "description", "keywords", "strength"}]}, or the JSON above as "text".',
@@ -133,6 +131,8 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
         split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
+        line = item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1  # the line before names the document
+        split = line if item.prompt.startswith("<document>", line) else split
         if split and item.ask_kind not in told:
             told.add(item.ask_kind)
             how = _HOW.get(item.ask_kind, _HOW["other"])
