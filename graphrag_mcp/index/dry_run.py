@@ -22,7 +22,7 @@ from graphrag_mcp.index.chunk import chunk
 from graphrag_mcp.index.documents import Row, Run
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
-from graphrag_mcp.llm.asker import EMBED_CHARACTERS, Asker, Spent, key_of
+from graphrag_mcp.llm.asker import Asker, Spent, key_of
 from graphrag_mcp.llm.protocols import Usage
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.sources import diff as planning
@@ -104,7 +104,8 @@ class Tally:
         self.run, self.asker, self.refresh = run, asker, refresh
         self.stages: dict[str, Counter[str]] = defaultdict(Counter)
         self.counts: Counter[str] = Counter()
-        self.texts: dict[str, int] = {}  # to be embedded, with their tokens
+        # To be embedded, by table, in the order in which the run does.
+        self.texts: dict[str, dict[str, None]] = defaultdict(dict)
 
     def read(self, document: Document) -> None:
         """The questions about a document and the vectors of its passages."""
@@ -117,7 +118,7 @@ class Tally:
             self.counts.update(text_units=1, passages=len(unit.passages))
             for part in unit.passages:
                 row = {"title": document.title, "text": text[part.start : part.end]}
-                self.embed(vectors.embedded_text("passages", row, {}))
+                self.embed("passages", vectors.embedded_text("passages", row, {}))
             shown = masked(text[unit.span.start : unit.span.end])
             for kind, reader in readers if code is None and self.asker.on else ():
                 if reader is not None:
@@ -140,9 +141,9 @@ class Tally:
             tokens = sum(tokens_of(message.content) for message in messages)
             self.stages[kind].update(calls=1, prompt_tokens=tokens)
 
-    def embed(self, text: str) -> None:
-        if self.asker.embeds and self.run.models.embedding and text not in self.texts:
-            self.texts[text] = tokens_of(self.asker.text_prompt + text)
+    def embed(self, table: str, text: str) -> None:
+        if self.asker.embeds and self.run.models.embedding:
+            self.texts[table][text] = None
 
     def finish(self, habits: Mapping[str, Habit]) -> None:
         """Add what follows from replies. The description of an entity or relationship is a part of
@@ -157,9 +158,11 @@ class Tally:
                 stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
             stage.update(output_tokens=round(stage["calls"] * habit.reply))
         said = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
-        tokens = sum(self.texts.values()) + said
-        calls = -(-sum(map(len, self.texts)) // EMBED_CHARACTERS) + said // RECORDS_OF_A_CALL
-        self.stages["embedding"].update(calls=calls, prompt_tokens=tokens)
+        calls = said // RECORDS_OF_A_CALL
+        self.stages["embedding"].update(calls=calls, prompt_tokens=said)
+        for texts in self.texts.values():
+            for call in self.asker.embedding_calls(list(texts)):
+                self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(tokens_of, call)))
 
     def record(self) -> dict[str, Any]:
         """As `Spent.record` has it."""
@@ -216,9 +219,9 @@ def estimate(
         if run.models.extract or run.models.embedding or run.models.summaries:
             kept = vectors.without_others(before, run.models.embedding)
             if run.models.embedding and kept is not None and not again:
-                for _, texts in vectors.missing_texts(Snapshot(folder, kept)):
+                for table, texts in vectors.missing_texts(Snapshot(folder, kept)):
                     for text in texts.values():
-                        tally.embed(text)
+                        tally.embed(table, text)
             again |= open_units(run)
             for edit in planning.edits(folder, before, plan, request, run.settings, again):
                 run.check()

@@ -212,7 +212,7 @@ class _Found:
     def _name(self, value: str, called: str) -> str:
         """The name; "" when the record is dropped."""
         name = replies.clean(value, LONGEST_NAME + 1)
-        if not re.search(r"\S", name):
+        if not re.search(r"\w", name):
             self._drop("no name", called)
         elif len(name) > LONGEST_NAME:
             self._drop("name too long", called)

@@ -464,21 +464,34 @@ class Asker:
 
         `query`: the texts are questions, before which some models want other words than before what
         is searched."""
-        prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
-        texts = [prompt + text for text in texts] if prompt else texts
-        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
         if self._embedder is None:
             return [None] * len(texts)
-        found: dict[str, bytes] = {}
-        if self.book:
-            self.length = self.length or self.book.length(self.embedding_model)
-            known = self.book.vectors(list(dict.fromkeys(keys)), self.embedding_model)
-            found = {key: vector for key, vector in known.items() if len(vector) == self.length}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
+        asked = [prompt + text for text in texts]
+        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in asked]
+        found = self._kept_vectors(keys)
+        missing = {key: text for key, text in zip(keys, asked, strict=True) if key not in found}
         calls = map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
         for made in await asyncio.gather(*calls):
             found.update(made)
         return [found.get(key) for key in keys]
+
+    def embedding_calls(self, texts: Sequence[str]) -> list[list[str]]:
+        """The texts without a vector in the book, in the calls in which `embed` would send them."""
+        asked = [self.text_prompt + text for text in texts]
+        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in asked]
+        known = self._kept_vectors(keys)
+        missing = {key: text for key, text in zip(keys, asked, strict=True) if key not in known}
+        calls = batches(missing, self._batch, EMBED_CHARACTERS)
+        return [list(call.values()) for call in calls]
+
+    def _kept_vectors(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The vectors that the book holds under these keys, of the length that this index has."""
+        if self.book is None:
+            return {}
+        self.length = self.length or self.book.length(self.embedding_model)
+        known = self.book.vectors(list(dict.fromkeys(keys)), self.embedding_model)
+        return {key: vector for key, vector in known.items() if len(vector) == self.length}
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """Scores of texts for a question, for worker threads; None without a reranker or reply."""
