@@ -61,6 +61,20 @@ class App:
             log.warning("%s", left_out(odd))
         return sorted(filter(is_name, named))
 
+    def all_summarised(self) -> bool:
+        """Has every document of the corpora a summary, so that agents have none to write? By the
+        counts of the manifests alone: a list of tools must not wait for an index to be opened."""
+        from graphrag_mcp.store import manifest
+
+        names = [self.corpus] if self.corpus else self.corpora()
+        for name in names:
+            with contextlib.suppress(GraphRAGError):
+                held = manifest.read(self.folder(name))
+                counts = held.counters if held else {}
+                if counts.get("documents", 0) > counts.get("summarised", 0):
+                    return False
+        return True
+
     def misnamed(self) -> str:
         """What `corpora` leaves out, as a sentence; "" where it is nothing."""
         odd = sorted(name for name in self._folders() if not is_name(name))

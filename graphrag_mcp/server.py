@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, cast
@@ -118,12 +118,12 @@ def build_server(
     import anyio
     from mcp.server import MCPServer
 
-    from graphrag_mcp.tools import offered, prompts, resources, with_page
+    from graphrag_mcp.tools import WRITERS, offered, prompts, resources, with_page
     from graphrag_mcp.tools.contract import THREADS, WAITING, Desk
 
     app.read_only = app.read_only or read_only
     warmer = _Once(app.warm if warm else lambda: None)
-    plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
+    plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model), True), *more]
     given, extensions = with_page(plain)
     updates = resources.Updates(app)
     names = {tool.name for tool in given}
@@ -148,7 +148,9 @@ def build_server(
         tools=given,
         instructions=_instructions(names),
         lifespan=lifespan,
-        middleware=[cast(Any, _door(app, updates, warmer))],  # its type asks for a coroutine of the compiler's
+        middleware=[
+            cast(Any, _door(app, updates, warmer, WRITERS.get(tools, frozenset())))
+        ],  # its type asks for a coroutine of the compiler's
         extensions=extensions,
         subscriptions=updates.bus,
         log_level="WARNING",
@@ -160,9 +162,13 @@ def build_server(
     return server
 
 
-def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[Any]]:
-    """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
+def _door(
+    app: App, updates: Updates, warmer: _Once, writers: Collection[str]
+) -> Callable[..., Awaitable[Any]]:
+    """Middleware: who calls and whose home it is, then what some methods need beside the SDK. The
+    tools `writers` are listed while there is something to write."""
 
+    import anyio.to_thread
     from mcp import MCPError
     from mcp.types import INVALID_PARAMS
 
@@ -180,7 +186,12 @@ def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[
         if ctx.method == "tools/list":
             warmer.start(0.1)  # the answer is written first
         if ctx.method in ("tools/list", "resources/list"):
-            return await _without_page(ctx, call_next)
+            result = await _without_page(ctx, call_next)
+            if writers and isinstance(result, dict) and "tools" in result:
+                if await anyio.to_thread.run_sync(app.all_summarised):
+                    kept = [one for one in result["tools"] if one["name"] not in writers]
+                    result = {**result, "tools": kept}
+            return result
         return await call_next(ctx)
 
     return door

@@ -256,14 +256,12 @@ def _forget_tables(folder: Path) -> None:
     manifest = manifests.current(folder)
     # Deriving replaces each document of the log, so these count as there.
     counters = {"documents": segment_store.live_documents(folder, manifest).num_rows}
-    # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    named = manifest.parameters
     empty = replace(
         manifest,
         generation=manifest.generation + 1,
         tables={},
         counters=counters,
-        parameters={"extraction": named["extraction"]} if "extraction" in named else {},
+        parameters=manifest.readers(),
         stale=[],
     )
     manifests.commit(folder, empty)

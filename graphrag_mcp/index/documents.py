@@ -70,9 +70,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
     ):
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
-    # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    before = manifest.parameters
-    kept = {name: before[name] for name in ("extraction", "agent") if name in before}
+    kept = manifest.readers()
     return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=kept, stale=[])
 
 
@@ -492,6 +490,7 @@ def commit_batch(
             changes[name] = Change(sorted(gone), graph_to_table(name, rows))
         if "summaries" in run.draft.tables:
             changes["summaries"] = Change(sorted(batch.gone))
+            moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
         if batch.places or "places" in run.draft.tables:
             changes["places"] = Change(sorted(batch.gone), graph_to_table("places", batch.places))
         run.write(changes)
@@ -574,6 +573,12 @@ def _linked(
 
 def _ids_of(rows: Sequence[Row]) -> str:
     return content_id(*sorted(row["id"] for row in rows))
+
+
+def summarised(snapshot: Snapshot, documents: Sequence[str]) -> set[str]:
+    """Those of these documents that have a summary of their whole text."""
+    rows = snapshot.by_key("summaries", list(documents), "document_id", ["document_id", "place"])
+    return {id for id, place in rows_of(rows) if place == 0}
 
 
 def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:

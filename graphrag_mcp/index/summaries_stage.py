@@ -61,7 +61,9 @@ def summaries(run: Run, refresh: bool) -> None:
         }
     )
     run.parameters = {**run.manifest.parameters, **run.parameters, "summaries": fingerprint}
-    documents.commit_draft(run, run.manifest.sources, [], run.manifest.next, {})
+    whole = {row["document_id"] for row in made if row["place"] == 0}
+    moved = len(whole) - len(documents.summarised(snapshot, sorted(replaced & have)))
+    documents.commit_draft(run, run.manifest.sources, [], run.manifest.next, {"summarised": moved})
 
 
 def _written(run: Run, ids: Sequence[str]) -> list[Written]:
@@ -70,4 +72,3 @@ def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     run.check()
     asker = run.models.asker
     return run.take(asker.start(summarise(asker, parts, run.models.summaries)))
-

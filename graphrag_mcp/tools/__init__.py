@@ -52,6 +52,8 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 
 # What `--tools` leaves: to ask with, or to feed and tend an index with; "all": every tool.
 SETS = {name: frozenset(tools.split()) for name, tools in TABLES["sets"].items()}
+# What a set has as well for agents that write summaries and reports.
+WRITERS = {name: frozenset(tools.split()) for name, tools in TABLES["writers"].items()}
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
 MODEL_ONLY = set("answer response_type instructions general_knowledge auto reduce mode".split())
@@ -59,13 +61,19 @@ SELDOM = {tool: frozenset(names.split()) for tool, names in TABLES["seldom"].ite
 
 
 def offered(
-    tools: str = "all", read_only: bool = False, compat: bool = False, model: bool = True
+    tools: str = "all",
+    read_only: bool = False,
+    compat: bool = False,
+    model: bool = True,
+    writers: bool = False,
 ) -> list[Tool]:
     """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at
-    the end. Without a `model` the arguments that only it uses are not listed."""
+    the end, `writers` those by which agents write summaries. Without a `model` the arguments that
+    only it uses are not listed."""
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
-    kept = [tool for tool in all_tools() if tools == "all" or tool.name in SETS[tools]]
+    names = SETS.get(tools, frozenset()) | (WRITERS.get(tools, frozenset()) if writers else set())
+    kept = [tool for tool in all_tools() if tools == "all" or tool.name in names]
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
         kept = [tool for tool in kept if tool.name != "drift_finish"]  # there is no drift_search

@@ -28,7 +28,9 @@ _HOW = {
     "other": 'Hand in {"work_id", "text"}.',
 }
 Kind = Annotated[
-    Literal["any", "extract", "describe", "report", "summary"], contract.one_of("any"), contract.called("kind")
+    Literal["any", "extract", "describe", "report", "summary"],
+    contract.one_of("any"),
+    contract.called("kind"),
 ]
 Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
 MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]
@@ -46,8 +48,8 @@ async def claim_work(
     max_tokens: contract.Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
     """Be the model of an index. kind="summary": summaries of its documents, up to 20,000 tokens of
-    texts at once. kind="report", level=0: the reports of its top topics. Of an index made with method="agent" also texts to read and descriptions
-    to merge. Each comes with instructions. Then submit_work."""
+    texts at once; kind="report", level=0: reports of its top topics. Of an index made with
+    method="agent" also texts to read. Instructions come with them. Then submit_work."""
     client = _client(ctx)
     summaries = kind == "summary"
     count = contract.clamp("max_items", max_items, 1, 20)
