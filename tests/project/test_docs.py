@@ -112,7 +112,7 @@ def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(t
                 ran.append(command)
         elif kind == "output":
             assert_printed(printed, body)
-    assert len(ran) >= 7
+    assert len(ran) >= 6
     assert (user / ".claude.json").is_file() and list((tmp_path / "site").glob("graphrag_mcp-*.dist-info"))
 
 
