@@ -251,7 +251,7 @@ def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tm
 def test_a_relationship_shows_its_best_sentence_and_a_list_of_names_makes_none(tmp_path: Path) -> None:
     said = "Ada Lovelace taught Charles Babbage to calculate with punched cards."
     text = f"""Ada Lovelace, Mary Somerville, Luigi Menabrea, London, Turin and Charles Babbage all sent letters in those years.
-{said} Guests: Mary Somerville, Luigi Menabrea, Edinburgh, Turin, Bournemouth."""
+Most of them lived in London. {said} Guests: Mary Somerville, Luigi Menabrea, Edinburgh, Turin, Bournemouth."""
     index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
     snapshot = open_snapshot(tmp_path / "kb")
     title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
@@ -297,7 +297,7 @@ def test_a_name_and_a_name_that_holds_it_are_not_related(tmp_path: Path) -> None
 
 
 def test_an_entity_without_evidence_of_its_type_has_none(tmp_path: Path) -> None:
-    text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark left London.", "a")
+    text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark stayed in London.", "a")
     index_documents(tmp_path / "kb", IndexRequest(texts=(text,)), Settings())
     types = {row["title"]: row["type"] for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
     assert types == {"Ada Lovelace": "person", "Vellmark": "", "London": "location"}

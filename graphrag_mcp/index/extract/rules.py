@@ -7,6 +7,7 @@ no two names share it."""
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ MOST_NAMES, KEPT = 128, 40
 # 12 were right, 12 wrong.
 CROWD = 8
 LIST = 3  # names of a sentence that may be a list
+_WORD = re.compile(r"(?<![\w@#])[^\W\d_]+")  # not a handle such as @ada
 
 
 class RuleExtractor:
@@ -73,23 +75,26 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Fields]
         at
         for at, names in held.items()
         if len({one[0] for one in names}) > 1
-        and (bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names))
+        and (
+            bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
+        )
     }
 
 
 def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
+    """Is it code, a heading, a fragment, a crowd of names, or a list: fewer words beside the names
+    than names (Guests: Mary Somerville, Luigi Menabrea, Edinburgh)? A handle or a number is no word."""
     if sentence[:1] in "#|" or is_code(sentence) or says(sentence) < LEANS:
         return True
-    if len({one[0] for one in names if one[3]}) >= CROWD:
+    if len({key for key, *_ in names}) >= CROWD:
         return True
     outer = list(_outermost(names))
     if len(outer) < LIST:
         return False
-    # Guests: Mary Somerville, Luigi Menabrea, Edinburgh: fewer words beside the names than names
     if any(map(is_cjk, sentence)):
         letters = sum(map(str.isalnum, sentence))
         return letters < 2 * sum(end - start for *_, start, end, _ in outer)
-    words = len(sentence.split()) - sum(len(one[1].split()) for one in outer)
+    words = len(_WORD.findall(sentence)) - sum(len(_WORD.findall(form)) for _, form, *_ in outer)
     return words < len(outer) - 1
 
 
