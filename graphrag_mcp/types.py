@@ -230,7 +230,10 @@ class IndexResult(Result):
     skipped_files: list[dict[str, str]] = Field(
         default=[], description="files that were passed over: {path, suffix, reason}"
     )
-    errors: list[dict[str, str]] = Field(default=[], description="{path, reason}")
+    errors: list[dict[str, str]] = Field(
+        default=[],
+        description='{path, reason, kind}; kind "unread": a file in a folder that could not be read',
+    )
     estimate: dict[str, Any] = {}
     usage: dict[str, Any] = Field(
         default={}, description="calls, prompt_tokens, output_tokens, by_stage"

@@ -377,9 +377,14 @@ def _row(line: str) -> tuple[str, str]:
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
-    said = [f"{counted(len(names), 'files')} {how}" for how, names in disk.items() if names]
-    if not said:
-        return "nothing has changed since."
-    every = [name for names in disk.values() for name in names]
-    first = ", ".join(every[:3]) + (" ..." if len(every) > 3 else "")
-    return f"{', '.join(said)} since: {first}. graphrag-mcp index reads what can be read."
+    changed = {how: names for how, names in disk.items() if names and how != "unread"}
+    every = [name for names in changed.values() for name in names]
+    said = ", ".join(f"{counted(len(names), 'files')} {how}" for how, names in changed.items())
+    line = f"{said} since: {_first(every)}. graphrag-mcp index reads what can be read." if said else "nothing has changed since."
+    if unread := disk.get("unread", ()):
+        line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
+    return line
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")

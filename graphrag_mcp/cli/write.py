@@ -25,7 +25,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
-from graphrag_mcp.sources.ocr import SCANNED
+from graphrag_mcp.sources.diff import UNREAD
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -298,8 +298,10 @@ def index(options: argparse.Namespace) -> int:
         if not answered and result.degraded:
             print("graphrag-mcp: the model answered none of its questions", file=sys.stderr)
             return 1
-    failed = [one for one in result.errors if SCANNED not in one.get("reason", "")]
-    return 0 if result.status in ("done", "estimate") and not failed else 1
+    # A file in a folder that cannot be read is named; the run fails only where it leaves nothing to search.
+    nothing_read = result.errors and not result.counts.get("documents_total")
+    failed = [one for one in result.errors if one.get("kind") != UNREAD]
+    return 0 if result.status in ("done", "estimate") and not failed and not nothing_read else 1
 
 
 def _watch(options: argparse.Namespace) -> int:

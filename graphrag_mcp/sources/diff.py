@@ -24,6 +24,7 @@ from graphrag_mcp.sources import decode, git, read, walk
 from graphrag_mcp.sources.piece import NotRead
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
+from graphrag_mcp.store import stored
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
@@ -34,6 +35,9 @@ ENOUGH = 0.5
 # A call may empty a small corpus, not most of a larger one by mistake (a folder not mounted).
 GUARDED = 20
 REMOVED = "removed by remove_documents"  # why a file is skipped
+# The kind of an error of a file that lies in a folder of the call. It is no failure of the run: the
+# folder may hold it for ever.
+UNREAD = "unread"
 Sources = Mapping[str, Mapping[str, str]]
 Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 
@@ -171,7 +175,7 @@ def _compare(plan: Plan, back: Sequence[str]) -> None:
         try:
             sha = read.sha(file) if known else ""
         except OSError as error:
-            plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
+            _left(plan, file, f"cannot be read ({error.strerror})")
             continue
         again = any(uri.startswith(f"{file.uri}#") for uri in back)
         if known and plan.live[known[0]]["file_sha"] == sha and not again:
@@ -180,10 +184,37 @@ def _compare(plan: Plan, back: Sequence[str]) -> None:
             plan.to_read.append(file)
 
 
+def _left(plan: Plan, file: FoundFile, reason: str) -> None:
+    """A file that cannot be read: an error, and its hash is kept, by which `changes` knows that it was tried."""
+    error = {"path": file.uri, "reason": reason}
+    plan.errors.append(error if file.named else error | {"kind": UNREAD})
+    _set_unread(plan.found.sources[file.source], file.uri, _hash(file))
+
+
+def _unread(source: Mapping[str, str]) -> dict[str, str]:
+    """Files of a source that could not be read: uri -> SHA-256 of the bytes that were tried."""
+    with suppress(ValueError):
+        return stored.parsed(source.get("unread", "{}"), dict[str, str])
+    return {}
+
+
+def _set_unread(source: dict[str, str], uri: str, sha: str) -> None:
+    """Remember that these bytes could not be read; forget the file where `sha` is ""."""
+    files = _unread(source)
+    files.pop(uri, None)
+    files |= {uri: sha} if sha else {}
+    source.pop("unread", None)
+    source |= {"unread": json.dumps(files, sort_keys=True, ensure_ascii=False)} if files else {}
+
+
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     """Documents whose files are not where they were."""
     there = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
     prefixes = tuple(scope.prefix for scope in plan.found.scopes if scope.complete)
+    for source in plan.found.sources.values():
+        for uri in _unread(source):
+            if uri not in there and uri.startswith(prefixes):
+                _set_unread(source, uri, "")
     for file, uris in plan.by_file.items():
         if file in there or file.startswith("text:"):
             continue
@@ -248,8 +279,9 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
-    """Uris of files that are new, changed or deleted since the index was made; nothing is read
-    but to be hashed. Of a source whose folder is gone every file counts as deleted."""
+    """Uris of files that are new, changed or deleted since the index was made, and of those that could not
+    be read then and are the same; nothing is read but to be hashed. Of a source whose folder is gone every
+    file counts as deleted."""
     sources = manifest.sources
     paths = [one["path"] for one in sources.values() if one["kind"] == "folder"]
     known: dict[str, str] = {}  # uri of a file -> its hash
@@ -263,11 +295,14 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
             paths.append(os.path.join(source["path"], rest))
     there = [path for path in paths if os.path.exists(path)]
     found = {one.uri: one for one in walk.find(there, sources, settings).files}
-    both = sorted(found.keys() & known.keys())
+    tried = {uri: sha for source in sources.values() for uri, sha in _unread(source).items()}
+    unread = {uri for uri, sha in tried.items() if uri in found and _hash(found[uri]) == sha}
+    both = sorted((found.keys() & known.keys()) - unread)
     return {
-        "new": sorted(found.keys() - known.keys()),
+        "new": sorted(found.keys() - known.keys() - unread),
         "changed": [uri for uri in both if _hash(found[uri]) not in ("", known[uri])],
         "deleted": sorted(known.keys() - found.keys()),
+        "unread": sorted(unread),
     }
 
 
@@ -297,12 +332,12 @@ def edits(
         yield Edit("gone", uri)
     again = (again & plan.live.keys()) - set(plan.gone)
 
-    def stored(uris: Iterable[str]) -> Iterator[Edit]:
+    def derived(uris: Iterable[str]) -> Iterator[Edit]:
         return _from_truth(folder, manifest, again & set(uris))
 
     reads = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
     reads |= {document.uri for document in read.inline(request.texts)}
-    yield from stored(again - reads)
+    yield from derived(again - reads)
     try:
         for position, file in enumerate(plan.to_read):
             before = plan.by_file.get(file.uri, [])
@@ -311,16 +346,17 @@ def edits(
                 for source in plan.found.sources.values():
                     source.pop("commits", None)  # not all of it was compared
                 plan.errors.append(plan.quota.left(left))
-                yield from stored(uri for file in left for uri in plan.by_file.get(file.uri, ()))
+                yield from derived(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break
             try:
                 not_read: list[NotRead] = []
                 documents = list(read.load(file, settings, not_read))
             except decode.ReadError as error:
-                plan.errors.append({"path": file.uri, "reason": str(error)})
-                yield from stored(before)
+                _left(plan, file, str(error))
+                yield from derived(before)
                 continue
             plan.quota.take(file)
+            _set_unread(plan.found.sources[file.source], file.uri, "")
             for part in not_read:
                 reason = f"in another file: {part.reason}"
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}")

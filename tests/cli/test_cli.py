@@ -14,6 +14,7 @@ import pytest
 
 import graphrag_mcp
 from graphrag_mcp.cli.main import main
+from tests.support import hostile_archives
 from tests.support.command import SAMPLE, clean_environment, run_cli
 
 
@@ -123,6 +124,40 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path
     assert done.returncode == 1, record
     assert [error["path"].rsplit("/", 1)[-1] for error in record["errors"]] == ["broken.jsonl"]
     assert record["errors"][0]["reason"] and record["counts"]["added"] == 1
+
+
+def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str | Path) -> dict[str, Any]:
+        assert main([*map(str, arguments), "--json", "--home", str(tmp_path / "home")]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    folder = write(tmp_path / "mixed", {"good.md": "# Good\n\nKestrel Bay is a harbour."})
+    (folder / "torn.pdf").write_bytes(b"%PDF-1.4 and nothing more")
+    (folder / "locked.docx").write_bytes(hostile_archives.CASES["locked.docx"](False))
+    (folder / "scan.pdf").write_bytes(hostile_archives.CASES["scanned.pdf"](False))
+    bad = ["mixed/locked.docx", "mixed/scan.pdf", "mixed/torn.pdf"]
+    errors = said("index", folder)["errors"]
+    assert [(one["path"], one["kind"], bool(one["reason"])) for one in errors] == [(path, "unread", True) for path in bad]
+    assert said("index", folder)["errors"] == errors
+    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad}
+    assert main(["status", "--home", str(tmp_path / "home")]) == 0
+    assert f"nothing has changed since. 3 files could not be read: {', '.join(bad)};" in capsys.readouterr().out
+    (folder / "torn.pdf").write_bytes(b"%PDF-1.4 other bytes")
+    (folder / "scan.pdf").unlink()
+    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1]}
+    (folder / "torn.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed."))
+    assert changes(said("index", folder)) == (1, 0, 0, 1)
+    assert said("status")["disk"]["unread"] == bad[:1]
+
+
+def test_the_status_is_1_where_what_was_named_or_all_of_a_folder_cannot_be_read(tmp_path: Path) -> None:
+    folder = write(tmp_path / "mixed", {"good.md": "# Good\n\nKestrel Bay is a harbour."})
+    torn, home, other = folder / "torn.pdf", str(tmp_path / "home"), str(tmp_path / "other")
+    torn.write_bytes(b"%PDF-1.4 and nothing more")
+    assert main(["index", str(folder), "--home", home]) == 0
+    assert main(["index", str(torn), "--home", home]) == 1
+    (folder / "good.md").unlink()
+    assert main(["index", str(folder), "--home", other]) == 1
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def test_a_folder_of_hostile_files_is_indexed_and_each_is_accounted_for(tmp_path
     )
     most = hostile_files.watch(process.pid)
     out, err = process.communicate(timeout=200)
-    assert process.returncode == 1, err.decode()[-2000:]  # there were errors, and no crash
-    assert most() < 1_000_000_000
+    assert process.returncode == 0, err.decode()[-2000:]  # files that cannot be read are no failure
+    assert most() < 1_100_000_000  # 600 MB for a file; the rest is Python, and what both processes share
     result = json.loads(out)
     log = live_documents(home / "corpora/c", manifest.read(home / "corpora/c"), ["uri", "file", "text"]).to_pylist()
     assert len({row["file"] for row in log}) + len(result["errors"]) + sum(result["skipped"].values()) == there
