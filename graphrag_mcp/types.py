@@ -65,6 +65,7 @@ class IndexRequest:
     recluster: bool = False  # compute communities again though no text changed
     dry_run: bool = False
     refresh_answers: bool = False  # ask the model again, whatever stands in the reply cache
+    retry_refused: bool = False  # ask again about texts whose replies were refused twice
     # folders without links in which the paths must still lie when they are read; (): any
     within: tuple[str, ...] = ()
 
@@ -214,6 +215,7 @@ class ExploreResult(Result):
     citations: list[Citation] = []
 
 
+REFUSED = "of these, refused twice: asked again only with --retry-refused"
 LOSSES = "records of replies: dropped, repaired, and of how many texts"
 
 
@@ -242,6 +244,7 @@ class IndexResult(Result):
     pending: dict[str, int] = Field(
         default={}, description="what a model still has to answer, by kind"
     )
+    refused: dict[str, int] = Field(default={}, description=REFUSED)
     losses: dict[str, int] = Field(default={}, description=LOSSES)
     poll_after_ms: int = 0
     seconds: dict[str, float] = Field(default={}, description="CPU seconds per stage")
@@ -257,6 +260,7 @@ class StatusResult(Result):
     pending: dict[str, int] = Field(
         default={}, description="what a model still has to answer, by kind"
     )
+    refused: dict[str, int] = Field(default={}, description=REFUSED)
     losses: dict[str, int] = Field(default={}, description=LOSSES)
     jobs: list[dict[str, Any]] = []
     documents: list[dict[str, str]] = Field(default=[], description="of a job: {uri, state, error}")

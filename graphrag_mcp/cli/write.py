@@ -270,7 +270,7 @@ def index(options: argparse.Namespace) -> int:
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
-    given = ("method", "remove_missing", "recluster", "dry_run", "refresh_answers")
+    given = ("method", "remove_missing", "recluster", "dry_run", "refresh_answers", "retry_refused")
     request = IndexRequest(paths, **{name: getattr(options, name) for name in given})
     began = time.monotonic()
     if not options.dry_run and not nothing:  # an open job has a budget of its own
@@ -293,7 +293,7 @@ def index(options: argparse.Namespace) -> int:
             named = f" --corpus {corpus}" if said else ""
             print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
             print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
-    if settings.chat_model and result.pending and not nothing:
+    if settings.chat_model and _still_open(result) and not nothing:
         answered = result.usage.get("output_tokens", 0)
         if not answered and result.degraded:
             print("graphrag-mcp: the model answered none of its questions", file=sys.stderr)
@@ -377,6 +377,11 @@ def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
     return {**record, "elapsed_seconds": round(elapsed, 3)}
 
 
+def _still_open(result: IndexResult) -> Counter[str]:
+    """The questions that the next run asks, by kind: without those that were refused twice."""
+    return Counter(result.pending) - Counter(result.refused)
+
+
 def _print_index(result: IndexResult, elapsed: float) -> None:
     if result.status == "estimate":
         print("\n".join(output.estimated(result)))
@@ -384,9 +389,13 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         print(output.changed(result, result.corpus, elapsed))
     if result.usage.get("calls"):
         print(f"asked models {asked(result.usage, ': ')}")
-    if result.pending:
-        what = f"a model has still to answer: {output.counts_line(result.pending)} (run it again)"
+    if open_ := _still_open(result):
+        what = f"a model has still to answer: {output.counts_line(open_)} (run it again)"
         print(what, file=sys.stderr)
+    if result.refused:
+        what = f"replies were refused twice: {output.counts_line(result.refused)}"
+        print(f"{what} (asked again with --retry-refused)", file=sys.stderr)
+    if result.pending:
         reasons = Counter(one["reason"] for one in result.degraded if one["kind"] != RECORDS)
         for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
             print(f"  {count:,} x {reason}", file=sys.stderr)

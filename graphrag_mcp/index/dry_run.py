@@ -129,15 +129,16 @@ class Tally:
         params, parts = self.run.models.summaries, []
         for row in rows if params is not None and self.asker.on else ():
             for part in summaries.parts_of(row):
+                asked = summaries.ask([part], params)
                 own = words(part.text) <= summaries.BRIEF
-                if not own and not self.asker.known(summaries.ask([part], params)):
+                if not (own or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
         for texts in summaries.packed(parts):
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 
     def ask(self, kind: str, messages: Any, schema: Any) -> None:
-        if self.refresh or not self.asker.answered(key_of(messages, schema)):
+        if self.refresh or not self.asker.settled(key_of(messages, schema)):
             tokens = sum(tokens_of(message.content) for message in messages)
             self.stages[kind].update(calls=1, prompt_tokens=tokens)
 

@@ -215,10 +215,12 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
         gained += sum(_put(some, at, key(one), one, most) for one in further)
     if gained and more.complete:  # what was cut off has been repeated in full
         first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
-    dropped = Counter(first.dropped) + Counter(more.dropped)
+    lost = tuple(dict.fromkeys((*first.lost, *more.lost)))
+    said_again = Counter(reason for reason, _ in {*first.lost} & {*more.lost})
+    dropped = Counter(first.dropped) + (Counter(more.dropped) - said_again)
     repaired = Counter(first.repaired) + Counter(more.repaired)
     rows = (tuple(entities), tuple(relations))
-    return Records(*rows, more.complete, dict(dropped), dict(repaired)), gained
+    return Records(*rows, more.complete, dict(dropped), dict(repaired), lost), gained
 
 
 def _kind(entity: EntityRecord) -> tuple[str, str]:

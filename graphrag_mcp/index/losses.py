@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.llm.protocols import TWICE
 from graphrag_mcp.text.terms import lists_of
 
 Row = dict[str, Any]
@@ -77,6 +78,11 @@ def totals(rows: Iterable[Row]) -> dict[str, int]:
         found.update(dropped=row["dropped"], repaired=row["repaired"])
         texts.add(row["subject"])
     return {**found, "texts": len(texts)} if texts else {}
+
+
+def refused_kinds(rows: Iterable[Row]) -> dict[str, int]:
+    """How many open questions were refused twice, by kind. Rows are those of the table `pending`."""
+    return dict(sorted(Counter(row["kind"] for row in rows if TWICE in row["reason"]).items()))
 
 
 def told(found: Mapping[str, int]) -> str:

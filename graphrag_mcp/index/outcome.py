@@ -6,7 +6,7 @@ from collections import Counter
 
 from graphrag_mcp.index import vectors
 from graphrag_mcp.index.documents import Row, Run
-from graphrag_mcp.index.losses import RECORDS, totals
+from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexResult
@@ -27,6 +27,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         dict(sorted(Counter(row["kind"] for row in rows).items())),
         _degraded(run, rows),
     )
+    refused = refused_kinds(rows)
     if run.models.embedding and (without := vectors.missing(run.snapshot())):
         pending["embedding"] = without
         why = run.models.asker.why_no_vectors
@@ -55,6 +56,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         skipped_files=plan.found.named,
         usage=run.models.asker.spent().record(),
         pending=pending,
+        refused=refused,
         degraded=degraded,
         hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
         losses=totals(run.losses),

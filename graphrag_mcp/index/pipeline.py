@@ -75,7 +75,11 @@ def index_documents(
         priced(settings)
     collects = gc.get_threshold()
     asker = asker or open_asker(
-        folder, settings, refresh=request.refresh_answers, mend=not request.dry_run
+        folder,
+        settings,
+        refresh=request.refresh_answers,
+        retry_refused=request.retry_refused,
+        mend=not request.dry_run,
     )
     try:
         if request.dry_run:

@@ -131,10 +131,10 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
     for form in forms:
-        for said in _listed(form, "entities", found):
-            found.add_entity(said)
-        for said in _listed(form, "relationships", found):
-            found.add_relation(said)
+        for name, add in (("entities", found.add_entity), ("relationships", found.add_relation)):
+            for said in _listed(form, name, found):
+                if not found.is_repeated(said):
+                    add(said)
     found.dropped[CUT_OFF] += not given.whole
     return Records(
         tuple(found.entities),
@@ -169,6 +169,16 @@ class _Found:
         self.repaired: Counter[str] = Counter()
         self.lost: list[tuple[str, str]] = []
         self._known: set[tuple[str, ...]] = set()
+        self._read: set[str] = set()  # the records as they were given
+
+    def is_repeated(self, value: Any) -> bool:
+        """Was the same record given before? It counts once, whether it is kept or dropped. A record
+        that could not be read is None, and each of these counts."""
+        written = json.dumps(value, sort_keys=True)
+        repeated = value is not None and written in self._read
+        self._read.add(written)
+        self.dropped["duplicate"] += repeated
+        return repeated
 
     def add_entity(self, value: Any) -> None:
         try:
@@ -176,10 +186,10 @@ class _Found:
         except ValidationError as error:
             return self._drop(replies.fault(error))
         called = f"entity {_quoted(said.name)}"
-        name, description = self._name(said.name, called), self._description(said.description)
-        kind = self._type(said.type)
+        name = self._name(said.name, called)
         if not name:
             return None
+        description, kind = self._description(said.description), self._type(said.type)
         if not description:
             return self._drop("no description", called)
         if self._is_new(MOST_ENTITIES, self.entities, normalise_name(name), kind, description):
@@ -194,12 +204,12 @@ class _Found:
         called = f"relationship {_quoted(said.source)} - {_quoted(said.target)}"
         source = self._name(said.source, called)
         target = self._name(said.target, called) if source else ""
-        description = self._description(said.description)
         if not source or not target:
             return None
         ends = sorted((normalise_name(source), normalise_name(target)))
         if ends[0] == ends[1]:
             return self._drop("self-loop", called)
+        description = self._description(said.description)
         if not description:
             return self._drop("no description", called)
         if self._is_new(MOST_RELATIONS, self.relations, *ends, description):

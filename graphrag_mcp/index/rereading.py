@@ -15,7 +15,9 @@ def open_units(run: Run) -> set[str]:
     answer was replaced; fills `run.redo`."""
     if run.manifest is None or not run.models.extract:
         return set()
+    refused = run.models.asker.still_refused
     rows = run.snapshot().rows("pending").to_pylist()
+    rows = [row for row in rows if not refused(row["reason"])]
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
         by_document = sorted(open_, key=lambda unit: (open_[unit], unit))

@@ -367,6 +367,8 @@ async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) 
             found[part.id] = Written(part, Summary(" ".join(part.text.split())), OWN_WORDS)
         elif known := asker.known(ask([part], params)):
             found[part.id] = Written(part, known.value[1], known.by)
+        elif why := asker.refused(ask([part], params)):
+            found[part.id] = Written(part, None, reason=why)
         else:
             missing.append(part)
     for written in await asyncio.gather(*(_call(asker, some, params) for some in packed(missing))):

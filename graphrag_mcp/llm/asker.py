@@ -194,6 +194,7 @@ class Asker:
         concurrency: int = 25,
         batch: int = 64,
         refresh: bool = False,
+        retry_refused: bool = False,
         space: str = "",
     ) -> None:
         self.book, self._chat, self._embedder = book, chat, embedder
@@ -202,7 +203,7 @@ class Asker:
         # where it is set.
         self.embedding_model = space or (embedder.name if embedder else "")
         self.budget, self._spent = budget or Budget(), Spent()
-        self._batch, self._refresh = batch, refresh
+        self._batch, self._refresh, self._retry_refused = batch, refresh, retry_refused
         self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
         most = concurrency * self.budget.gives_up
         self._streak, self._embed_streak = Streak(most), Streak(most)
@@ -281,6 +282,27 @@ class Asker:
             await self._save(self.book.put, [Stored(key, f"llm:{self.model}", ask.kind, text)])
             self._asked.add(key)
 
+    def refused(self, ask: Ask[Any]) -> str:
+        """Why this question is not asked: the replies of this model to it were refused twice. "" for
+        every other question."""
+        return self._refusal(key_of(ask.messages, ask.schema))
+
+    def _refusal(self, key: str) -> str:
+        again = (self._refresh or self._retry_refused) and key not in self._asked
+        if self.book is None or self._chat is None or again:
+            return ""
+        return self.book.refusal(key, f"llm:{self.model}")
+
+    def still_refused(self, reason: str) -> bool:
+        """Does this reason of an open question tell of a refusal that holds for this model?"""
+        if self._refresh or self._retry_refused or f"{protocols.TWICE} by {self.model}: " not in reason:
+            return False
+        return self.has_answers("refused")
+
+    def settled(self, key: str) -> bool:
+        """Is there nothing to ask about this question: it is answered, or was refused twice?"""
+        return self.answered(key) or bool(self._refusal(key))
+
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""
         return self.book is not None and bool(self.book.get(key))
@@ -352,8 +374,8 @@ class Asker:
             await asyncio.shield(self._flying[key])
         if (known := self._known(ask, key)) is not None:
             return known
-        if self.why_off:
-            return Answer(ask.without(), reason=self.why_off)
+        if why := self._refusal(key) or self.why_off:
+            return Answer(ask.without(), reason=why)
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
             answer = await self._call(ask, key, on_text)
@@ -416,7 +438,23 @@ class Asker:
             else:
                 return taken
         self.broken.append(reason)
+        if ask.stored:
+            reason = await self._save(self._keep_refusal, ask.kind, key, reason)
         return Answer(ask.without(), reason=reason)
+
+    def _keep_refusal(self, kind: str, key: str, reason: str) -> str:
+        """Write down why both replies to a question of indexing were refused, so that no further run
+        pays for them. An older reply of this model stays. Returns the reason as it is told."""
+        from graphrag_mcp.store.reply_cache import REFUSED, Stored
+        from graphrag_mcp.store.shared_replies import OF_INDEXING
+
+        if self.book is None or kind not in OF_INDEXING:
+            return reason
+        by, told = f"llm:{self.model}", f"{protocols.TWICE} by {self.model}: {reason}"
+        if by not in {one.answerer for one in self.book.get(key, by)}:
+            self.book.put([Stored(key, by, REFUSED, told)])
+        self._asked.add(key)
+        return told
 
     def _take(
         self, ask: Ask[T], key: str, reply: protocols.Reply, first: Answer[T] | None
@@ -596,6 +634,7 @@ def open_asker(
     *,
     limited: bool = True,
     refresh: bool = False,
+    retry_refused: bool = False,
     mend: bool = False,
 ) -> Asker:
     """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings
@@ -639,6 +678,7 @@ def open_asker(
         concurrency=s.concurrency,
         batch=s.embedding_batch,
         refresh=refresh,
+        retry_refused=retry_refused,
         space=f"{s.embedding_model} {s.embedding_dimensions}" if sized else "",
     )
     asker.note, asker.reranker = note, reranker

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 LOCAL = "local:"  # begins the name of a model that runs in this process
+# Stands in the reason of a question that is not asked again: both replies could not be used.
+TWICE = "refused twice"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from graphrag_mcp.store.manifest import now
 NAME = "answers.db"
 # Of a damaged book: rows read at once, looked for where it does not say, written at once.
 ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
+REFUSED = "refused"  # the kind of an entry that holds why a model's replies could not be used
 WAIT_SECONDS = 30.0  # for another process that is writing
 # Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers
 # took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Earlier books stay.
@@ -83,12 +84,18 @@ class AnswerBook:
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
         """Answers to a question: the preferred answerer's, then models', then agents', by name."""
-        rows = self._read("SELECT * FROM answers WHERE key = ?", (key,))
+        rows = self._read("SELECT * FROM answers WHERE key = ? AND kind <> ?", (key, REFUSED))
         found = [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
         return sorted(
             found,
             key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer),
         )
+
+    def refusal(self, key: str, answerer: str) -> str:
+        """Why the replies of this model to a question were refused; "" where they were not."""
+        query = "SELECT * FROM answers WHERE key = ? AND answerer = ? AND kind = ?"
+        rows = self._read(query, (key, answerer, REFUSED))
+        return next((row[3] for row in rows if self._whole("answers", row)), "")
 
     def put(self, answers: Iterable[Stored]) -> None:
         """Write answers durably; an answerer's later one replaces its own."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.store import mirror
 from graphrag_mcp.store.manifest import mirrored, writer_lock
-from graphrag_mcp.store.reply_cache import WAIT_SECONDS, AnswerBook, Stored, insert, salvage
+from graphrag_mcp.store.reply_cache import REFUSED, WAIT_SECONDS, AnswerBook, Stored, insert, salvage
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,7 +32,9 @@ TOGETHER = 5_000  # rows of a segment
 SEGMENTS = 32  # of a kind; more are merged
 EMBEDDING = "embedding"
 # What indexing asks. It is most of a book, and a search has no use for it.
-OF_INDEXING = frozenset({"extract", "glean", "claims", "describe", "report", "summary", EMBEDDING})
+OF_INDEXING = frozenset(
+    {"extract", "glean", "claims", "describe", "report", "summary", REFUSED, EMBEDDING}
+)
 # A trigger sees each row written or deleted. `gone` keeps deletions for merges of segments.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fetched (name TEXT PRIMARY KEY) WITHOUT ROWID;

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index.losses import RECORDS, totals
+from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
@@ -248,8 +248,20 @@ def _open_questions(result: IndexResult) -> str:
         result.next_call = f'claim_work(corpus="{result.corpus}")'
         how = "Searchable now by rule. For you to read with claim_work and submit_work"
         return f"{how}: {_pairs(result.pending)}."
+    open_ = Counter(result.pending) - Counter(result.refused)
+    if not open_:
+        return _refused(result.refused)
     again = "Call index_documents again to go on."
-    return f"A model has still to answer: {_pairs(result.pending)} ({why}). {again}"
+    said = f"A model has still to answer: {_pairs(open_)} ({why}). {again}"
+    return " ".join(filter(None, [said, _refused(result.refused)]))
+
+
+def _refused(counts: Mapping[str, int]) -> str:
+    """What no further run asks: the replies were refused twice. "" where there is nothing."""
+    if not counts:
+        return ""
+    ways = "claim_work takes them, or graphrag-mcp index --retry-refused asks again."
+    return f"Replies of the model were refused twice: {_pairs(counts)}. {ways}"
 
 
 def _headline(home: Path, job: Job, result: IndexResult) -> str:
@@ -430,8 +442,10 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     """Who is the model, and what it has still to answer; fills the result's fields."""
     settings = app.settings
     result.model = f"llm:{settings.chat_model}" if settings.chat_model else result.model
-    pending = Counter(snapshot.rows("pending", columns=["kind"])["kind"].to_pylist())
+    rows = snapshot.rows("pending", columns=["kind", "reason"]).to_pylist()
+    pending = Counter(row["kind"] for row in rows)
     result.pending = dict(sorted(pending.items()))
+    result.refused = refused_kinds(rows)
     vectors = f", vectors by {settings.embedding_model}" if settings.embedding_model else ""
     said = f"Model: {result.model}{vectors}. "
     who = "Waiting for an agent (claim_work) or a model:"
@@ -441,7 +455,9 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     else:
         said += "Searches return cited context and you write the answer. "
         said += "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
-    return f"{said} {who} {_pairs(result.pending)}." if pending else said
+    open_ = pending - Counter(result.refused)
+    waiting = f"{who} {_pairs(dict(sorted(open_.items())))}." if open_ else ""
+    return " ".join(filter(None, [said, waiting, _refused(result.refused)]))
 
 
 def _documents(app: App, corpus: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts about which a model is asked again by each run, and servers that refuse or go away."""
+"""Texts that a model refuses, and servers that refuse or go away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.openai_server import openai_server
 NOTE = "Ada Lovelace met George Boole in Lincoln."
 
 
-def test_a_text_that_a_model_never_reads_costs_its_calls_again(tmp_path: Path) -> None:
+def test_a_text_that_a_model_never_reads_costs_its_calls_once(tmp_path: Path) -> None:
     docs, corpus, refused = write_documents(tmp_path / "docs", 4), tmp_path / "c", [True]
     (docs / "new.md").write_text(NOTE, "utf-8")
 
@@ -24,11 +24,11 @@ def test_a_text_that_a_model_never_reads_costs_its_calls_again(tmp_path: Path) -
         before = index(corpus, docs, chosen)
         assert before.pending == {"extract": 1}
         result = index(corpus, docs, chosen)
-        assert result.usage["calls"] == 2 and (result.pending, result.degraded) == (before.pending, before.degraded)
+        assert result.usage["calls"] == 0 and (result.pending, result.degraded) == (before.pending, before.degraded)
         (docs / "other.md").write_text("Charles Babbage wrote to Ada Lovelace.", "utf-8")
         assert index(corpus, docs, chosen).pending == {"extract": 1}  # beside what has to be written anyway
         refused[0] = False
-        assert not index(corpus, docs, chosen).pending
+        assert not index(corpus, docs, chosen, retry_refused=True).pending
         index(corpus, docs, chosen, recluster=True)
         index(tmp_path / "fresh", docs, chosen)
         assert same(corpus) == same(tmp_path / "fresh")

@@ -22,6 +22,7 @@ from tests.support.promises import doctor
 from tests.support.reply_forms import claim, claims, entity, records, relation
 
 TEXTS = {
+    "c": "Sable Point has a chapel.",
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",
     "b": "The tide mill at Sable Point burned in 1931. Jonas Okafor rebuilt it with the Sable Cooperative.",
 }
@@ -105,6 +106,66 @@ def test_the_command_line_tells_what_was_lost(tmp_path: Path) -> None:
         assert "Records of the replies: 1 left out and 2 repaired" in run_cli("status", "--corpus", "kb", env=env).stdout
         whole = json.loads(run_cli("status", "--corpus", "kb", "--json", env=env).stdout)
         assert whole["losses"] == {"dropped": 1, "repaired": 2, "texts": 1}
+
+
+def test_a_record_counts_once_however_often_it_is_said(tmp_path: Path) -> None:
+    strange = entity("Ada Obi", "She is named nowhere. " * 400)
+    said = reply(*GOOD, strange, strange, relation("Mira Okafor", "Ada Obi", "They met."))
+    with openai_server(lambda messages, body: said) as server:
+        result = index(tmp_path / "kb", model(server, gleanings="1"), "a")
+    assert result.usage["by_stage"]["glean"]["calls"] == 1
+    assert result.losses == {"dropped": 2, "repaired": 0, "texts": 1}
+
+
+# ---- refused twice --------------------------------------------------------------------------------
+
+
+def test_what_was_refused_twice_is_named_and_asked_again_only_when_told(tmp_path: Path) -> None:
+    questions: list[str] = []
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        questions.append(asked(messages))
+        if "chapel" in questions[-1]:
+            return reply(GOOD[2])
+        return "I would rather not." if "burned in 1931" in questions[-1] else reply(*GOOD)
+
+    folder = tmp_path / "corpora" / "kb"
+    with openai_server(answer) as server:
+        first = index(folder, model(server), "a", "b")
+        assert len(questions) == 3 and first.pending == first.refused == {"extract": 1}
+        (named,) = [one for one in first.degraded if one["kind"] == "extract"]
+        assert named["document"] == "text:b" and named["reason"] == "refused twice by m: there is no JSON in the reply"
+        again = index(folder, model(server), "a", "b")
+        assert len(questions) == 3 and again.usage["calls"] == 0 and again.refused == {"extract": 1}
+        index(folder, model(server), "a", "b", "c")
+        assert len(questions) == 4, "a new text is asked about"
+        assert open_snapshot(folder).count("pending") == 1 and doctor(folder) == []
+        texts = tuple(InlineText(TEXTS[id], id) for id in ("a", "b"))
+        foreseen = index_documents(folder, IndexRequest(texts=texts, method="llm", dry_run=True), model(server))
+        assert foreseen.estimate["calls"] == 0
+        told = index_documents(folder, IndexRequest(texts=texts, method="llm", retry_refused=True), model(server))
+        assert len(questions) == 6 and told.refused == {"extract": 1}
+        other = index(folder, model(server, chat_model="n"), "a", "b")
+        assert len(questions) == 8 and other.refused == {"extract": 1}, "another model is asked"
+        with connected(build_server(App(model(server, home=tmp_path)))) as caller:
+            assert "Replies of the model were refused twice: 1 extract." in caller.good("graph_status", corpus="kb")["text"]
+
+
+def test_a_text_that_was_refused_is_asked_about_when_it_changes_or_the_model_learns(tmp_path: Path) -> None:
+    folder, works = tmp_path / "kb", False
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        return reply(*GOOD) if works else "no"
+
+    with openai_server(answer) as server:
+        assert index(folder, model(server), "a").refused == {"extract": 1}
+        works = True
+        assert index(folder, model(server), "a").refused == {"extract": 1}
+        told = index_documents(folder, IndexRequest(texts=(InlineText(TEXTS["a"], "a"),), method="llm", retry_refused=True), model(server))
+        assert told.pending == told.refused == {} and {"Mira Okafor"} <= names(folder)
+        works = False
+        fresh = index_documents(folder, IndexRequest(texts=(InlineText(TEXTS["a"], "a"),), method="llm", refresh_answers=True), model(server))
+        assert fresh.refused == {} and {"Mira Okafor"} <= names(folder), "the reply from before stays"
 
 
 # ---- one more question ------------------------------------------------------------------------------

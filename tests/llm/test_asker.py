@@ -79,16 +79,19 @@ def test_the_same_question_asked_many_times_at_once_is_one_call(tmp_path: Path) 
     asker.close()
 
 
-def test_a_reply_that_cannot_be_used_is_asked_for_once_more_with_the_reason_and_never_stored(tmp_path: Path) -> None:
+def test_a_reply_that_cannot_be_used_is_asked_for_once_more_with_the_reason(tmp_path: Path) -> None:
     chat = ScriptedChat([("", "good")], fail=lambda number, _: "bad" if number in (1, 3, 4) else None)
     book = AnswerBook(tmp_path)
     asker = Asker(book, chat, None)
     assert asked(asker, question("a"))[0].value == "GOOD"
     assert "it is not good" in chat.calls[1][-1].content
     answer = asked(asker, question("b"))[0]
-    assert (answer.value, answer.by, answer.reason) == ("NOBODY", "", "it is not good")
-    assert book.kinds() == {"extract": 1}
-    assert asked(asker, question("b"))[0].value == "GOOD", "it is asked again the next time"
+    assert (answer.value, answer.by, answer.reason) == ("NOBODY", "", "refused twice by scripted: it is not good")
+    assert book.kinds() == {"extract": 1, "refused": 1} and not book.get(key_of(question("b").messages, None))
+    assert asked(asker, question("b"))[0] == answer and len(chat.calls) == 4, "it is not asked again"
+    again = Asker(book, chat, None, retry_refused=True)
+    assert asked(again, question("b"))[0].value == "GOOD" and book.kinds() == {"extract": 2}
+    again.close()
     asker.close()
 
 
@@ -103,7 +106,7 @@ def test_of_a_reply_that_must_be_whole_nothing_is_taken_when_it_was_cut_off(tmp_
     asker = Asker(AnswerBook(tmp_path), chat, None)
     part, whole = asked(asker, question("part"), replace(question("whole"), if_cut="refused"))
     assert part.value == "GOOD BEGINNING OF", "what reads a part and asks for the rest gets the part"
-    assert (whole.value, whole.by, whole.reason) == ("NOBODY", "", "the reply was cut off")
+    assert (whole.value, whole.by, whole.reason) == ("NOBODY", "", "refused twice by scripted: the reply was cut off")
     (shown,) = asked(asker, replace(question("shown"), if_cut="shown"))
     assert shown.value == "GOOD BEGINNING OF" and shown.cut and part.cut
     assert not asker.answered(key_of(question("shown").messages, None))
