@@ -289,7 +289,9 @@ class Door:
         for server in self.servers.values():
             low = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
             if listeners := low.get_request_handler("subscriptions/listen"):
-                listen: Any = listeners.handler  # an object of the SDK that is called like a function
+                listen: Any = (
+                    listeners.handler
+                )  # an object of the SDK that is called like a function
                 listen.close()
             for transport in _transports(server.session_manager).values():
                 transport.close_standalone_sse_stream()

@@ -380,7 +380,11 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     changed = {how: names for how, names in disk.items() if names and how != "unread"}
     every = [name for names in changed.values() for name in names]
     said = ", ".join(f"{counted(len(names), 'files')} {how}" for how, names in changed.items())
-    line = f"{said} since: {_first(every)}. graphrag-mcp index reads what can be read." if said else "nothing has changed since."
+    line = (
+        f"{said} since: {_first(every)}. graphrag-mcp index reads what can be read."
+        if said
+        else "nothing has changed since."
+    )
     if unread := disk.get("unread", ()):
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line

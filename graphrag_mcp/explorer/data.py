@@ -385,7 +385,12 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     chosen = chosen or (older[-1] if older else None)
     nothing: Data = {"added": [], "changed": [], "removed": []}
     if chosen is None:
-        none: Data = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
+        none: Data = {
+            "since": None,
+            "generations": [],
+            "documents": nothing,
+            "communities": nothing,
+        }
         return {**none, "now": current.generation, "names": [], "more": 0}
     found = generations.changes(snapshot.folder, chosen.generation)
     papers = {fact["uri"]: paper(fact) for fact in filters.documents(snapshot).values()}

@@ -520,9 +520,7 @@ def _best(found: Iterable[Row], names: Collection[str] = ()) -> list[Row]:
     return sorted(found, key=worth, reverse=True)[:SENTENCES]
 
 
-def _described(
-    sentences: Iterable[Row], id: str, kind: str, told: list[str], merged: Merge
-) -> str:
+def _described(sentences: Iterable[Row], id: str, kind: str, told: list[str], merged: Merge) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences,
     each once."""
     if told:

@@ -118,9 +118,7 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
     return replace(records, relations=tuple(kept), dropped=dropped, lost=tuple(lost))
 
 
-def _of_another(
-    result: Mapping[str, Any], ask: Ask[Any], asks: Mapping[str, Ask[Any]]
-) -> str:
+def _of_another(result: Mapping[str, Any], ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
     """The item whose text has all names of the entities, of which its own has none; else ""."""
     given = result.get("entities")
     listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []

@@ -190,7 +190,15 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
     for place, job in enumerate(jobs):
         own = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
         if place:  # what the run has cost is told once
-            own = own.model_copy(update={"usage": {}, "seconds": {}, "skipped": {}, "skipped_files": [], "losses": {}})
+            own = own.model_copy(
+                update={
+                    "usage": {},
+                    "seconds": {},
+                    "skipped": {},
+                    "skipped_files": [],
+                    "losses": {},
+                }
+            )
         _close_with(home, job, own)
 
 

@@ -295,7 +295,11 @@ class Asker:
 
     def still_refused(self, reason: str) -> bool:
         """Does this reason of an open question tell of a refusal that holds for this model?"""
-        if self._refresh or self._retry_refused or f"{protocols.TWICE} by {self.model}: " not in reason:
+        if (
+            self._refresh
+            or self._retry_refused
+            or f"{protocols.TWICE} by {self.model}: " not in reason
+        ):
             return False
         return self.has_answers("refused")
 

@@ -124,9 +124,7 @@ def terms_of(question: str) -> list[str]:
     return [*found, *(word for word in cjk.alone(question) if word not in found)]
 
 
-def mentions(
-    text: str, short: bool = False, spans: Sequence[Span] | None = None
-) -> list[Fields]:
+def mentions(text: str, short: bool = False, spans: Sequence[Span] | None = None) -> list[Fields]:
     """The same as plain tuples, which are made five times as fast. `short`: single rare words too,
     as of a question. `spans`: of the sentences, where they are known."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
@@ -464,7 +462,9 @@ def _behind_title(line: re.Match[str]) -> int:
 
 
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
-_SAID_OF_WORK = re.compile(rf"(?<![{LOWER}])([{LOWER}]++)(?:[ ,:]| called | titled | named ){{1,2}}[\"“«]\Z")
+_SAID_OF_WORK = re.compile(
+    rf"(?<![{LOWER}])([{LOWER}]++)(?:[ ,:]| called | titled | named ){{1,2}}[\"“«]\Z"
+)
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
@@ -480,7 +480,9 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
             if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
-                start = end - len(form.lstrip("@!~")) if text[start - 2 : start - 1] == "\0" else start
+                start = (
+                    end - len(form.lstrip("@!~")) if text[start - 2 : start - 1] == "\0" else start
+                )
                 yield start, end, "artifact", short or _is_identifier(text[start:end])
         elif 1 < len(words) <= 8 and words[0][:1].isupper() and sign[0] != "'":
             end -= form[-1] in ".,;:"

@@ -251,7 +251,9 @@ class _Reader:
             small = sum(map(str.islower, letters))
             closed = _CLOSED.search(self.text, max(start, end - 6), end) is not None
             heading = self.text.startswith(("#", "|"), start)
-            self._prose[number] = not heading and small >= (1 if closed else max(len(letters) - small, 1))
+            self._prose[number] = not heading and small >= (
+                1 if closed else max(len(letters) - small, 1)
+            )
         return self._prose[number]
 
 

@@ -70,7 +70,15 @@ def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
             while left > 0 and (block := part.read(min(1 << 20, left))):
                 left -= len(block)
                 yield block
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        ValueError,
+        RuntimeError,
+    ) as error:
         raise ReadError("it is damaged: a part of it cannot be unpacked") from error
 
 

@@ -18,11 +18,17 @@ _PAGES = (".xhtml", ".html", ".htm", ".xml")
 def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     parts = archive.checked(data, suffix)
     container = tree(parts, "META-INF/container.xml")
-    roots = [one.get("full-path", "") for one in container.iter() if local(one.tag) == "rootfile"] if container is not None else []
+    roots = (
+        [one.get("full-path", "") for one in container.iter() if local(one.tag) == "rootfile"]
+        if container is not None
+        else []
+    )
     package = tree(parts, roots[0]) if roots else None
     if package is None:
         raise ReadError("it is damaged, or no epub file")
-    if archive.part(parts, "META-INF/encryption.xml") and archive.part(parts, "META-INF/rights.xml"):
+    if archive.part(parts, "META-INF/encryption.xml") and archive.part(
+        parts, "META-INF/rights.xml"
+    ):
         raise ReadError("it is protected against copying")
     folder = roots[0].rpartition("/")[0]
     items, told = {}, {"title": "", "creator": "", "date": ""}
@@ -31,13 +37,17 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
             items[one.get("id", "")] = normpath(join(folder, unquote(one.get("href", ""))))
         elif local(one.tag) in told and not told[local(one.tag)]:
             told[local(one.tag)] = " ".join((one.text or "").split())
-    spine = [items.get(one.get("idref", ""), "") for one in package.iter() if local(one.tag) == "itemref"]
+    spine = [
+        items.get(one.get("idref", ""), "") for one in package.iter() if local(one.tag) == "itemref"
+    ]
     writer = Writer()
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
             writer.add(decoded(page)[0].text)
     metadata = {"author": told["creator"], "date": told["date"]}
-    yield writer.piece(told["title"], metadata={name: value for name, value in metadata.items() if value})
+    yield writer.piece(
+        told["title"], metadata={name: value for name, value in metadata.items() if value}
+    )
 
 
 def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.piece import Piece
 
-_LINE = re.compile(r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:\"\n]{0,400}|;[^:;\n]{0,100}=\"[^\"\n]{0,400}\")*):(.*)", re.DOTALL)
+_LINE = re.compile(
+    r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:\"\n]{0,400}|;[^:;\n]{0,100}=\"[^\"\n]{0,400}\")*):(.*)",
+    re.DOTALL,
+)
 _FOLDED = re.compile(r"\n[ \t]")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?Z?)?\Z")
 _CARD = {
@@ -49,7 +52,9 @@ def cards(data: bytes, suffix: str) -> Iterator[Piece]:
             if record.lines and record.kind in ("VCARD", "VEVENT", "VTODO", "VJOURNAL"):
                 number += 1
                 told = metadata | ({"date": record.date} if record.date else {})
-                yield Piece("\n".join(record.lines) + "\n", record.title, record.key or str(number), told)
+                yield Piece(
+                    "\n".join(record.lines) + "\n", record.title, record.key or str(number), told
+                )
         elif open_records:
             _take(open_records[-1], name, options, _plain(value, options))
     if not number:
@@ -84,7 +89,11 @@ def _unfolded(text: str) -> Iterator[str]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        while "QUOTED-PRINTABLE" in line.partition(":")[0].upper() and line.endswith("=") and at + 1 < len(lines):
+        while (
+            "QUOTED-PRINTABLE" in line.partition(":")[0].upper()
+            and line.endswith("=")
+            and at + 1 < len(lines)
+        ):
             at += 1
             line = line[:-1] + lines[at]
         yield line

@@ -101,7 +101,11 @@ def wide_encoding(start: bytes) -> str:
             if error.start < len(start) - 2:
                 continue
             text = start[: error.start].decode(encoding)
-        known = [unicodedata.category(one) not in ("Cc", "Cn", "Co", "Cs") for one in text if one not in "\t\n\r\f"]
+        known = [
+            unicodedata.category(one) not in ("Cc", "Cn", "Co", "Cs")
+            for one in text
+            if one not in "\t\n\r\f"
+        ]
         spaced = sum(one in " \n" for one in text) * 100 >= len(text) or len(text) < 100
         if spaced and all(known) and any(one in " \n" for one in text):
             return encoding
@@ -127,7 +131,9 @@ def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
         else:
             lost += bad
         lines.append(text)
-    said = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (lost > 0)
+    said = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (
+        lost > 0
+    )
     return clean("\n".join(lines)), {"encoding": f"utf-8 ({', '.join(said)})"} if said else {}
 
 

@@ -40,9 +40,15 @@ INSIDE = 2_000  # files inside of one file
 
 # ---- text -----------------------------------------------------------------------------------------
 
-_BASE64 = re.compile(r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$", re.MULTILINE)
+_BASE64 = re.compile(
+    r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$",
+    re.MULTILINE,
+)
 _QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
-_MAIL = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):", re.IGNORECASE)
+_MAIL = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):",
+    re.IGNORECASE,
+)
 CODED = 0.5  # of a text that may be base64; of source code with a picture in it less is
 
 
@@ -66,10 +72,16 @@ def _refuse_coded(text: str) -> None:
     """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
     could be found in it, whatever its suffix says."""
     sample = text[:200_000]
-    if len(sample) >= 200 and sum(len(one[0]) for one in _BASE64.finditer(sample)) > CODED * len(sample):
+    if len(sample) >= 200 and sum(len(one[0]) for one in _BASE64.finditer(sample)) > CODED * len(
+        sample
+    ):
         raise ReadError("it is mostly base64: decode it first")
     coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
-    if coded >= 4 and coded * 200 > len(sample) and coded > len(sample) - len(sample.encode("ascii", "ignore")):
+    if (
+        coded >= 4
+        and coded * 200 > len(sample)
+        and coded > len(sample) - len(sample.encode("ascii", "ignore"))
+    ):
         raise ReadError("its letters are quoted-printable (`=C3=B6`): decode it first")
 
 
@@ -301,7 +313,11 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
     lines: list[str] = []
     for element in root.iter():
         name = archive.local(element.tag)
-        told = [f"{archive.local(key)}: {value}" for key, value in element.attrib.items() if value.strip()]
+        told = [
+            f"{archive.local(key)}: {value}"
+            for key, value in element.attrib.items()
+            if value.strip()
+        ]
         words = " ".join((element.text or "").split())
         said = " ".join(filter(None, (words, f"({', '.join(told)})" if told else "")))
         lines += [f"{name}: {said}"] if said else []
@@ -316,7 +332,9 @@ OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps xls".split())
 OPEN = frozenset("odt ott odp otp ods ots".split())
 SHEETS = frozenset("xlsx xlsm xltx".split())
 MAIL = frozenset("eml mbox msg mht mhtml".split())
-APART = OFFICE | OPEN | SHEETS | MAIL | ocr.PICTURES | frozenset("pdf epub rtf zip parquet xml".split())
+APART = (
+    OFFICE | OPEN | SHEETS | MAIL | ocr.PICTURES | frozenset("pdf epub rtf zip parquet xml".split())
+)
 ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
 # Files that hold NUL bytes by nature.
 PACKED = APART - {"eml", "mbox", "mht", "mhtml", "rtf", "xml"}

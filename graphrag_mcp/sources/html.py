@@ -19,10 +19,14 @@ from graphrag_mcp.sources.piece import Piece, grid, table_lines, table_text, tid
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
-_ATTRIBUTE = re.compile(r"""([A-Za-z][\w:.-]{0,40})(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?""")
+_ATTRIBUTE = re.compile(
+    r"""([A-Za-z][\w:.-]{0,40})(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?"""
+)
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in tuple("script style svg template iframe canvas math object title noscript textarea".split())
+    for name in tuple(
+        "script style svg template iframe canvas math object title noscript textarea".split()
+    )
 }
 _BLOCK = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -42,7 +46,9 @@ _NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
 _SPACE = re.compile(r"[ \t\n\f]+")
 _SPACE_RUN = re.compile(r" {2,}")
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
-_DATES = "article:published_time datepublished dc.date dcterms.created dcterms.date date pubdate".split()
+_DATES = (
+    "article:published_time datepublished dc.date dcterms.created dcterms.date date pubdate".split()
+)
 _AUTHORS = "author article:author dc.creator dcterms.creator".split()
 
 
@@ -198,7 +204,12 @@ class _Writer:
             self._nest_hidden(name, closing)
             return
         if name == "meta":
-            key = attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or ""
+            key = (
+                attributes.get("property")
+                or attributes.get("name")
+                or attributes.get("itemprop")
+                or ""
+            )
             self._said.setdefault(key.lower(), attributes.get("content", ""))
         elif name == "time" and attributes.get("datetime"):
             self._said.setdefault("time", attributes["datetime"])
@@ -304,7 +315,9 @@ class _Writer:
 
     def _put(self, text: str) -> None:
         main = any(self._open.get(name) for name in _MAIN)
-        around = bool(self._open.get("nav")) or (not main and any(self._open.get(name) for name in _AROUND))
+        around = bool(self._open.get("nav")) or (
+            not main and any(self._open.get(name) for name in _AROUND)
+        )
         self._parts.append(_Part(text, self._links, main, around))
         self._links = 0
 
@@ -330,13 +343,19 @@ class _Writer:
         has_main = any(part.main for part in parts)
         kept = [part for part in parts if not part.around]
         if has_main:  # beside it stand other articles, related links, comments
-            kept = [part for part in kept if part.main or part.links * 2 < len(part.text) or not part.text]
+            kept = [
+                part
+                for part in kept
+                if part.main or part.links * 2 < len(part.text) or not part.text
+            ]
         kept = _without_menus(kept)
         if sum(len(part.text) for part in kept) < LEAST * whole:
             kept = parts
         text = tidy("\n".join(part.text for part in kept))
         for name, keys in (("date", [*_DATES, "time"]), ("author", _AUTHORS)):
-            said = next((self._said[key].strip() for key in keys if self._said.get(key, "").strip()), "")
+            said = next(
+                (self._said[key].strip() for key in keys if self._said.get(key, "").strip()), ""
+            )
             if said and not said.startswith("http"):
                 self.metadata[name] = " ".join(said.split())[:200]
         return Page(self.title, text + "\n" if text else "", self.metadata)

@@ -21,7 +21,9 @@ from graphrag_mcp.sources.html import decoded, readable
 from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
-_REPLY = re.compile(r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
+_REPLY = re.compile(
+    r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE
+)
 _QUOTED = re.compile(r"[ \t]*[>|｜]")
 _RULE = re.compile(r"[ \t]*(?:-{3,}|_{5,}|={5,}).{0,80}")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
@@ -87,7 +89,11 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     """The mail as a document, and what is attached to it."""
-    lines = [("Subject", mail.subject), ("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
+    lines = [
+        ("Subject", mail.subject),
+        ("From", ", ".join(mail.sender)),
+        ("To", ", ".join(mail.to)),
+    ]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     lines.append(("Attachments", ", ".join(one.name for one in mail.attachments)))
     names = [one.partition(" <")[0] for one in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])]
@@ -96,7 +102,9 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     writer = Writer()
     writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
     if mail.sender and len(names) > 1:  # a sentence, so that they are related as people
-        writer.add(f"{names[0]} wrote to {' and '.join(filter(None, (', '.join(names[1:-1]), names[-1])))}.")
+        writer.add(
+            f"{names[0]} wrote to {' and '.join(filter(None, (', '.join(names[1:-1]), names[-1])))}."
+        )
     writer.add((without_quotes(body) or body) if replied else body)
     metadata: dict[str, Any] = {"from": ", ".join(mail.sender), "date": mail.date}
     metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}
@@ -104,7 +112,9 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
         metadata |= {"in_reply_to": mail.reply_to[-1]}
     if thread := (mail.reply_to or [mail.id])[0]:
         metadata["thread"] = thread
-    yield writer.piece(mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one})
+    yield writer.piece(
+        mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one}
+    )
     for one in mail.attachments:
         name = f"{key}/{one.name}" if key else one.name
         told = {"attached_to": mail.subject} | ({"date": mail.date} if mail.date else {})
@@ -162,10 +172,15 @@ def _repeats(lines: list[str], at: int) -> bool:
 
 def _parsed(data: bytes) -> Mail:
     message = email.message_from_bytes(data, policy=email.policy.default)
-    mail = Mail(subject=_header(message, "Subject"), id="".join(_IDS.findall(_header(message, "Message-ID"))[:1]))
+    mail = Mail(
+        subject=_header(message, "Subject"),
+        id="".join(_IDS.findall(_header(message, "Message-ID"))[:1]),
+    )
     mail.sender, mail.to, mail.cc = (_people(message, name) for name in ("From", "To", "Cc"))
     mail.date = _day(_header(message, "Date"))
-    earlier = _IDS.findall(_header(message, "References")) + _IDS.findall(_header(message, "In-Reply-To"))
+    earlier = _IDS.findall(_header(message, "References")) + _IDS.findall(
+        _header(message, "In-Reply-To")
+    )
     mail.reply_to = list(dict.fromkeys(earlier))
     texts: dict[str, list[str]] = {"plain": [], "html": []}
     _collect(message, mail, texts, 0)
@@ -183,18 +198,28 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
             if isinstance(one, Message):
                 _collect(one, mail, inner, depth + 1)
         if inner is alternatives:  # the same text twice: the plain one counts
-            chosen = alternatives["plain"] if "".join(alternatives["plain"]).strip() else alternatives["html"]
+            chosen = (
+                alternatives["plain"]
+                if "".join(alternatives["plain"]).strip()
+                else alternatives["html"]
+            )
             texts["plain"] += chosen
         return
     attached = part.get_content_disposition() == "attachment"
     if kind in ("text/plain", "text/html") and not attached and not name:
         words = _words(part)
-        texts[kind[5:]].append(readable(words, without_quotes=True).text if kind == "text/html" else words)
+        texts[kind[5:]].append(
+            readable(words, without_quotes=True).text if kind == "text/html" else words
+        )
         return
     if kind == "message/rfc822":
         payload = part.get_payload()
         inner_mail = payload[0] if isinstance(payload, list) and payload else None
-        data = inner_mail.as_bytes(policy=email.policy.compat32) if isinstance(inner_mail, Message) else b""
+        data = (
+            inner_mail.as_bytes(policy=email.policy.compat32)
+            if isinstance(inner_mail, Message)
+            else b""
+        )
         subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
         mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
         return
@@ -243,7 +268,11 @@ def _header(message: Message, name: str) -> str:
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
     found = getaddresses([_header(message, name)])
-    return [f"{who} <{address}>" if who and address else who or address for who, address in found if who or address]
+    return [
+        f"{who} <{address}>" if who and address else who or address
+        for who, address in found
+        if who or address
+    ]
 
 
 def _day(value: str) -> str:
@@ -299,7 +328,11 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     mail.body = text("1000")
     if not mail.body.strip() and (markup := raw("1013")):
         mail.body = readable(decode(markup)[0], without_quotes=True).text
-    names = {path[len(folder)] for path in file.listdir() if path[: len(folder)] == folder and len(path) > len(folder)}
+    names = {
+        path[len(folder)]
+        for path in file.listdir()
+        if path[: len(folder)] == folder and len(path) > len(folder)
+    }
     for one in sorted(name for name in names if name.startswith("__attach_version1.0_")):
         at = [*folder, one]
         name = text("3707", at) or text("3704", at) or text("3001", at) or "attachment"

@@ -44,7 +44,9 @@ def read(picture: bytes) -> Reading:
     kept = [(text, score) for text, score in zip(texts, scores, strict=True) if score >= LEAST]
     if not kept:
         return Reading("", 0.0)
-    return Reading(tidy("\n".join(text for text, _ in kept)), sum(score for _, score in kept) / len(kept))
+    return Reading(
+        tidy("\n".join(text for text, _ in kept)), sum(score for _, score in kept) / len(kept)
+    )
 
 
 def picture(data: bytes, suffix: str) -> Iterator[Piece]:

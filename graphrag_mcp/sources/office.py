@@ -70,7 +70,9 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece]:
         if len(broken) == count:
             raise ReadError("it is damaged: no page can be read")
     if not writer.size:
-        raise ReadError(f"no text in it: {ocr.SCANNED}" if _pictures(document, scanned[:5]) else "no text in it")
+        raise ReadError(
+            f"no text in it: {ocr.SCANNED}" if _pictures(document, scanned[:5]) else "no text in it"
+        )
     if scanned:
         metadata["pages_without_text"] = len(scanned)
     yield writer.piece(_title(data, first), metadata=metadata)
@@ -110,7 +112,9 @@ def _title(data: bytes, first: str) -> str:
     if not found:
         return ""
     said = re.sub(rb"\\([()\\])", rb"\1", found[1])
-    title = said.decode("utf-16" if said.startswith((b"\xfe\xff", b"\xff\xfe")) else "latin-1", "replace")
+    title = said.decode(
+        "utf-16" if said.startswith((b"\xfe\xff", b"\xff\xfe")) else "latin-1", "replace"
+    )
     borne = "".join(title.split()).casefold() in "".join(first.split()).casefold()
     return title if borne else ""
 
@@ -131,7 +135,9 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
         found = office_oxide.Document.from_bytes(data, kind).to_ir()
     except Exception as error:  # whatever the library says of bytes that it does not expect
         locked = "encrypt" in str(error).lower() or "password" in str(error).lower()
-        reason = "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
+        reason = (
+            "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
+        )
         raise ReadError(reason) from error
     slides = kind in ("pptx", "ppt")
     writer, seen = Writer(), set[str]()
@@ -148,8 +154,12 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     if slides:
         metadata["slides"] = len(found.get("sections", ()))
     title = str(told.get("title") or "")
-    borne = "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
-    yield writer.piece(title if borne and kind != "xls" else "", metadata=metadata, prose=kind != "xls")
+    borne = (
+        "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
+    )
+    yield writer.piece(
+        title if borne and kind != "xls" else "", metadata=metadata, prose=kind != "xls"
+    )
 
 
 def _section(section: Node, kind: str, seen: set[str]) -> Iterator[str]:
@@ -166,7 +176,14 @@ def _section(section: Node, kind: str, seen: set[str]) -> Iterator[str]:
     yield from notes
     if said := "\n\n".join(_block(one, []) for one in section.get("speaker_notes", ()) or ()):
         yield f"Notes: {said}"
-    for name in ("header", "first_page_header", "even_page_header", "footer", "first_page_footer", "even_page_footer"):
+    for name in (
+        "header",
+        "first_page_header",
+        "even_page_header",
+        "footer",
+        "first_page_footer",
+        "even_page_footer",
+    ):
         yield from _once(section.get(name), seen)
 
 
@@ -194,7 +211,11 @@ def _block(node: Node, notes: list[str]) -> str:
     if kind == "table":
         rows = (
             [
-                (_blocks(cell.get("content") or (), notes, " "), cell.get("col_span") or 1, cell.get("row_span") or 1)
+                (
+                    _blocks(cell.get("content") or (), notes, " "),
+                    cell.get("col_span") or 1,
+                    cell.get("row_span") or 1,
+                )
                 for cell in row.get("cells", ())
             ]
             for row in node.get("rows", ())

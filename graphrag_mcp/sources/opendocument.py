@@ -28,7 +28,10 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
         hidden = _hidden_styles(root)
         yield sheets.written(_sheet(one, hidden) for one in kind if local(one.tag) == "table")
         return
-    told = {local(one.tag): (one.text or "").strip() for one in (about.iter() if about is not None else ())}
+    told = {
+        local(one.tag): (one.text or "").strip()
+        for one in (about.iter() if about is not None else ())
+    }
     metadata = {"author": told["creator"]} if told.get("creator") else {}
     writer, reader = Writer(), _Reader()
     if local(kind.tag) == "presentation":
@@ -48,8 +51,16 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
     """Headers or footers of the master pages, each once."""
-    found = (one for one in (styles.iter() if styles is not None else ()) if local(one.tag).startswith(name))
-    texts = ("\n\n".join(reader.blocks(one)) for one in found if not local(one.tag).endswith(("style", "properties")))
+    found = (
+        one
+        for one in (styles.iter() if styles is not None else ())
+        if local(one.tag).startswith(name)
+    )
+    texts = (
+        "\n\n".join(reader.blocks(one))
+        for one in found
+        if not local(one.tag).endswith(("style", "properties"))
+    )
     return list(dict.fromkeys(text for text in texts if text))
 
 
@@ -63,7 +74,9 @@ class _Reader:
             kind = local(element.tag)
             if kind == "h":
                 level = attribute(element, "outline-level")
-                texts.append("#" * min(int(level) if level.isdigit() else 1, 6) + " " + self.inline(element))
+                texts.append(
+                    "#" * min(int(level) if level.isdigit() else 1, 6) + " " + self.inline(element)
+                )
             elif kind == "p":
                 texts.append(self.inline(element))
             elif kind == "list":
@@ -100,7 +113,10 @@ class _Reader:
         cells = []
         for cell in row:
             if local(cell.tag) == "table-cell":
-                wide, tall = attribute(cell, "number-columns-spanned"), attribute(cell, "number-rows-spanned")
+                wide, tall = (
+                    attribute(cell, "number-columns-spanned"),
+                    attribute(cell, "number-rows-spanned"),
+                )
                 cells.append((" ".join(self.blocks(cell)), int(wide or 1), int(tall or 1)))
         return cells
 
@@ -117,7 +133,9 @@ class _Reader:
                 parts.append("\n")
             elif kind == "note":
                 body = next((x for x in one if local(x.tag) == "note-body"), None)
-                mark = next(("".join(x.itertext()) for x in one if local(x.tag) == "note-citation"), "")
+                mark = next(
+                    ("".join(x.itertext()) for x in one if local(x.tag) == "note-citation"), ""
+                )
                 if body is not None:
                     self.notes.append(f"Note {mark}: {' '.join(self.blocks(body))}")
             elif kind == "annotation":
@@ -126,7 +144,9 @@ class _Reader:
                 self.notes.append(f"Comment ({who}): {said}" if who else f"Comment: {said}")
             elif kind in ("frame", "custom-shape", "text-box", "image", "object", "g"):
                 inner = " ".join(self.blocks(one))
-                said = next(("".join(x.itertext()) for x in one if local(x.tag) in ("title", "desc")), "")
+                said = next(
+                    ("".join(x.itertext()) for x in one if local(x.tag) in ("title", "desc")), ""
+                )
                 parts.append(inner or (f"[image: {said.strip()}]" if said.strip() else ""))
             else:
                 parts.append(self.inline(one))

@@ -20,7 +20,9 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
-OCR_MEMORY = 2_000_000_000  # address space, of which onnxruntime's arenas reserve more than they use
+OCR_MEMORY = (
+    2_000_000_000  # address space, of which onnxruntime's arenas reserve more than they use
+)
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 LIBRARIES = ("pdf_oxide", "office_oxide", "olefile", "email.charset", "encodings.idna")
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
@@ -156,7 +158,11 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
         _sealed = True
         for piece in formats.pieces(data, suffix):
             if isinstance(piece, NotRead) or piece.text.strip():
-                line: Any = [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places] if isinstance(piece, Piece) else {"not read": [piece.name, piece.reason]}
+                line: Any = (
+                    [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places]
+                    if isinstance(piece, Piece)
+                    else {"not read": [piece.name, piece.reason]}
+                )
                 out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return {"end": True}
     except ReadError as error:

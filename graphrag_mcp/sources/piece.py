@@ -17,7 +17,9 @@ TEXT_LIMIT = 20_000_000  # characters of one document's text
 BLOCK = 800  # characters of rows after which a table shows its header again: half a passage
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+")
+_NUMBER = re.compile(
+    r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+"
+)
 _YEAR = re.compile(r"(?:1[89]|20|21)\d\d")
 
 
@@ -153,7 +155,11 @@ def grid(rows: Iterable[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
                 line.append(text if column == 0 else "")
         while taken.get(len(line), 0):
             line.append("")
-        taken = {c: below.get(c, taken.get(c, 1) - 1) for c in range(len(line)) if below.get(c, taken.get(c, 1) - 1) > 0}
+        taken = {
+            c: below.get(c, taken.get(c, 1) - 1)
+            for c in range(len(line))
+            if below.get(c, taken.get(c, 1) - 1) > 0
+        }
         table.append(line)
     width = max(map(len, table), default=0)
     return [line + [""] * (width - len(line)) for line in table] if width < 2_000 else table

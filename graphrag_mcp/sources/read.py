@@ -168,7 +168,9 @@ def _read(line: bytes) -> Piece | NotRead | dict[str, Any]:
         if isinstance(said, list) and [type(one) for one in said] == kinds:
             text, title, key, metadata, prose, places = said
             found = [(int(offset), clean(str(name))) for offset, name in places]
-            ordered = all(one[0] <= other[0] for one, other in pairwise([(0, ""), *found, (len(text), "")]))
+            ordered = all(
+                one[0] <= other[0] for one, other in pairwise([(0, ""), *found, (len(text), "")])
+            )
             if ordered:
                 return Piece(clean(text), clean(title), clean(key), metadata, prose, tuple(found))
     raise ReadError("its parser crashed (broken output)")

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, table_text
 
-_TOKEN = re.compile(rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+", re.DOTALL)
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+",
+    re.DOTALL,
+)
 # Groups whose words are not those of the document.
 _OTHER = frozenset(
     b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore latentstyles listtable "
@@ -33,8 +36,15 @@ class _State:
 
     __slots__ = ("after_unicode", "encoding", "hidden", "skipped")
 
-    def __init__(self, skipped: bool = False, hidden: bool = False, encoding: str = "", after: int = 1) -> None:
-        self.skipped, self.hidden, self.encoding, self.after_unicode = skipped, hidden, encoding, after
+    def __init__(
+        self, skipped: bool = False, hidden: bool = False, encoding: str = "", after: int = 1
+    ) -> None:
+        self.skipped, self.hidden, self.encoding, self.after_unicode = (
+            skipped,
+            hidden,
+            encoding,
+            after,
+        )
 
 
 def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -121,7 +131,9 @@ class _Reader:
         elif word == b"cell":
             self.cells.append("")
         elif word == b"row":
-            self.rows.append(self.cells[:-1] if self.cells and not self.cells[-1].strip() else self.cells)
+            self.rows.append(
+                self.cells[:-1] if self.cells and not self.cells[-1].strip() else self.cells
+            )
             self.cells, self.in_row = [], False
         elif word == b"trowd":
             self.cells, self.in_row = [""], True
@@ -135,7 +147,11 @@ class _Reader:
         if 0xD800 <= unit < 0xDC00:
             self.half = chr(unit)
             return
-        text = (self.half + chr(unit)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = (
+            (self.half + chr(unit))
+            .encode("utf-16-le", "surrogatepass")
+            .decode("utf-16-le", "replace")
+        )
         self.half = ""
         self._put(text)
 
@@ -169,7 +185,9 @@ class _Reader:
         rows, self.rows = self.rows, []
         if rows:
             width = max(map(len, rows))
-            self.parts.append("\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n")
+            self.parts.append(
+                "\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n"
+            )
 
 
 def _known(encoding: str) -> str:

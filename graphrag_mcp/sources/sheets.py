@@ -29,7 +29,9 @@ _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
 class Sheet:
     name: str
     hidden: bool = False
-    rows: dict[int, dict[int, str]] = field(default_factory=dict)  # row from 1 -> column from 0 -> text
+    rows: dict[int, dict[int, str]] = field(
+        default_factory=dict
+    )  # row from 1 -> column from 0 -> text
     notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
     texts: list[str] = field(default_factory=list)  # of boxes and charts on it
 
@@ -56,7 +58,10 @@ def written(sheets: Iterator[Sheet]) -> Piece:
         else:
             rows = [[text for _, text in sorted(sheet.rows[n].items())] for n in numbers]
         for lines, indices in blocks(rows):
-            writer.add("\n".join(lines), places=_places(sheet, lines, [numbers[i] for i in indices], lowest))
+            writer.add(
+                "\n".join(lines),
+                places=_places(sheet, lines, [numbers[i] for i in indices], lowest),
+            )
         for cell, note in sheet.notes:
             writer.add(f"{cell} {note}", f"{sheet.name}!{cell}")
         for text in sheet.texts:
@@ -64,7 +69,9 @@ def written(sheets: Iterator[Sheet]) -> Piece:
     return writer.piece(prose=False)
 
 
-def _places(sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: int) -> list[tuple[int, str]]:
+def _places(
+    sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: int
+) -> list[tuple[int, str]]:
     """The place of each line that is not the row below the line before."""
     places, offset, before = [], 0, -1
     for line, number in zip(lines, numbers, strict=True):
@@ -81,7 +88,9 @@ def _places(sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: 
 class _Book:
     def __init__(self, parts: ZipFile) -> None:
         self.parts = parts
-        self.path = next((name for name in parts.namelist() if name.endswith("xl/workbook.xml")), "")
+        self.path = next(
+            (name for name in parts.namelist() if name.endswith("xl/workbook.xml")), ""
+        )
         root = tree(parts, self.path) if self.path else None
         if root is None:
             raise ReadError("it is damaged, or no xlsx file")
@@ -120,7 +129,11 @@ class _Book:
         root = self._first("styles")
         if root is None:
             return []
-        own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in root.iter() if local(one.tag) == "numFmt"}
+        own = {
+            one.get("numFmtId", ""): one.get("formatCode", "")
+            for one in root.iter()
+            if local(one.tag) == "numFmt"
+        }
         styles = next((one for one in root if local(one.tag) == "cellXfs"), ())
         ids = [style.get("numFmtId", "0") for style in styles]
         return [own.get(id, _BUILT_IN.get(id, "")) for id in ids]
@@ -168,12 +181,16 @@ class _Book:
         if not value:
             return f"={formula}" if formula else ""
         if kind == "s":
-            return self.texts[int(value)] if value.isdigit() and int(value) < len(self.texts) else ""
+            return (
+                self.texts[int(value)] if value.isdigit() and int(value) < len(self.texts) else ""
+            )
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
         if kind in ("str", "e", "d", "inlineStr"):
             return value
-        code = self.formats[int(style)] if style.isdigit() and int(style) < len(self.formats) else ""
+        code = (
+            self.formats[int(style)] if style.isdigit() and int(style) < len(self.formats) else ""
+        )
         try:
             return as_shown(float(value), code, self.epoch)
         except (ValueError, OverflowError):
@@ -187,17 +204,23 @@ class _Book:
         for one in root.iter():
             said, who = "", ""
             if local(one.tag) == "comment":
-                said = " ".join(_rich(next((x for x in one if local(x.tag) == "text"), one)).split())
+                said = " ".join(
+                    _rich(next((x for x in one if local(x.tag) == "text"), one)).split()
+                )
                 index = one.get("authorId", "")
                 who = authors[int(index)] if index.isdigit() and int(index) < len(authors) else ""
                 if who.startswith("tc="):  # stands for a threaded comment, which is read itself
                     continue
             elif local(one.tag) == "threadedComment":
-                said = " ".join("".join(x.text or "" for x in one if local(x.tag) == "text").split())
+                said = " ".join(
+                    "".join(x.text or "" for x in one if local(x.tag) == "text").split()
+                )
                 who = self.persons.get(one.get("personId", ""), "")
             if said:
                 said = said.removeprefix(f"{who}:").strip() if who else said
-                sheet.notes.append((one.get("ref", ""), f"Comment ({who}): {said}" if who else f"Comment: {said}"))
+                sheet.notes.append(
+                    (one.get("ref", ""), f"Comment ({who}): {said}" if who else f"Comment: {said}")
+                )
 
     def _drawing(self, path: str, sheet: Sheet) -> None:
         """Text of boxes, and of charts the titles and the names of the series."""
@@ -206,7 +229,11 @@ class _Book:
         for part in [root, *(tree(self.parts, chart) for chart in charts)]:
             if part is None:
                 continue
-            said = ["".join(x.text or "" for x in p.iter() if local(x.tag) == "t") for p in part.iter() if local(p.tag) == "p"]
+            said = [
+                "".join(x.text or "" for x in p.iter() if local(x.tag) == "t")
+                for p in part.iter()
+                if local(p.tag) == "p"
+            ]
             for series in (one for one in part.iter() if local(one.tag) == "ser"):
                 said.append(_series(series))
             if text := "\n".join(line for line in said if line.strip()):
@@ -260,7 +287,12 @@ class _SheetReader:
             if formula and index:
                 self.shared[index] = formula
             value = "".join(self.parts.get("v") or self.parts.get("t", ()))
-            text = self.book.value(self.cell.get("t", "n"), self.cell.get("s", ""), value, formula or self.shared.get(index, ""))
+            text = self.book.value(
+                self.cell.get("t", "n"),
+                self.cell.get("s", ""),
+                value,
+                formula or self.shared.get(index, ""),
+            )
             if text and self.column < COLUMNS:
                 self.cells[self.column] = text
         elif name == "row" and self.cells:
@@ -272,9 +304,13 @@ def _series(series: Element) -> str:
     values: dict[str, list[str]] = {"tx": [], "cat": [], "val": []}
     for part in series:
         if local(part.tag) in values:
-            values[local(part.tag)] = [x.text or "" for x in part.iter() if local(x.tag) == "v"][:200]
+            values[local(part.tag)] = [x.text or "" for x in part.iter() if local(x.tag) == "v"][
+                :200
+            ]
     labels = values["cat"] + [""] * len(values["val"])
-    points = ", ".join(f"{label} {value}".strip() for label, value in zip(labels, values["val"], strict=False))
+    points = ", ".join(
+        f"{label} {value}".strip() for label, value in zip(labels, values["val"], strict=False)
+    )
     return f"{' '.join(values['tx'])}: {points}" if points else ""
 
 
@@ -303,7 +339,9 @@ _TOKEN = re.compile(  # matched where a token is to stand
     r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
@@ -375,7 +413,10 @@ def _number(value: float, section: Sequence[Token]) -> str:
     general = any(token.kind == "general" for token in section)
     if general or not any(token.kind == "digits" for token in section):
         plain = _general(value)
-        shown = (plain if token.kind == "general" or token.text == "@" else token.literal for token in section)
+        shown = (
+            plain if token.kind == "general" or token.text == "@" else token.literal
+            for token in section
+        )
         return "".join(shown).strip() if general else plain
     if any(token.literal == "/" for token in section):  # a fraction
         return _general(value)
@@ -435,7 +476,9 @@ def _date(value: float, section: Sequence[Token], epoch: datetime) -> str:
         if token.kind == "elapsed":
             parts.append(str(int(value * {"h": 24, "m": 1440, "s": 86_400}[code[0]] + 1e-6)))
         else:
-            parts.append(f"{moment.minute:0{len(code)}d}" if minutes else _date_part(moment, code, twelve))
+            parts.append(
+                f"{moment.minute:0{len(code)}d}" if minutes else _date_part(moment, code, twelve)
+            )
     return "".join(parts).strip()
 
 

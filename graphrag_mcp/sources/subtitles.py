@@ -42,7 +42,9 @@ def _turns(text: str) -> Iterator[_Turn]:
     turn: _Turn | None = None
     for time, speaker, words in _cues(text):
         goes_on = turn is not None and (
-            speaker == turn.speaker if speaker else not (turn.speaker == "" and _END.search(turn.words[-1]))
+            speaker == turn.speaker
+            if speaker
+            else not (turn.speaker == "" and _END.search(turn.words[-1]))
         )
         if turn is not None and goes_on and words:
             turn.words.append(words)

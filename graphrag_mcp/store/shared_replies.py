@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.store import mirror
 from graphrag_mcp.store.manifest import mirrored, writer_lock
-from graphrag_mcp.store.reply_cache import REFUSED, WAIT_SECONDS, AnswerBook, Stored, insert, salvage
+from graphrag_mcp.store.reply_cache import (
+    REFUSED,
+    WAIT_SECONDS,
+    AnswerBook,
+    Stored,
+    insert,
+    salvage,
+)
 
 if TYPE_CHECKING:
     import sqlite3

@@ -172,7 +172,9 @@ class Dated(NamedTuple):
 
 
 # "Dive report, 22 August 2021", "Chat of Ida and Omar, 1:15 pm on 1 May, 2023"
-_APART = re.compile(r"[,;|(\[–—-]\s*(?:\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\.?)?\s*(?:on )?)?\Z", re.I)
+_APART = re.compile(
+    r"[,;|(\[–—-]\s*(?:\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\.?)?\s*(?:on )?)?\Z", re.I
+)
 _LINE_END = re.compile(r"[\s*_#)\]]*")
 
 

@@ -15,7 +15,10 @@ from typing import Any, Protocol
 
 Places = Sequence[tuple[int, str]]
 
-BAR, TALL_BAR = "|", "│"  # between the cells of a row; the second in tables whose cells hold the first
+BAR, TALL_BAR = (
+    "|",
+    "│",
+)  # between the cells of a row; the second in tables whose cells hold the first
 _CELL = re.compile(r"(.+)!([A-Z]{1,3})([0-9]{1,7})\Z", re.DOTALL)
 _NUMBERED = re.compile(r"(p\.|slide) ([0-9]+)\Z")
 
@@ -71,7 +74,11 @@ def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str
     rows = sorted((int(one[3]), int(other[3])))
     columns = sorted((one[2], other[2]), key=lambda name: (len(name), name))
     if rows[0] != rows[1]:  # whole rows, which are as wide as the last
-        lowest = min(column_number(found[2]) for _, name in places[first : last + 1] if (found := _CELL.match(name)))
+        lowest = min(
+            column_number(found[2])
+            for _, name in places[first : last + 1]
+            if (found := _CELL.match(name))
+        )
         line = text.rfind("\n", 0, start + len(before)) + 1
         bars = text.count(_bar(text, line), line, _line_end(text, line))
         columns = [column_name(lowest), column_name(lowest + max(bars - 2, 0))]
@@ -121,7 +128,9 @@ def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str
     """The places of `text[start:end]`, with offsets from its start."""
     starts = [offset for offset, _ in places]
     first = bisect_right(starts, start) - 1
-    found = [(max(offset - start, 0), name) for offset, name in places[max(first, 0) :] if offset < end]
+    found = [
+        (max(offset - start, 0), name) for offset, name in places[max(first, 0) :] if offset < end
+    ]
     if first >= 0 and found:
         offset, name = places[first]
         cell = _CELL.match(name)

@@ -56,7 +56,5 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
     document = page({"app": True})
-    apps.add_html_resource(
-        URI, document, name="explorer", title="Explorer", description=about
-    )
+    apps.add_html_resource(URI, document, name="explorer", title="Explorer", description=about)
     return [apps]

@@ -133,7 +133,9 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
         split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
-        line = item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1  # the line before names the document
+        line = (
+            item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1
+        )  # the line before names the document
         split = line if item.prompt.startswith("<document>", line) else split
         if split and item.ask_kind not in told:
             told.add(item.ask_kind)
