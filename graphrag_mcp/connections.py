@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -194,7 +194,7 @@ class Server(uvicorn.Server):
                 state = self.lifespan.state
                 made = partial(Connection, self.config, self.server_state, state)
                 task = loop.create_task(loop.connect_accepted_socket(made, client))
-                self.server_state.tasks.add(task)
+                self.server_state.tasks.add(cast("asyncio.Task[None]", task))  # only awaited
                 task.add_done_callback(self.server_state.tasks.discard)
             loop.remove_reader(channel)  # the supervisor has ended
 

@@ -164,7 +164,7 @@ class Ray(Executor):
 
     def __init__(self, address: str = "") -> None:
         try:
-            import ray
+            import ray  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             what = "the engine ray needs Ray"
             raise BadInput(what, "Install it: pip install 'graphrag-mcp[ray]'") from error

@@ -25,6 +25,7 @@ from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.logs import to_stderr
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
+from graphrag_mcp.types import is_object
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -187,9 +188,9 @@ def _door(
             warmer.start(0.1)  # the answer is written first
         if ctx.method in ("tools/list", "resources/list"):
             result = await _without_page(ctx, call_next)
-            if writers and isinstance(result, dict) and "tools" in result:
+            if writers and is_object(result) and "tools" in result:
                 if await anyio.to_thread.run_sync(app.all_summarised):
-                    kept = [one for one in result["tools"] if one["name"] not in writers]
+                    kept = [tool for tool in result["tools"] if tool["name"] not in writers]
                     result = {**result, "tools": kept}
             return result
         return await call_next(ctx)

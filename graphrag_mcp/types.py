@@ -4,7 +4,7 @@ the text of a document, end exclusive."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -248,6 +248,16 @@ class IndexResult(Result):
     losses: dict[str, int] = Field(default={}, description=LOSSES)
     poll_after_ms: int = 0
     seconds: dict[str, float] = Field(default={}, description="CPU seconds per stage")
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """True for a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """True for a JSON list."""
+    return isinstance(value, list)
 
 
 class StatusResult(Result):

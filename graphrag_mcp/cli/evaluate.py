@@ -53,7 +53,8 @@ def eval(options: argparse.Namespace) -> int:
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
         corpus = path.name if own else app.corpus_for_reading(options.corpus)
         result = measured(app, corpus, corpus)
-        record, tables = asdict(result), [evaluate.table(result)]
+        record: dict[str, Any] = asdict(result)
+        tables = [evaluate.table(result)]
         if options.against:
             other_app, other_corpus = _other(app, options.against)
             within = f"{other_app.home.name}/" if other_corpus == corpus else ""
@@ -63,12 +64,12 @@ def eval(options: argparse.Namespace) -> int:
             record["differences"] = [asdict(row) for row in found]
             compared = evaluate.comparison_table(result.name, other.name, found)
             tables += [evaluate.table(other), compared]
-        if options.judge:
-            from graphrag_mcp.evaluate import judge
+            if options.judge:
+                from graphrag_mcp.evaluate import judge
 
-            judged = _judged(app, corpus, other_app, other_corpus, questions, modes[0])
-            record["judgement"] = asdict(judged)
-            tables.append(judge.table(result.name, other.name, judged))
+                judged = _judged(app, corpus, other_app, other_corpus, questions, modes[0])
+                record["judgement"] = asdict(judged)
+                tables.append(judge.table(result.name, other.name, judged))
     if options.json:
         print_json(record)
     else:

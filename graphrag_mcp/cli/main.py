@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
         self.commands: dict[str, argparse.ArgumentParser] = {}
         self.given: Sequence[str] = ()
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.given = list(sys.argv[1:] if args is None else args)
         return super().parse_args(args, namespace)
 
@@ -133,10 +133,11 @@ def parser(runs: Sequence[Run]) -> Parser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     by_name = {run.__name__: run for run in runs}
+    parents: Any = [common]  # typeshed wants the class of the parser itself
     for name, arguments in _TABLES["arguments"].items():
         run = by_name[name]
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
-        made = commands.add_parser(name, help=about, description=about, parents=[common])
+        made = commands.add_parser(name, help=about, description=about, parents=parents)
         made.set_defaults(run=run)
         _add(made, arguments)
         parser.commands[name] = made

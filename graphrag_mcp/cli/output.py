@@ -190,7 +190,7 @@ def _worded(result: Result, corpus: str) -> str:
 def _answers(result: Result) -> bool:
     """Does it say something, or only where to go?"""
     nothing = getattr(result, "state", "") == "not_found"
-    return not nothing and not (hasattr(result, "generation") and not result.generation)
+    return not nothing and getattr(result, "generation", 1) != 0
 
 
 def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from graphrag_mcp.cli.output import app_of, as_commands, parts_of, say, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
@@ -141,9 +141,17 @@ def explore(options: argparse.Namespace) -> int:
 
     known = app_of(options).corpora()
     options.corpus, start, goal = ends(options.start, options.goal, options.corpus, known)
-    given = _budget(options) | {"hops": options.hops, "max_nodes": options.max_nodes}
-    given |= {"kinds": options.kind, "direction": options.direction}
-    return show(options, explore_graph(snapshot_of(options), start, goal, **given))
+    found = explore_graph(
+        snapshot_of(options),
+        start,
+        goal,
+        hops=options.hops,
+        max_nodes=options.max_nodes,
+        kinds=options.kind,
+        direction=options.direction,
+        **_budget(options),
+    )
+    return show(options, found)
 
 
 def _page(options: argparse.Namespace) -> int:
@@ -313,9 +321,17 @@ def list(options: argparse.Namespace) -> int:
     """Which documents there are; with a query a timeline of those that speak of it."""
     from graphrag_mcp.query.documents import list_documents
 
-    names = ("query", "sort", "by", "document", "cursor")
-    given = {name: getattr(options, name) for name in names} | _budget(options)
-    return show(options, list_documents(snapshot_of(options), filters=options.filter, **given))
+    found = list_documents(
+        snapshot_of(options),
+        query=options.query,
+        sort=options.sort,
+        by=options.by,
+        document=options.document,
+        cursor=options.cursor,
+        filters=options.filter,
+        **_budget(options),
+    )
+    return show(options, found)
 
 
 def source(options: argparse.Namespace) -> int:
@@ -327,7 +343,13 @@ def source(options: argparse.Namespace) -> int:
     return show(options, get_source(parts_of(options, options.ids), options.ids, **given))
 
 
-def _budget(options: argparse.Namespace) -> dict[str, int]:
+class Budget(TypedDict, total=False):
+    """The budget of a result, where the command line names one."""
+
+    max_tokens: int
+
+
+def _budget(options: argparse.Namespace) -> Budget:
     return {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
 
 

@@ -244,6 +244,12 @@ _NOTE = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)  # not of `http
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
+def _head(written: str) -> str:
+    """The name of a type that stands with arguments."""
+    found = _HEAD.match(written)
+    return found[0] if found else ""
+
+
 def _in_macro(callee: Any) -> str | None:
     """Of a name before brackets in the arguments of a macro: "" for a call, "?" for one on an
     expression, a path, ".x.y" for one on a variable; None where it calls nothing, or what a pattern
@@ -255,7 +261,7 @@ def _in_macro(callee: Any) -> str | None:
         return None
     sign, path = before.text if before is not None else b"", list[str]()
     between = sign
-    while sign == between in (b"::", b".") and before.prev_sibling is not None:
+    while sign == between in (b"::", b".") and before and before.prev_sibling is not None:
         name = before.prev_sibling
         path.insert(0, name.text.decode())
         before = name.prev_sibling
@@ -399,7 +405,9 @@ class _Reader:
         if self.reader is _rust:
             self.known |= {one.name for one in self.file.symbols}
         imports = (node for found in matches for node in found.get("import", ()))
-        for node in imports if self.reader else ():
+        for node in imports:
+            if self.reader is None:
+                break
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
             self._import(node, self.reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
@@ -445,7 +453,7 @@ class _Reader:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.reader else set()  # else they only hide
-        rows = dict(enumerate((*one, 0) for one in self.local))
+        rows: dict[Any, tuple[Any, ...]] = dict(enumerate((*one, 0) for one in self.local))
         typed: set[int] = set()  # variables with a declared type, which no value changes
         again: dict[str, dict[int, str]] = defaultdict(dict)  # where a variable gets another value
         for found in (one for one in matches if "again" in one):
@@ -640,7 +648,7 @@ class _Reader:
             part = part.child_by_field_name("type") or next(iter(part.named_children), None)
         known = self._stated(part) if part is not None else ""
         generic = known.partition(".")[0] in self.generics
-        return self._expanded(known, part.start_byte) if generic else known
+        return self._expanded(known, part.start_byte) if part is not None and generic else known
 
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""
@@ -719,7 +727,7 @@ class _Reader:
             if above.type == "export_statement" or self._name(left) == "module.exports":
                 return self.text_of(own) if own else "default"
             name = self.text_of(own) if own else "class"
-        name = _HEAD.match(name)[0].rpartition(".")[2]
+        name = _head(name).rpartition(".")[2]
         held = (one[len(parent) :] for one in self.owners if one.startswith(f"{parent}."))
         return f"{name}${sum(f'.{name}$' in one for one in held) + 1}"
 
@@ -762,13 +770,13 @@ class _Reader:
 
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
-        named = _HEAD.match(self.text_of(node))
-        bound = self.bound_at(named[0].partition(".")[0], (node.start_byte, node.end_byte))
+        head = _head(self.text_of(node))
+        bound = self.bound_at(head.partition(".")[0], (node.start_byte, node.end_byte))
         hidden = bound is not None and bound[:1] != "="  # by a parameter: `(B) => class extends B`
-        if kind in _TYPES and named[0] and not hidden:
+        if kind in _TYPES and head and not hidden:
             start = self.span(node)[0]
-            receiver, _, base = re.sub(r"\s", "", named[0]).rpartition(".")
-            place = start, start + len(named[0]), inside
+            receiver, _, base = re.sub(r"\s", "", head).rpartition(".")
+            place = start, start + len(head), inside
             self.file.references.append(Reference("inherits", base, *place, receiver))
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:

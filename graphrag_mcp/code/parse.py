@@ -91,7 +91,8 @@ class _Scope:
                 if one in rest:
                     known = _with(known, "[" if one is arguments.vararg else "{")
                 own.types[one.arg], own.local[one.arg] = known, _TYPED if known else "?"
-            given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
+            given: list[tuple[ast.arg, ast.expr | None]] = []
+            given += zip(plain[::-1], arguments.defaults[::-1], strict=False)
             given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
             for one, value in given:  # of `def f(Event=Event)` the name means what it did
                 if isinstance(value, ast.Name) and value.id == one.arg:
@@ -303,18 +304,20 @@ class _Reader:
 
     def _calls(self, node: ast.AST, scope: _Scope) -> list[str]:
         """Adds the calls in an expression; gives the variables that it binds."""
-        todo, later, bound = [node], [], []
+        todo: list[ast.AST] = [node]
+        later: list[ast.expr] = []
+        bound: list[str] = []
         for one in todo:  # which grows
             kind = one.__class__
             if kind in _ENDS:
-                if kind is ast.Name and one.ctx.__class__ is ast.Store:
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                     bound.append(one.id)
                 continue
-            if kind is ast.Call:
+            if isinstance(one, ast.Call):
                 self._reference(one, scope)
-            elif kind is ast.NamedExpr:
+            elif isinstance(one, ast.NamedExpr):
                 self.named.append((one.target.id, one.value))
-            elif kind in _OWN_NAMES:
+            elif isinstance(one, ast.expr) and kind in _OWN_NAMES:
                 later.append(one)
                 todo += [each.iter for each in getattr(one, "generators", ())[:1]]  # as outside
                 continue
@@ -333,13 +336,14 @@ class _Reader:
         own = scope.within(scope.name, inner, getattr(one, "args", None))
         targets = (each.target for each in getattr(one, "generators", ()))
         own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
-        for each in getattr(one, "generators", ()):
+        generators: list[ast.comprehension] = getattr(one, "generators", [])
+        for each in generators:
             self._loop(each.target, each.iter, own)
         for part in ast.iter_child_nodes(one):
             if not isinstance(part, ast.comprehension):
                 bound += self._calls(part, own)  # by `:=`
                 continue
-            for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
+            for each in (*part.ifs, *([] if part is generators[0] else [part.iter])):
                 bound += self._calls(each, own)
         return bound
 
@@ -494,8 +498,9 @@ def _instance(test: ast.expr) -> tuple[str, str] | None:
 def _left(node: ast.If) -> tuple[str, str] | None:
     """What a name is behind `if not isinstance(x, X): return`."""
     ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-    without = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-    return _instance(node.test.operand) if without and ends and not node.orelse else None
+    if not (isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)):
+        return None
+    return _instance(node.test.operand) if ends and not node.orelse else None
 
 
 def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:

@@ -545,7 +545,8 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
         return next(filter(None, (dotted(corpus, path, file.module) for path in paths)), "")
     found = dotted(corpus, target, file.module)
     if found[:1] == MODULE != target[:1]:  # what a package imports hides its module of that name
-        found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
+        module, _, last = found[1:].rpartition(".")
+        found = _reexported(corpus, module, last, set()) or found
     if found[:1] == MODULE and (target[:1] == MODULE or file.language in _SCRIPTS):
         found = _within(corpus, found, ["default"], set()) or found  # `require("./run")`
     return found
@@ -853,6 +854,7 @@ def _elsewhere(file: SourceFile, head: str) -> bool:
 def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float] | None:
     """What a call means on a type that no rule finds; None where nothing states the type."""
     before = one.type.rpartition(".")[0]
+    owner = ""
     while before and not (owner := _object(corpus, file, before, one.inside)):
         before = before.rpartition(".")[0]
     name = one.type[len(before) + 1 :].partition(".")[0]

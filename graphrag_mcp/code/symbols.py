@@ -207,7 +207,9 @@ def dumped(file: SourceFile, units: list[list[object]]) -> str:
 def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
-    file.variables, file.broken = (*later, {}, False)[:2]  # older rows have fewer
+    # Rows of older releases have fewer fields.
+    file.variables = later[0] if later else {}
+    file.broken = bool(later[1:] and later[1])
     file.symbols = [Symbol(*one) for one in symbols]
     file.references = [Reference(*one) for one in references]
     file.imports = [Import(*one) for one in imports]

@@ -307,7 +307,7 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
 
 
 def _column(snapshot: Snapshot, table: str, column: str) -> list[Any]:
-    return snapshot.rows(table, columns=[column])[column].to_pylist()
+    return snapshot.column(table, column)
 
 
 def _rows(snapshot: Snapshot, table: str, *columns: str) -> Iterator[Row]:
@@ -334,7 +334,7 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
         if columns:
             groups = snapshot.rows(table, columns=columns).group_by(columns)
             counts = groups.aggregate([([], "count_all")])
-            for row in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
+            for row in counts.filter(pc.field("count_all") > 1).to_pylist():
                 name = " ".join(row[column] for column in columns)
                 yield "twice", table, f"{name} stands {row['count_all']} times"
 

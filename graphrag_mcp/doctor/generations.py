@@ -23,7 +23,7 @@ from graphrag_mcp.query import entities, timeline
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import content_id, counted
 
@@ -50,13 +50,13 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     hashed = hashlib.sha256()
     documents = snapshot.rows("documents", columns=["id", "uri"])
     columns = ["uri", "title", "text", "metadata"]
-    for ids in _chunks(documents.sort_by("uri")["id"].to_pylist()):
+    for ids in _chunks(values_of(documents.sort_by("uri")["id"])):
         _feed(hashed, "document", snapshot.by_key("documents", ids, columns=columns))
 
     units = snapshot.rows("text_units", columns=["id", "document_id", "char_start", "char_end"])
     uris = _looked_up(documents, "uri", units["document_id"])
-    spans = {"from": units["char_start"], "to": units["char_end"], "id": units["id"]}
-    places = pa.table({"uri": uris, **spans})
+    places = units.select(["char_start", "char_end", "id"]).rename_columns(["from", "to", "id"])
+    places = places.append_column("uri", uris)
     _feed(hashed, "unit", _sorted(places.select(["uri", "from", "to"])))
     passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
     _feed(hashed, "passage", _sorted(passages))
@@ -66,7 +66,7 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     order = ["key", "uri", "from", "to", "type", "form"]
     _feed(hashed, "mention", _sorted(mentions, order))
     rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
-    aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
+    aliases = [sorted(names) for names in values_of(rows["aliases"])]
     rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
     _feed(hashed, "entity", _sorted(rows, ["key"]))
 
@@ -110,7 +110,7 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
         _add(hashed, "community", [(row["level"], members[id], parent)])
         if units[id]:  # an earlier release wrote none
             _add(hashed, "units", [(name[id], *units[id])])
-    reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
+    reports = snapshot.column("reports", "id")
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
         for row in snapshot.by_key("reports", ids, columns=columns).to_pylist():
@@ -299,7 +299,7 @@ def names(old: Snapshot, current: Snapshot) -> list[dict[str, Any]]:
 
 
 def _ids(snapshot: Snapshot, table: str) -> set[str]:
-    return set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
+    return set(snapshot.column(table, "id"))
 
 
 def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str, str]) -> list[str]:

@@ -100,8 +100,11 @@ def _question(row: Any, place: str) -> Question:
     text = str(given.get("question") or "").strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
-    lists = (_strings(given.get(field) or "") for field in ("gold", "evidence", "answer"))
-    return Question(str(given.get("id") or text[:80]), text, *lists, str(given.get("type") or ""))
+    gold, evidence, answer = (
+        _strings(given.get(field) or "") for field in ("gold", "evidence", "answer")
+    )
+    id, kind = str(given.get("id") or text[:80]), str(given.get("type") or "")
+    return Question(id, text, gold, evidence, answer, kind)
 
 
 def _strings(value: Any) -> tuple[str, ...]:
@@ -341,10 +344,13 @@ def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Differen
             if not pairs:
                 continue
             changes = [100 * (b - a) for a, b in pairs]
-            wins = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
-            sides = (round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True))
-            figures = *sides, *interval(changes, seed), *wins, sign_test(*wins)
-            found.append(Difference(mine.mode, metric, *figures))
+            better, worse = sum(c > 1e-9 for c in changes), sum(c < -1e-9 for c in changes)
+            first, second = (
+                round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True)
+            )
+            low, high = interval(changes, seed)
+            p = sign_test(better, worse)
+            found.append(Difference(mine.mode, metric, first, second, low, high, better, worse, p))
     return tuple(found)
 
 

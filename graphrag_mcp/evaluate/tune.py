@@ -31,7 +31,7 @@ from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import normalise_name, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -96,8 +96,8 @@ def tune(
     Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
-    names = ("domain", "language")
-    given = Profile(*(clean(getattr(request, name), LONGEST[name]) for name in names))
+    domain = clean(request.domain, LONGEST["domain"])
+    given = Profile(domain, clean(request.language, LONGEST["language"]))
     room = _checked(request, given)
     if not asker.may_answer(KIND):
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
@@ -190,7 +190,7 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     rows = snapshot.by_key("text_units", ids)
     # no model is shown a key that stands in a text
-    return list(map(masked, rows["text"].to_pylist()))
+    return list(map(masked, values_of(rows["text"])))
 
 
 def _nearness(texts: Sequence[str]) -> list[float]:

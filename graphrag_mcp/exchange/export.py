@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
 from graphrag_mcp.store.schema import columns
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, table, terms
 
 Row = dict[str, Any]
@@ -324,7 +324,7 @@ def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:
 
 def _in_batches(snapshot: Snapshot, table: str) -> Iterator[Row]:
     """Whole rows in the order of their numbers."""
-    ids = _by_n(snapshot, table, "id")["id"].to_pylist()
+    ids = values_of(_by_n(snapshot, table, "id")["id"])
     size = DOCUMENTS if table == "documents" else BATCH
     for start in range(0, len(ids), size):
         for row in snapshot.by_key(table, ids[start : start + size], "id").to_pylist():

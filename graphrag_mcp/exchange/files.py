@@ -105,7 +105,7 @@ def _check_size(metadata: pq.FileMetaData) -> None:
         raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
 
 
-def _decoded(array: pa.Array) -> int:
+def _decoded(array: Any) -> int:
     """Bytes of an array with every text written out."""
     if pa.types.is_dictionary(array.type):
         lengths = pc.binary_length(array.dictionary).cast(pa.int64())

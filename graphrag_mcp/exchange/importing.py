@@ -280,7 +280,7 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     for one in (one for one in foreign.reports if one.community in number_of):
         community = number_of[one.community]
         texts = ("summary", "full_content", "rating_explanation")
-        row = {name: told(getattr(one, name)) for name in texts}
+        row: Row = {name: told(getattr(one, name)) for name in texts}
         row |= {name: getattr(one, name) for name in ("title", "rank", "method")}
         row |= {"community": community, "members": members_of[community]}
         pairs_told = ((told(summary), told(said)) for summary, said in one.findings)
@@ -403,6 +403,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     _Writer(foreign, places).all()
     there = set()
     log = run.imports
+    assert log is not None  # opened by the job that imports
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
         told = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)

@@ -136,7 +136,7 @@ def _text_of(ask: Ask[Any]) -> str:
 Row = dict[str, Any]
 # What an agent asks for -> kinds of the table `pending`, in the order in which the work makes
 # sense.
-KINDS = {
+KINDS: dict[str, tuple[str, ...]] = {
     "extract": ("extract", "claims"),
     "describe": ("entity", "relationship"),
     "report": ("report",),

@@ -143,7 +143,8 @@ CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, ki
 
 
 def _lease(row: Sequence[str]) -> Lease:
-    return Lease(*row[:4], *_parts(row[4]))
+    work_id, key, kind, subject, who = row
+    return Lease(work_id, key, kind, subject, *_parts(who))
 
 
 def _parts(who: str) -> tuple[str, int]:

@@ -112,9 +112,7 @@ def check_values(table: pa.Table) -> pa.Array:
     return pa.array(values, pa.int64())
 
 
-def _take_apart(
-    array: pa.Array, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]
-) -> None:
+def _take_apart(array: Any, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]) -> None:
     """Sort content of `array` into `numbers` (one a row, at the `top`) and `pieces` (of bytes).
 
     `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below."""

@@ -58,7 +58,7 @@ def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
     become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
     own = [segment for segment in segments if segment["kind"] == kind]
-    if len(own) >= SEGMENTS:
+    if manifest and len(own) >= SEGMENTS:
         _trusted(folder, own)
         segments = [segment for segment in segments if segment["kind"] != kind]
         table = pa.concat_tables([load(folder, manifest, kind), table])
@@ -106,10 +106,10 @@ def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -
 
 
 def _merged(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> Segment:
-    documents = None
+    documents: set[tuple[str, str]] | None = None
     if kind == IMPORTS:
         log = live_documents(folder, manifest, ["uri", "file_sha"])
-        documents = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
+        documents = {(row["uri"], row["file_sha"]) for row in log.to_pylist()}
     with writing(folder):
         schema = SCHEMAS.get(kind) or pq.read_schema(folder / "truth" / own[0]["file"])
         parts = (part.cast(schema) for part in _live(folder, own, None, documents))

@@ -265,16 +265,20 @@ class Snapshot:
         query = handle.query().where(where) if where else handle.query()
         return self._run(table, query.limit(limit) if limit is not None else query, names)
 
+    def column(self, table: str, name: str) -> list[Any]:
+        """The values of one column of a table, unordered."""
+        return self.rows(table, columns=[name])[name].to_pylist()
+
     def by_key(
         self, table: str, values: Values, key: str | None = None, columns: Wanted = None
     ) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is in `values`, in their order."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
-        values = list(dict.fromkeys(values))
+        distinct = list(dict.fromkeys(values))
         if (kept := self._in_memory(table, [key, *names])) is not None:
-            return kept.take(kept.places(key, values), names)
+            return kept.take(kept.places(key, distinct), names)
         handle = self._handle(table)
-        if handle is None or not values:
+        if handle is None or not distinct:
             return empty(table, columns)
         wanted = pa.array(values, TABLES[table].field(key).type)
         read = names if key in names else [*names, key]
@@ -314,7 +318,8 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
             return empty(table, names).append_column("_score", pa.array([], pa.float32()))
-        wanted = MatchQuery(" ".join(terms), FULL_TEXT[table])
+        # Its stub asks for every argument.
+        wanted = MatchQuery(" ".join(terms), FULL_TEXT[table])  # pyright: ignore[reportCallIssue]
         query = handle.query().nearest_to_text(wanted).limit(limit)
         if (kept := self._in_memory(table, names)) is None:
             return self._run(table, query, [*names, "_score"])
@@ -436,6 +441,11 @@ def names_of(table: str, columns: Wanted) -> list[str]:
     return TABLES[table].names if columns is None else list(columns)
 
 
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column as Python objects."""
+    return column.to_pylist()
+
+
 def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
@@ -451,8 +461,9 @@ def furniture_of(snapshot: Snapshot) -> Furniture:
     """The passages (content ids) that are menus, list works or repeat the lines of a site, of
     documents with links or such lists; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
-    listing = pc.greater_equal(pc.count_substring_regex(passages["text"], _CITING), CITING)
-    found = pc.or_(pc.match_substring(passages["text"], "]("), listing)
+    cited = pc.count_substring_regex(passages["text"], _CITING)
+    listing = pc.greater_equal(cited, pa.scalar(CITING, cited.type))
+    found: Any = pc.or_(pc.match_substring(passages["text"], "]("), listing)
     pages = passages["document_id"].filter(found)
     return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
@@ -635,12 +646,13 @@ def _searched(
     one = snapshot.rows(name, columns=["id", "vector"], limit=1)
     if _unit(one).shape[1] != len(wanted):
         return {}
-    found = {id: round(score, DIGITS) for id, score in snapshot.nearest(name, wanted, limit)}
+    nearest = snapshot.nearest(name, wanted, limit)
+    found: dict[str, float] = {id: round(score, DIGITS) for id, score in nearest}
     missing = [id for id in also if id not in found]
     rows = snapshot.by_key(name, missing, "id", ["id", "vector"])
     if found and rows.num_rows:
         scores = (round(score, DIGITS) for score in _compared(_unit(rows), wanted).tolist())
-        found |= dict(zip(rows["id"].to_pylist(), scores, strict=True))
+        found |= dict(zip(values_of(rows["id"]), scores, strict=True))
     return found
 
 
@@ -657,7 +669,7 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
         held = _matrices.setdefault(snapshot, {})
         if name not in held:
             rows = snapshot.rows(name, columns=["id", "vector"])
-            ids = rows["id"].to_pylist()
+            ids = values_of(rows["id"])
             held[name] = (ids, {id: at for at, id in enumerate(ids)}, _unit(rows))
         return held[name]
 
@@ -665,7 +677,8 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
 def _unit(rows: pa.Table) -> Any:
     import numpy as np
 
-    numbers = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    vectors: Any = rows["vector"].combine_chunks()
+    numbers = vectors.flatten().to_numpy(zero_copy_only=False)
     matrix = numbers.reshape(rows.num_rows, -1).astype("<f4")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(lengths == 0, 1, lengths)

@@ -224,7 +224,8 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 def _period(anchor: date, unit: str, shift: int) -> Interval:
     """The day, week, weekend, month, quarter, year or decade `shift` after that of the anchor."""
     if unit == "day":
-        return (anchor + timedelta(days=shift),) * 2
+        day = anchor + timedelta(days=shift)
+        return day, day
     if unit in _MONTHS:
         count = _MONTHS[unit]
         first = ((anchor.year * 12 + anchor.month - 1) // count + shift) * count
@@ -370,7 +371,7 @@ def _day_of_month(anchor: date, words: _Words) -> Interval:
         raise _Unclear
     firsts = (_months(anchor.year, anchor.month + shift)[0] for shift in range(-12, 13))
     days = [
-        (first.replace(day=words.d),) * 2
+        (first.replace(day=words.d), first.replace(day=words.d))
         for first in firsts
         if words.month in (None, first.month) and words.d <= monthrange(first.year, first.month)[1]
     ]

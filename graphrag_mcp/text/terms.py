@@ -254,7 +254,7 @@ def latin_language(text: str) -> str:
     known = _IN_LATIN.keys() & text.lower().split()
     if not known:
         return ""
-    counts = dict.fromkeys(_LATIN_STEMS, 0)
+    counts: dict[str, int] = dict.fromkeys(_LATIN_STEMS, 0)
     for word in known:
         for name in _IN_LATIN[word]:
             counts[name] += 1

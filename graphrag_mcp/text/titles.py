@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
 from graphrag_mcp.text.terms import is_cjk, tells_topic, terms
@@ -53,7 +53,7 @@ def parts(
             value = kind * found / math.sqrt(len(held))
             value *= math.sqrt(share(form)) if share else 1.0
             worth[form] = max(worth.get(form, 0.0), round(value, 9))
-    used = {start for word in _WORD.findall(known) for start in _starts(word)}
+    used: Set[str] = {start for word in _WORD.findall(known) for start in _starts(word)}
     chosen: list[str] = []
     for form in sorted(worth, key=lambda form: (-worth[form], form)):
         starts = _starts(form)
@@ -75,7 +75,7 @@ def joined(parts: Sequence[str]) -> str:
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def _starts(form: str) -> Collection[str]:
+def _starts(form: str) -> Set[str]:
     """The first letters of words, which two parts may not share: ferry and ferries."""
     if any(map(is_cjk, form)):
         return stems(form)

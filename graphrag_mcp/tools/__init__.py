@@ -14,6 +14,7 @@ from mcp.types import ToolAnnotations
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.tools import drift, edit, explorer, index, lookup, search, work
 from graphrag_mcp.tools.contract import TABLES, OurTool
+from graphrag_mcp.types import is_list, is_object
 
 
 def _annotations(*true: str) -> ToolAnnotations:
@@ -72,7 +73,8 @@ def offered(
     only it uses are not listed."""
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
-    names = SETS.get(tools, frozenset()) | (WRITERS.get(tools, frozenset()) if writers else set())
+    nothing: frozenset[str] = frozenset()
+    names = SETS.get(tools, nothing) | (WRITERS.get(tools, nothing) if writers else nothing)
     kept = [tool for tool in all_tools() if tools == "all" or tool.name in names]
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
@@ -130,9 +132,9 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
     """The schema without pydantic's titles and docstrings, each $ref replaced by what it names.
 
     `names` is True inside `properties`, where "title" is a field and not a keyword."""
-    if isinstance(schema, list):
+    if is_list(schema):
         return [_bare(item, definitions) for item in schema]
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     if "$ref" in schema and definitions:
         named = dict(definitions[schema["$ref"].rpartition("/")[2]])

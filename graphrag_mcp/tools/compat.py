@@ -98,8 +98,8 @@ def _text(snapshot: Snapshot, source: dict[str, Any]) -> str:
 def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> str:
     """The document's own address on the web where its metadata has one, else that of the resource."""
     row = document_row(snapshot, document_id)
-    held = json.loads(row["metadata"] or "{}") if row else {}
-    links = [str(held.get(name, "")) for name in LINKS]
+    metadata: dict[str, Any] = json.loads(row["metadata"] or "{}") if row else {}
+    links = [str(metadata.get(name, "")) for name in LINKS]
     web = next((one for one in links if one.startswith(("http://", "https://"))), "")
     return web or f"graphrag://{corpus}/text_unit/{alias}"
 

@@ -16,12 +16,12 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 import anyio
@@ -42,6 +42,7 @@ from graphrag_mcp.text.terms import table
 from graphrag_mcp.tools.limits import CHARACTERS, as_json, excess
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
+from graphrag_mcp.types import is_list, is_object
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -192,9 +193,9 @@ def sendable(value: Any) -> Any:
         if value.isascii():
             return value
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, list | tuple):
-        return [sendable(item) for item in value]
-    if isinstance(value, dict):
+    if is_list(value) or isinstance(value, tuple):
+        return [sendable(item) for item in cast(Iterable[Any], value)]
+    if is_object(value):
         return {sendable(name): sendable(item) for name, item in value.items()}
     return value
 
@@ -270,12 +271,13 @@ async def serve(
     with anyio.move_on_after(SECONDS):
         return await apart(ctx, tool, finished)
     with telling(tool):
-        late = kind(
-            state="partial",
-            text=f"{tool} was not finished after {SECONDS:.0f} s.",
-            hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
-            next_call=instead,
-        )
+        fields = {
+            "state": "partial",
+            "text": f"{tool} was not finished after {SECONDS:.0f} s.",
+            "hint": "Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
+            "next_call": instead,
+        }
+        late = kind.model_validate(fields)
         return reply(late)
 
 
@@ -324,7 +326,7 @@ def staying(advice: str, corpus: str) -> str:
 
 
 @contextmanager
-def telling(tool: str) -> Iterator[None]:
+def telling(tool: str) -> Generator[None]:
     """Where failures become text for a model: ours as they are, others without their insides."""
     try:
         yield
@@ -393,7 +395,11 @@ def as_int(default: int) -> Any:
 
 def as_flag(default: bool) -> Any:
     """A converter: null and "" are the default; pydantic takes yes and no, on and off, 1 and 0."""
-    return lambda value: default if value in (None, "") else as_word(value)
+
+    def convert(value: Any) -> Any:
+        return default if value in (None, "") else as_word(value)
+
+    return convert
 
 
 def as_list(value: Any) -> Any:
@@ -401,7 +407,7 @@ def as_list(value: Any) -> Any:
     if value is None or value == "":
         return []
     value = as_json(value, "[")
-    return value if isinstance(value, list) else [value]
+    return value if is_list(value) else [value]
 
 
 def as_strings(value: Any) -> Any:
@@ -414,11 +420,11 @@ def as_turns(value: Any) -> Any:
 
 
 def _turn(item: Any) -> Any:
-    if not isinstance(item, dict):
+    if not is_object(item):
         return as_text(item)
     content = item.get("content", item.get("text", item.get("query", "")))
-    if isinstance(content, list):  # parts of a message
-        content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if is_list(content):  # parts of a message
+        content = " ".join(str(part.get("text", "")) for part in content if is_object(part))
     return f"{item.get('role', 'user')}: {content}"
 
 
@@ -536,7 +542,7 @@ def usage(tool: Tool) -> str:
 
 def accepted(tool: Tool) -> dict[str, str]:
     """Every name that an argument goes by -> the name in the schema."""
-    found = {}
+    found: dict[str, str] = {}
     for name, field in tool.fn_metadata.arg_model.model_fields.items():
         found[name] = name
         if isinstance(field.validation_alias, AliasChoices):
@@ -548,7 +554,7 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """A sentence for each argument that the tool does not have; those set to null do not matter."""
     known = accepted(tool)
     strange = (name for name, value in arguments.items() if name not in known and value is not None)
-    sentences = []
+    sentences: list[str] = []
     for name in islice(strange, STRANGE):
         asked = name[:60].lower()
         found = difflib.get_close_matches(asked, known, n=1, cutoff=0.6)

@@ -114,8 +114,14 @@ async def drift_step(
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
-            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
-            return answer_node(session, node_id, app.asker(corpus), open_next=open_next, **limits)
+            return answer_node(
+                session,
+                node_id,
+                app.asker(corpus),
+                open_next=open_next,
+                max_tokens=inner,
+                seconds=ANSWER_SECONDS,
+            )
         given = node_id, answer, score, follow_ups, prune
         if not finish:
             return session.step(*given, open_next, max_tokens=inner)
@@ -145,8 +151,9 @@ async def drift_finish(
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
-            return drift_llm.reduce(session, app.asker(corpus), **limits)
+            return drift_llm.reduce(
+                session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS
+            )
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, whole)
@@ -158,8 +165,8 @@ def session_of(app: App, session_id: str) -> tuple[Drift, str]:
     from graphrag_mcp.store import sessions
 
     path = app.drift_path(session_id.strip())
-    begun = (event for event in sessions.read(path) if event.get("op") == "start")
-    corpus = str(next(begun, {}).get("corpus", ""))
+    begun = (event.get("corpus", "") for event in sessions.read(path) if event.get("op") == "start")
+    corpus = str(next(begun, ""))
     if not corpus:
         what = f"there is no DRIFT session {session_id[:60]!r}"
         raise NotFound(what, 'Start one with drift_search(query="...")')

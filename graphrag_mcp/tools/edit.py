@@ -19,7 +19,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.limits import as_json
-from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
+from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult, is_object
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.edits import Target
@@ -34,8 +34,8 @@ ECHOED = 300  # characters of ids or fields that the next call repeats
 def as_fields(value: Any) -> Any:
     """Fields however they come: an object, its JSON, or a list of `name=value`."""
     value = as_json(value, "{")
-    if isinstance(value, dict):
-        return [f"{name}={one}" for name, one in value.items()]
+    if is_object(value):
+        return [f"{name}={field}" for name, field in value.items()]
     return contract.as_strings(value)
 
 

@@ -22,7 +22,14 @@ from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.tools.limits import too_much
-from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
+from graphrag_mcp.types import (
+    IndexRequest,
+    IndexResult,
+    InlineText,
+    Result,
+    StatusResult,
+    is_object,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,9 +88,7 @@ async def index_documents(
         return start.start(desk.app.settings, name, request), errors
 
     with telling("index_documents"):
-        # Shielded for its moment: a job that has started is always written down and named.
-        with anyio.CancelScope(shield=True):
-            job, errors = await _aside(desk, begin)
+        job, errors = await _shielded(desk, begin)
         job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
         result = await _aside(desk, lambda: reply(_outcome(home, job, errors)))
         result.is_error = job.status == "failed"
@@ -125,6 +130,13 @@ async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResu
         return await _aside(desk, lambda: reply(_job_status(desk.app, job.job_id)))
 
 
+async def _shielded(desk: contract.Desk, work: Callable[[], T]) -> T:
+    """Work that a cancelled call does not stop: a job that has started is written down and named."""
+    with anyio.CancelScope(shield=True):
+        return await _aside(desk, work)
+    raise AssertionError("a shielded scope is not cancelled")
+
+
 async def _aside(desk: contract.Desk, work: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(work, limiter=desk.threads)
 
@@ -153,7 +165,7 @@ def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str
     good: dict[str, InlineText] = {}
     errors: list[dict[str, str]] = []
     for at, item in enumerate(texts):
-        body = {"text": item} if isinstance(item, str) else item
+        body: Any = {"text": item} if isinstance(item, str) else item
         reason = _wrong_text(body)
         if not reason:
             id, title = contract.as_text(body.get("id")), contract.as_text(body.get("title"))
@@ -167,7 +179,7 @@ def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str
 
 def _wrong_text(body: Any) -> str:
     """Why a text cannot be used, or ""."""
-    if not isinstance(body, dict):
+    if not is_object(body):
         return "it is neither a string nor an object with text"
     if not isinstance(body.get("text"), str) or not body["text"].strip():
         return "text is missing or empty"
@@ -177,8 +189,8 @@ def _wrong_text(body: Any) -> str:
         text = contract.as_text(body.get(name))
         if len(text) > most:
             return f"{name} has {len(text):,} characters, and may have up to {most:,}"
-    metadata = body.get("metadata") or {}
-    if not isinstance(metadata, dict):
+    metadata: Any = body.get("metadata") or {}
+    if not is_object(metadata):
         return "metadata must be an object"
     if what := too_much(metadata):
         return f"metadata has {what}"
@@ -372,7 +384,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     manifest = snapshot.manifest
     kinds = "documents text_units passages entities relationships communities reports".split()
     counts = {kind: snapshot.count(kind) for kind in kinds}
-    levels = Counter(snapshot.rows("communities", columns=["level"])["level"].to_pylist())
+    levels = Counter(snapshot.column("communities", "level"))
     recent = queue.listing(app.home, name)[:RECENT_JOBS]
     result = StatusResult(
         corpus=name,
@@ -415,7 +427,7 @@ def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
     kinds = models.asked_again(app.settings, snapshot.manifest, snapshot.folder)
     if not kinds:
         return []
-    methods = snapshot.rows("reports", columns=["method"])["method"].to_pylist()
+    methods = snapshot.column("reports", "method")
     texts = counted(snapshot.count("text_units"), "text_units")
     reports = counted(sum(one.startswith("llm") for one in methods), "reports")
     named = {"texts": texts, "claims": f"the claims of {texts}", "reports": reports}

@@ -7,9 +7,9 @@ them (over HTTP 4 MiB); everything else is a question, a name or a list of ids."
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 ARGUMENTS = 100  # of one call; the tools have up to 17
 ITEMS = 1_000  # of one argument, those within items counted as well
@@ -46,11 +46,13 @@ def too_much(value: Any) -> str:
                 return f"a text of {len(one):,} characters, and at most {CHARACTERS:,} are read"
             characters += len(one)
         elif isinstance(one, Mapping):
-            inner = (*one, *one.values()) if len(one) <= ITEMS else ()
-            items += len(one)
+            fields = cast(Mapping[Any, Any], one)
+            inner = (*fields, *fields.values()) if len(fields) <= ITEMS else ()
+            items += len(fields)
         elif isinstance(one, list | tuple):
-            inner = one if len(one) <= ITEMS else ()
-            items += len(one)
+            listed = cast(Sequence[Any], one)
+            inner = listed if len(listed) <= ITEMS else ()
+            items += len(listed)
         if items > ITEMS:
             return f"{items:,} items or more, and at most {ITEMS:,} are read"
         if characters > IN_ALL:

@@ -90,7 +90,7 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
         rows = snapshot.rows("entities", where, ["n", "title", "degree"], limit=2_000).to_pylist()
         rows.sort(key=lambda row: (-row["degree"], row["n"]))
         return _matching(list(dict.fromkeys(row["title"] for row in rows)), value)
-    numbers = sorted(snapshot.rows(TABLE[kind], columns=["n"])["n"].to_pylist())
+    numbers = sorted(snapshot.column(TABLE[kind], "n"))
     ids = ((f"{kind[0]}{n}", str(n)) for n in numbers)
     return [id for id, n in ids if id.startswith(value) or n.startswith(value)]
 

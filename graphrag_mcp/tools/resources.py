@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from graphrag_mcp.store import manifest
 from graphrag_mcp.tools import index
 from graphrag_mcp.tools.contract import encodable
 from graphrag_mcp.trust import fencing
+from graphrag_mcp.types import is_list, is_object
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -122,7 +123,8 @@ def register(server: MCPServer[Any], app: App) -> None:
 
 
 def all_corpora(app: App) -> str:
-    names, found = app.corpora(), []
+    names = app.corpora()
+    found: list[dict[str, str | int]] = []
     for name in names[:SHOWN]:
         held = manifest.read(app.folder(name))
         documents = held.counters.get("documents", 0) if held else 0
@@ -207,8 +209,8 @@ def job_record(app: App, job_id: str) -> str:
     shown = {name: getattr(job, name) for name in names}
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
-    some = {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
-    return _json(shown | some)
+    parts = {name: part[:SHOWN] if is_list(part) else part for name, part in result.items()}
+    return _json(shown | parts)
 
 
 def _json(value: Any) -> str:
@@ -246,7 +248,7 @@ class Updates:
 
     def attach(self, server: MCPServer[Any]) -> None:
         """Serve the two methods of earlier protocols; MCPServer serves only `subscriptions/listen`."""
-        add = server._lowlevel_server.add_request_handler
+        add = server._lowlevel_server.add_request_handler  # pyright: ignore[reportPrivateUsage]
         add("resources/subscribe", SubscribeRequestParams, self.subscribe)
         add("resources/unsubscribe", UnsubscribeRequestParams, self.unsubscribe)
 
@@ -266,10 +268,9 @@ class Updates:
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         """Serve a `subscriptions/listen` stream; what is not allowed is not acknowledged."""
-        params = dict(ctx.params or {})
+        params: dict[str, Any] = dict(ctx.params or {})
         asked = params.get("notifications")
-        uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None
-        if not isinstance(uris, list):
+        if not is_object(asked) or not is_list(uris := asked.get("resourceSubscriptions")):
             return await call_next(ctx)
         stream = object()
         good = [uri for uri in uris if isinstance(uri, str) and self._add(stream, uri)]
@@ -316,7 +317,7 @@ class Updates:
         stamps = await anyio.to_thread.run_sync(
             lambda: [one.stamp() for _, one in looked], abandon_on_cancel=True
         )
-        changed = set()
+        changed: set[str] = set()
         for ((_, uri), one), stamp in zip(looked, stamps, strict=True):
             if stamp == one.seen:
                 continue

@@ -112,7 +112,7 @@ def _found(text: str) -> list[tuple[int, int]]:
     """What is to be masked in a text without disguise; some may lie within another."""
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
-        for pattern, is_one in _FORMS
+        for pattern, is_one in _SHAPES
         for match in pattern.finditer(text)
         if is_one(match)
     ]
@@ -158,7 +158,7 @@ def _random(value: str) -> bool:
 
 
 # Patterns of keys, and whether a match is one; the first four characters of its group stay.
-_FORMS = (
+_SHAPES = (
     (_KEY, _begins),
     (_BOT, lambda match: re.search(r"\d", match[0])),
     (_NAMED, lambda match: _random(match[1])),
