@@ -19,7 +19,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, entities, filters, local, notes, render, reports
+from graphrag_mcp.query import context, entities, filters, local, notes, render, reports, threads
 from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
@@ -28,6 +28,7 @@ from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.quote import best, clipped
 from graphrag_mcp.text.terms import lists_of
@@ -62,6 +63,9 @@ class Sources:
         names += ["text"] if texts else []
         rows = snapshot.served("text_units", list(dict.fromkeys(ids)), names)
         self.units = {row["id"]: row for row in rows}
+        placed = [row["id"] for row in rows if "places" in row and not texts]
+        for row in snapshot.by_key("text_units", placed, "id", ["id", "text"]).to_pylist():
+            self.units[row["id"]] |= row
         self.documents = filters.documents(snapshot)
 
     def cite(self, unit: str, start: int = 0, end: int = 0) -> Data | None:
@@ -71,7 +75,7 @@ class Sources:
         if row is None or fact is None:
             return None
         place = {"id": f"t{row['n']}", "start": start, "end": end, "line": row["line_start"]}
-        return {**place, **_document(fact)}
+        return {**place, "place": places.of_row(row, start, end or -1), **_document(fact)}
 
     def quoted(self, unit: str, sentence: str) -> Data | None:
         """The citation of a sentence, with its place in the text unit where it stands there."""
@@ -281,6 +285,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
 def passage(snapshot: Snapshot, n: int) -> Data:
     """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
     unit = _numbered(snapshot, "text_units", n, "t", ": its document was changed or removed")
+    snapshot.with_places([unit])
     facts = filters.documents(snapshot)
     if unit["document_id"] not in facts:
         raise NotFound(f"the document of t{n} cannot be read", "Run doctor")
@@ -299,6 +304,7 @@ def passage(snapshot: Snapshot, n: int) -> Data:
         "document": document,
         "line": unit["line_start"],
         "last_line": unit["line_end"],
+        "place": places.of_row(unit),
         "text": unit["text"],
         "parts": [[row["char_start"] - start, row["char_end"] - start] for row in rows],
         "before": neighbour.get(near[0], ""),
@@ -317,16 +323,23 @@ def document(snapshot: Snapshot, n: int) -> Data:
     columns = ["id", "n", "chunk_index", "line_start", "text"]
     units = snapshot.by_key("text_units", ids[:1], "document_id", columns).to_pylist()
     units.sort(key=lambda row: row["chunk_index"])
+    snapshot.with_places(units[:PARTS])
     ids = [unit["id"] for unit in units]
     known = topics(snapshot).by_id
     ways: Sequence[Row] = snapshot.by_key("memberships", ids, "entity_id", ["path"]).to_pylist()
     ends = (way["path"][-1] for way in ways if way["path"])
     last = dict.fromkeys(end for end in ends if end in known)
     shown = [
-        {"id": f"t{row['n']}", "line": row["line_start"], "first": one_line(row["text"][:800], 200)}
+        {
+            "id": f"t{row['n']}",
+            "line": row["line_start"],
+            "place": places.of_row(row),
+            "first": one_line(row["text"][:800], 200),
+        }
         for row in units[:PARTS]
     ]
-    held = {"communities": [brief(known[id]) for id in last][:12], "units": shown}
+    thread = [paper(one) for one in threads.of_document(snapshot, fact["document"][1])]
+    held = {"communities": [brief(known[id]) for id in last][:12], "units": shown, "thread": thread[:LISTED]}
     return {**paper(fact), **held, "more": _rest(units, PARTS)}
 
 
@@ -367,7 +380,7 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
 
 def _cite(one: Citation) -> Data:
     """A citation of a passage: the page marks it by its number."""
-    place = {"id": one.id, "start": 0, "end": 0, "line": one.line_start, "date": ""}
+    place = {"id": one.id, "start": 0, "end": 0, "line": one.line_start, "place": one.place, "date": ""}
     return {**place, "title": one_line(one.title, TITLE), "uri": one_line(one.uri, TITLE)}
 
 

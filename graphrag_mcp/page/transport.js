@@ -74,7 +74,7 @@ export class Transport {
       if (!key.startsWith("passage?") || !holds(data.text)) continue;
       const points = [...data.text], at = [...data.text.slice(0, Math.max(0, data.text.toLowerCase().indexOf(words[0])))].length;
       const [start, end] = [Math.max(0, at - 60), Math.min(points.length, at + 220)];
-      found.passages.push({ text: points.slice(start, end).join(""), cites: [{ ...data.document, id: data.id, start: at, end: at + [...words[0]].length, line: data.line }] });
+      found.passages.push({ text: points.slice(start, end).join(""), cites: [{ ...data.document, id: data.id, start: at, end: at + [...words[0]].length, line: data.line, place: data.place }] });
       for (const one of data.communities) found.lit.push([one.n, 1]);
     }
     found.entities = found.entities.slice(0, 12); found.communities = found.communities.slice(0, 6); found.passages = found.passages.slice(0, 20);

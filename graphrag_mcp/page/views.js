@@ -12,7 +12,8 @@ const counted = (count, thing) => `${number(count)} ${thing}${count === 1 ? "" :
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
 
 function cited(cite) {
-  const where = cite.uri && !cite.uri.includes(cite.title) ? `${short(cite.uri, 60)}` : "";
+  const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri, 60) : "";
+  const where = [file, cite.place].filter(Boolean).join(" ");
   return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
     where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
 }
@@ -76,7 +77,7 @@ export function passage(data, part, span) {
   const parts = data.parts[part - 1], between = /^(\d{1,9})-(\d{1,9})$/.exec(span || "");
   const spans = between ? [[Number(between[1]), Number(between[2])]] : parts && data.parts.length > 1 ? [parts] : [];
   const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
-  const lines = !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
+  const lines = data.place ? `, ${data.place}` : !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
   return [element("h1", { dir: "auto" }, visible(data.title)),
     element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), `${lines}${data.document.date ? ", " + data.document.date : ""}`),
     data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
@@ -148,5 +149,6 @@ export function timeline(data) {
 export function document_(data) {
   return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`),
     ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
-    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), " ", element("span", { dir: "auto" }, visible(one.first))])), left(data.more, "texts")];
+    ...some("Mails of its thread, by time", data.thread.map(paper)),
+    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first))])), left(data.more, "texts")];
 }

@@ -25,6 +25,7 @@ from graphrag_mcp.query import (
     series,
     summaries,
     text_search,
+    threads,
     timeline,
     times,
     topics,
@@ -35,7 +36,7 @@ from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text import quote
+from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
@@ -534,6 +535,7 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
     (text,) = snapshot.by_key("documents", same, "id", ["text"])["text"].to_pylist()
     columns = ["id", "n", "part", "parts", "position", "text"]
     rows = snapshot.by_key("passages", same, "document_id", columns).to_pylist()
+    snapshot.with_places(rows)
     rows.sort(key=lambda row: row["position"])
     size = f"{len(text):,} characters, {counted(len(rows), 'passages')}"
     head = f"[{alias}] {one_line(title, 120)} ({uri}): {size}."
@@ -544,9 +546,12 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
             f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}"
             for number, (_, level, words) in enumerate(headings(text), 1)
         ]
-    lines = lines or [
-        f"- [{passage_alias(row)}] {one_line(readable(row['text'][:400]), TELLING)}" for row in rows
-    ]
+    for row in rows if not lines else ():
+        place = places.of_row(row)
+        begins = one_line(readable(row["text"][:400]), TELLING)
+        lines.append(f"- [{passage_alias(row)}] " + (f"({place}) {begins}" if place else begins))
+    if thread := threads.told(snapshot, same[0]):
+        head += f" {thread}"
     return head, [partial(str, line) for line in lines]
 
 

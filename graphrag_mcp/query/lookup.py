@@ -25,6 +25,7 @@ from graphrag_mcp.query import (
     render,
     series,
     symbols,
+    threads,
     timeline,
     topics,
 )
@@ -67,6 +68,7 @@ ON_IT = 0.3  # of the score of a document's best sentence
 MAIN, CENTRAL = 8, 0.2  # terms that a document is about; what they count beside the question
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
+THREADS = 3  # documents of which the mails of their thread are named
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(r"([tderck])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
 _FULL_ID = re.compile(r"[0-9a-f]{32}")
@@ -198,11 +200,16 @@ def passage_items(
     if left_out:
         of_links = counted(left_out, "passages")
         notes.append(f"Left out: {of_links} of links (raw=true shows them).")
-    documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
+    of = list(dict.fromkeys(row["document_id"] for row in found.values()))
+    notes += filter(None, (threads.told(snapshot, id) for id in of[:THREADS]))
+    documents = context.document_aliases(snapshot, of)
     said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
-    rows = list(found.values())
+    rows = snapshot.with_places(list(found.values()))
     if query.strip() and not raw:
+        for row in rows:  # the sentences that are shown of it have the place of all of it
+            if place := places.of_row(row):
+                row["places"] = places.write([(0, place)])
         rows, repeated = _bearing(snapshot, found, query, budget)
         notes += [repeated] if repeated else []
     for row in rows:
@@ -215,7 +222,7 @@ def passage_items(
             head, _, text = item.text.partition("\n")
             where = places.of_row(row)
             lines = f" ({where})" if where else f" (lines {row['line_start']}-{row['line_end']})"
-            lines = "" if _follows(last, item) else lines
+            lines = lines if where or not _follows(last, item) else ""
             item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)
     return items, notes

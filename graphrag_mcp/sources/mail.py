@@ -89,17 +89,16 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     """The mail as a document, and what is attached to it."""
-    lines = [
-        ("Subject", mail.subject),
-        ("From", ", ".join(mail.sender)),
-        ("To", ", ".join(mail.to)),
-    ]
+    lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     lines.append(("Attachments", ", ".join(one.name for one in mail.attachments)))
     names = [one.partition(" <")[0] for one in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])]
     replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
     body = tidy(mail.body)
     writer = Writer()
+    writer.add(
+        f"# {mail.subject}" if mail.subject else ""
+    )  # a heading: what is quoted is the text below it
     writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
     if mail.sender and len(names) > 1:  # a sentence, so that they are related as people
         writer.add(
@@ -110,14 +109,14 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}
     if mail.reply_to:
         metadata |= {"in_reply_to": mail.reply_to[-1]}
-    if thread := (mail.reply_to or [mail.id])[0]:
-        metadata["thread"] = thread
+    thread = (mail.reply_to or [mail.id])[0]
+    metadata |= {"thread": thread}
     yield writer.piece(
         mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one}
     )
     for one in mail.attachments:
         name = f"{key}/{one.name}" if key else one.name
-        told = {"attached_to": mail.subject} | ({"date": mail.date} if mail.date else {})
+        told = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
         yield Attachment(name, one.data, {name: value for name, value in told.items() if value})
 
 

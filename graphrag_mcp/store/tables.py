@@ -299,10 +299,16 @@ class Snapshot:
 
     def served(self, table: str, ids: Sequence[str], columns: Wanted = None) -> Rows:
         """Rows in the order of `ids`; unknown and damaged ones are missing. Those of text units and
-        passages that stand on a page, a slide or in a sheet say so: `places` (text/places.py)."""
+        passages have their `places`."""
         rows = self.by_key(table, ids, "id", columns).to_pylist()
-        if table in ("text_units", "passages") and "places" in self.manifest.tables:
-            found = dict(rows_of(self.by_key("places", list(ids), "id", ["id", "places"])))
+        return self.with_places(rows) if table in ("text_units", "passages") else rows
+
+    def with_places(self, rows: Rows) -> Rows:
+        """Rows of text units or passages; those that stand on a page, a slide or in a sheet gain
+        `places` (text/places.py)."""
+        if "places" in self.manifest.tables:
+            ids = [row["id"] for row in rows if "id" in row]
+            found = dict(rows_of(self.by_key("places", ids, "id", ["id", "places"])))
             for row in rows:
                 if stored := found.get(row.get("id")):
                     row["places"] = stored

@@ -33,7 +33,7 @@ _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
 _MARKED = re.compile(r"\A(?:[#>*•|+\-–—]\s*)+")
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
-    r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}[:：]\*{0,2}\s{1,3}(?=\S)"
+    r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
 )
 
 
@@ -159,13 +159,17 @@ def plain(text: str) -> str:
 
 
 def speaker(text: str, start: int) -> str:
-    """`Ana: ` for a sentence of Ana's turn in a conversation; "" where there are no two turns."""
-    who = _SPEAKER.match(text, text.rfind("\n", 0, start) + 1)
-    if who is None or len(who[0].split()) > 3:
-        return ""
-    return (
-        f"{who[0].strip()} " if sum(map(bool, map(_SPEAKER.match, text.splitlines()))) > 1 else ""
-    )
+    """`Ana: ` for a sentence of Ana's turn in a conversation; "" where there are no two turns. A turn goes on
+    up to a blank line or the next turn; its first line may hold the name alone."""
+    line = text.rfind("\n", 0, start) + 1
+    while (who := _SPEAKER.match(text, line)) is None:
+        before = text.rfind("\n", 0, max(line - 1, 0)) + 1
+        if not text[before:line].strip():
+            return ""
+        line = before
+    starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
+    turns = sum(_SPEAKER.match(text, at) is not None for at in starts)
+    return f"{who[0].strip()} " if turns > 1 and len(who[0].split()) <= 3 else ""
 
 
 def with_speaker(text: str, quote: Quote) -> Quote:

@@ -87,3 +87,24 @@ def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_
     (folder / "a.md").write_text("Words.")
     index_documents(corpus, IndexRequest(paths=(str(folder),), remove_missing=True), SETTINGS)
     assert tables.open_snapshot(corpus).rows("places").num_rows == 0
+
+def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: Path) -> None:
+    from graphrag_mcp.explorer import data
+    from graphrag_mcp.query import documents, lookup
+
+    corpus = tmp_path / "c"
+    index_documents(corpus, IndexRequest(paths=(str(folder_of(tmp_path)),)), SETTINGS)
+    snapshot = tables.open_snapshot(corpus)
+    rows = snapshot.rows("documents", columns=["n", "id", "uri"]).to_pylist()
+    numbers = {row["uri"].rpartition("/")[2]: row["n"] for row in rows}
+    whole = lookup.get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
+    assert "(in/audit-report.pdf p. 1)" in whole and "(p. 2)\nTom Reed waited" in whole
+    asked = lookup.get_source(snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards").text
+    assert "(in/budget.xlsx Costs!A1:B3)" in asked
+    assert "(p. 2) Tom Reed waited" in documents.list_documents(snapshot, document="audit-report.pdf").text
+    assert "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
+    shown = data.document(snapshot, numbers["audit-report.pdf"])["units"]
+    assert [unit["place"] for unit in shown] == ["pp. 1-2"]
+    (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()
+    assert data.passage(snapshot, unit["n"])["place"] == "01:02:03"
+    assert data.Sources(snapshot, [unit["id"]]).cite(unit["id"])["place"] == "01:02:03"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.text.quote import best, clipped, quotes, with_speaker
+from graphrag_mcp.text.quote import best, clipped, quotes, speaker, with_speaker
 from graphrag_mcp.text.terms import query_terms, terms
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -84,3 +84,18 @@ def test_the_best_sentence_of_a_gold_document_is_its_evidence(name: str, least: 
         found = best(text, weights)
         right += found is not None and any(held(one, found.text) for one in evidence)
     assert right >= least * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("Mara Lindt: The boat comes. It is blue.\nTom Reed: Who?\n", "Mara Lindt: "),
+        ("Mara Lindt:\nThe boat comes. It is blue.\n\nTom Reed:\nWho?\n", "Mara Lindt: "),
+        ("MARA: The boat comes.\nIt is blue.\nTOM: Who?\n", "MARA: "),
+        ("王建国：船来。 It is blue.\n陈丽华：谁？\n", "王建国："),
+        ("MARA: The boat comes.\nTOM: Who?\n\nIt is blue.\n", ""),
+        ("Note: The boat comes. It is blue.\n", ""),
+    ],
+)
+def test_a_sentence_of_a_turn_has_its_speaker_on_whichever_line_it_stands(text: str, who: str) -> None:
+    assert speaker(text, text.index("It is")).strip() == who.strip()
