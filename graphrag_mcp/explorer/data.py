@@ -339,7 +339,11 @@ def document(snapshot: Snapshot, n: int) -> Data:
         for row in units[:PARTS]
     ]
     thread = [paper(one) for one in threads.of_document(snapshot, fact["document"][1])]
-    held = {"communities": [brief(known[id]) for id in last][:12], "units": shown, "thread": thread[:LISTED]}
+    held = {
+        "communities": [brief(known[id]) for id in last][:12],
+        "units": shown,
+        "thread": thread[:LISTED],
+    }
     return {**paper(fact), **held, "more": _rest(units, PARTS)}
 
 
@@ -380,7 +384,14 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
 
 def _cite(one: Citation) -> Data:
     """A citation of a passage: the page marks it by its number."""
-    place = {"id": one.id, "start": 0, "end": 0, "line": one.line_start, "place": one.place, "date": ""}
+    place = {
+        "id": one.id,
+        "start": 0,
+        "end": 0,
+        "line": one.line_start,
+        "place": one.place,
+        "date": "",
+    }
     return {**place, "title": one_line(one.title, TITLE), "uri": one_line(one.uri, TITLE)}
 
 

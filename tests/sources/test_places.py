@@ -40,7 +40,11 @@ def test_places_of_a_part_count_from_its_start() -> None:
     text = "| a |\n| b |\n| c |\n"
     assert places.part(((0, "S!A1"),), text, 6, 17) == [(0, "S!A2")]
     assert places.read(places.write(((0, "p. 1"), (7, "p. 2")))) == [(0, "p. 1"), (7, "p. 2")]
-    assert places.read("{") == places.read("") == [] and places.column_name(27) == "AB" and places.column_number("AB") == 27
+    assert (
+        places.read("{") == places.read("") == []
+        and places.column_name(27) == "AB"
+        and places.column_number("AB") == 27
+    )
 
 
 def folder_of(tmp_path: Path) -> Path:
@@ -49,7 +53,11 @@ def folder_of(tmp_path: Path) -> Path:
 
     folder = tmp_path / "in"
     folder.mkdir()
-    (folder / "audit-report.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed to the Narrows.", "Tom Reed waited at the sluice."))
+    (folder / "audit-report.pdf").write_bytes(
+        hostile_archives.pages(
+            "Ines Calloway rowed to the Narrows.", "Tom Reed waited at the sluice."
+        )
+    )
     deck, book = pptx.Presentation(), openpyxl.Workbook()
     for words in ("Harbour budget", "The dredger Marigold is sold"):
         deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = words
@@ -60,7 +68,9 @@ def folder_of(tmp_path: Path) -> Path:
     out = io.BytesIO()
     book.save(out)
     (folder / "budget.xlsx").write_bytes(out.getvalue())
-    (folder / "standup.vtt").write_text("WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n")
+    (folder / "standup.vtt").write_text(
+        "WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n"
+    )
     return folder
 
 
@@ -88,6 +98,7 @@ def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_
     index_documents(corpus, IndexRequest(paths=(str(folder),), remove_missing=True), SETTINGS)
     assert tables.open_snapshot(corpus).rows("places").num_rows == 0
 
+
 def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: Path) -> None:
     from graphrag_mcp.explorer import data
     from graphrag_mcp.query import documents, lookup
@@ -99,10 +110,17 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     numbers = {row["uri"].rpartition("/")[2]: row["n"] for row in rows}
     whole = lookup.get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
     assert "(in/audit-report.pdf p. 1)" in whole and "(p. 2)\nTom Reed waited" in whole
-    asked = lookup.get_source(snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards").text
+    asked = lookup.get_source(
+        snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards"
+    ).text
     assert "(in/budget.xlsx Costs!A1:B3)" in asked
-    assert "(p. 2) Tom Reed waited" in documents.list_documents(snapshot, document="audit-report.pdf").text
-    assert "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
+    assert (
+        "(p. 2) Tom Reed waited"
+        in documents.list_documents(snapshot, document="audit-report.pdf").text
+    )
+    assert (
+        "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
+    )
     shown = data.document(snapshot, numbers["audit-report.pdf"])["units"]
     assert [unit["place"] for unit in shown] == ["pp. 1-2"]
     (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()

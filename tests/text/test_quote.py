@@ -97,5 +97,7 @@ def test_the_best_sentence_of_a_gold_document_is_its_evidence(name: str, least: 
         ("Note: The boat comes. It is blue.\n", ""),
     ],
 )
-def test_a_sentence_of_a_turn_has_its_speaker_on_whichever_line_it_stands(text: str, who: str) -> None:
+def test_a_sentence_of_a_turn_has_its_speaker_on_whichever_line_it_stands(
+    text: str, who: str
+) -> None:
     assert speaker(text, text.index("It is")).strip() == who.strip()
