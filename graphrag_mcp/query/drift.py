@@ -399,9 +399,17 @@ class Drift:
 
     def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        if then == now:
-            return ""
-        return f"The index has changed since this session began (generation {then} to {now})."
+        told = []
+        if then != now:
+            told.append(
+                f"The index has changed since this session began (generation {then} to {now})."
+            )
+        if walk.damaged:
+            what = counted(walk.damaged, "records")
+            told.append(
+                f"{what} of this session cannot be read and {'is' if walk.damaged == 1 else 'are'} left out."
+            )
+        return " ".join(told)
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""

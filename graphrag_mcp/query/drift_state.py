@@ -40,6 +40,7 @@ class _Start(TypedDict):
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     query: str
     corpus: str
+    generation: Count
     depth: Count
     breadth: Count
     max_nodes: Count
@@ -83,6 +84,7 @@ EVENTS = {"start": _Start, "step": _Step, "open": _Open, "round": _Round, "asked
 class Walk:
     """State of one session. `header` is the start event; `root` the id of the first node.
 
+    `damaged` counts events that are left out because their fields are not those of such an event.
     `rounds` are the nodes that an automatic walk took up together, in groups that one prompt asks
     about; `usage` is what its models were asked for."""
 
@@ -96,6 +98,7 @@ class Walk:
         self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
         self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
+        self.damaged = 0
         folds = (self._start, self._step, self._open, self._round, self._asked)
         named = {fold.__name__.strip("_"): fold for fold in folds}
         for event in events:
@@ -105,6 +108,7 @@ class Walk:
             try:
                 named[op](shaped(event, EVENTS[op]))
             except ValueError as error:
+                self.damaged += 1
                 log.warning("an event %r of a session is left out: %s", op, error)
 
     def _start(self, event: Mapping[str, Any]) -> None:

@@ -343,6 +343,26 @@ def test_two_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [[event["n"] for event in events if event["who"] == who] for who in ("a", "b")] == [list(range(100))] * 2
 
 
+def test_records_that_are_damaged_are_left_out_and_counted(drift: Drift) -> None:
+    begun(drift)
+    whole = drift.walk().to_json()
+    sessions.append(drift.path, {"op": "open", "node": 7, "tokens": "many"})
+    result = drift.finish()
+    assert "1 record of this session cannot be read and is left out." in result.hint
+    assert drift.walk().to_json() == whole
+
+
+@pytest.mark.parametrize("field", ["query", "corpus", "generation", "depth", "breadth", "max_nodes"])
+def test_a_session_without_a_field_of_its_start_is_not_there(drift: Drift, field: str) -> None:
+    begun(drift)
+    start, *rest = sessions.read(drift.path)
+    drift.path.unlink()
+    for event in ({key: value for key, value in start.items() if key != field}, *rest):
+        sessions.append(drift.path, event)
+    with pytest.raises(NotFound, match="there is no session"):
+        drift.finish()
+
+
 def test_the_same_events_fold_into_the_same_graph(drift: Drift) -> None:
     begun(drift)
     events = sessions.read(drift.path)
