@@ -303,7 +303,7 @@ def elsewhere(app: App, corpus: str) -> str:
         meant = app.corpus_for_reading()
     except GraphRAGError:
         meant = ""
-    return "" if meant == corpus else f"note: from here, its commands need --corpus {corpus}"
+    return "" if meant == corpus else f"note: add --corpus {corpus} to commands that you give in this folder"
 
 
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:
