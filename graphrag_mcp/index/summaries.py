@@ -31,7 +31,7 @@ from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import content_id, is_cjk
+from graphrag_mcp.text.terms import content_id, is_cjk, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 
@@ -44,6 +44,7 @@ MOST_LABELS, MOST_NAMES = 8, 8
 OTHER_SCRIPT = "written in another script than its text"
 _NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
+_POSSESSIVE = re.compile(r"['’]s?\Z")
 _MARKS = str.maketrans("", "", "[]{}<>|`#*")
 _TAG = re.compile(r"<(?=/?\s{0,9}(?:text|document)\b)", re.IGNORECASE)
 
@@ -57,7 +58,7 @@ class SummaryParams:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("summaries-1", self.template.template, self.language, str(LONGEST))
+        return content_id("summaries-2", self.template.template, self.language, str(LONGEST))
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:
@@ -275,8 +276,8 @@ def _plain_number(number: str) -> str:
 
 
 def _by_words(text: str, words: Iterable[str]) -> bool:
-    """Does each of the words stand in the text?"""
-    return all(locate(text, word) for word in words)
+    """Does each of the words stand in the text, with or without 's?"""
+    return all(locate(text, word) or locate(text, _POSSESSIVE.sub("", word)) for word in words)
 
 
 def _is_cjk(text: str) -> bool:
@@ -301,6 +302,7 @@ class Written:
         assert self.summary is not None
         part, summary = self.part, self.summary
         place = {"char_start": part.start, "char_end": part.end, "heading": part.heading}
+        found_by = " ".join([summary.text, *summary.labels, *(name for name, _ in summary.names)])
         return {
             "id": part.id,
             "document_id": part.document_id,
@@ -313,6 +315,7 @@ class Written:
             "unsupported": list(summary.unsupported),
             "written_by": self.by,
             "sha": content_id(part.text),
+            "terms": " ".join(terms(found_by)),
         }
 
 

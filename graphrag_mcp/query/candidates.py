@@ -3,21 +3,29 @@ the question or a high passage names add, and the neighbours of high passages. F
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.query import summaries
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import lists_of
 
 PROPOSED = 200  # passages that full text proposes, and as many by vector
-TITLES, LEADS = 80, 2  # titles that are looked up; first passages of a document with such a title
+TITLES, LEADS = (
+    80,
+    2,
+)  # titles that are looked up; first passages of a document with such a title or summary
 CROWDED = 5  # a title of more documents than this leads to none
 K1, B = 1.2, 0.75  # BM25, the usual values
+# A word of the summary counts as one that the passage repeats without end. Questions that share no word
+# with their text: recall@5 of 40 on 45 news articles 2.5 without summaries, 67.5 with them.
+IN_SUMMARY = K1 + 1
 
 COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms")
 Keep = Callable[[pa.Table], pa.Table]  # of rows of passages those that pass the filters
@@ -26,8 +34,9 @@ Place = tuple[str, int]  # document, position of a passage in it
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage with what it shares with the question: BM25 (0 or more), and the cosine of its vector
-    (None without vectors)."""
+    """A passage with what it shares with the question: BM25 (0 or more) of its words and of the summary
+    of its text, the cosine of its vector (None without vectors), and the share of the question, 0 to 1,
+    that the summary holds."""
 
     id: str
     document_id: str
@@ -37,6 +46,7 @@ class Candidate:
     terms: str  # joined with blanks
     bm25: float
     cosine: float | None = None
+    summary: float = 0.0
 
     def holds(self, term: str) -> bool:
         return term in self.terms and f" {term} " in f" {self.terms} "
@@ -44,16 +54,23 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """All candidates by id. `linked`: how many of them only a title or a neighbour added."""
+    """All candidates by id. `linked`: how many of them only a title or a neighbour added;
+    `summarised`: the share of the question that the summary of a passage's text holds."""
 
     passages: Mapping[str, Candidate]
     linked: int = 0
+    summarised: Mapping[str, float] = field(default_factory=dict)
 
 
 def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Candidates:
-    """The passages that hold a term of the question, best first by full text, and those that are
-    nearest to its vector: at most PROPOSED of each."""
+    """The passages that hold a term of the question, best first by full text, those that are nearest
+    to its vector, and those of the texts whose summaries hold a term: at most PROPOSED of each."""
     rows = snapshot.full_text("passages", list(question.terms), PROPOSED, COLUMNS)
+    summarised, first = _summarised(snapshot, question)
+    if more := sorted(set(first).difference(rows["id"].to_pylist())):
+        rows = pa.concat_tables(
+            [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
+        )
     cosines: dict[str, float] = {}
     if question.vector:
         known = rows["id"].to_pylist()
@@ -62,7 +79,25 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
         rows = pa.concat_tables(
             [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
         )
-    return Candidates({one.id: one for one in _read(snapshot, question, rows, cosines, keep)})
+    found = {one.id: one for one in _read(snapshot, question, rows, cosines, keep, summarised)}
+    return Candidates(found, summarised=summarised)
+
+
+def _summarised(snapshot: Snapshot, question: Question) -> tuple[dict[str, float], list[str]]:
+    """By passage the share of the question that the summary of its text holds, and the ids of the
+    first passages of each such text."""
+    matched = summaries.best(snapshot, question.summary_terms, PROPOSED)
+    documents = sorted({document for (document, _, _), _ in matched})
+    names = ["document_id", "char_start", "id"]
+    rows = snapshot.by_key("passages", documents, "document_id", names)
+    inside = lists_of((row[0], row[1:]) for row in sorted(rows_of(rows)))
+    share: dict[str, float] = {}
+    first: list[str] = []
+    for (document, start, end), value in matched:
+        held = [id for at, id in inside.get(document, ()) if start <= at < end]
+        share |= dict.fromkeys(held, value)
+        first += held[:LEADS]
+    return share, first
 
 
 def extend(
@@ -85,8 +120,10 @@ def extend(
     if question.vector and rows.num_rows:
         ids = rows["id"].to_pylist()
         cosines = tables.similarities(snapshot, "passages", question.vector, 1, ids)
-    added = {one.id: one for one in _read(snapshot, question, rows, cosines, keep)}
-    return Candidates({**found.passages, **added}, len(added))
+    added = {
+        one.id: one for one in _read(snapshot, question, rows, cosines, keep, found.summarised)
+    }
+    return Candidates({**found.passages, **added}, len(added), found.summarised)
 
 
 def place_of(passage: Candidate) -> Place:
@@ -115,16 +152,18 @@ def _read(
     rows: pa.Table,
     cosines: Mapping[str, float],
     keep: Keep | None,
+    summarised: Mapping[str, float],
 ) -> Iterable[Candidate]:
     rows = rows.select(COLUMNS)
     score = bm25(snapshot, question.terms)
+    field = IN_SUMMARY * math.fsum(question.summary_terms.values())
     for id, document, title, position, entities, terms, length in rows_of(
         keep(rows) if keep else rows
     ):
-        words = score(terms, length)
-        yield Candidate(
-            id, document, title, position, tuple(entities), terms, words, cosines.get(id)
-        )
+        told = summarised.get(id, 0.0)
+        words = score(terms, length) + field * told
+        place = id, document, title, position
+        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), told)
 
 
 def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:

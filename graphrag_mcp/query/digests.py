@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import hits, times
+from graphrag_mcp.query import hits, summaries, times
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot
@@ -39,7 +39,7 @@ def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str = "") -> list[Line]:
     """The best sentences of several documents (content ids), at most `most`, spread over their time or
-    else their order, none of a passage twice."""
+    else their order, none of a passage twice; in the place of a sentence what was written of its text."""
     facts = times.documents(snapshot)
     names = ["id", "document_id", "position"]
     rows = snapshot.by_key("passages", list(ids), "document_id", names).to_pylist()
@@ -59,12 +59,19 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
         for hit in found
         if (one := quote.best(hit.body, worth, skip=[hit.citation.title])) is not None
     ]
+    written = summaries.read(snapshot, sorted({hit.document for hit, _ in best}))
+    told: set[tuple[str, int]] = set()
     chosen: list[Line] = []
     size = len(best) / most if most else 0
     for number in range(most):
         run = best[int(number * size) : int((number + 1) * size)]
         if run:
             hit, one = max(run, key=lambda pair: pair[1].score)
-            said = quote.with_speaker(hit.body, one).text
-            chosen.append(Line(hit, one_line(said, SENTENCE + 40), one.score))
+            about = summaries.covering(written.get(hit.document, []), hit.citation.char_start)
+            if about is None:
+                said = one_line(quote.with_speaker(hit.body, one).text, SENTENCE + 40)
+                chosen.append(Line(hit, said, one.score))
+            elif (hit.document, about.place) not in told:
+                told.add((hit.document, about.place))
+                chosen.append(Line(hit, about.text, one.score, about.text))
     return chosen

@@ -360,25 +360,26 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
     source = local.asked(part, query)
     told = survey([source], most) if source else None
     of = told.documents() if told else {}
-    written = summaries.of_documents(snapshot, list(of))
-    lines = {id: partial(_extract, some, summary=written.get(id, "")) for id, some in of.items()}
+    lines = {id: partial(_extract, some) for id, some in of.items()}
     rest = ""
     if told and told.weaker:
         rest = f" ({counted(told.weaker, 'more documents')} with some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
-def _extract(lines: Sequence[Line], room: int, summary: str = "") -> str:
-    """The best sentences of one document on a question, in about `room` characters; at least one.
-    Behind the summary, where one was written, the best sentence alone."""
+def _extract(lines: Sequence[Line], room: int) -> str:
+    """The best sentences of one document on a question, or what was written of their texts, in about
+    `room` characters; at least one. A summary alone has the best sentence behind it, with room."""
     chosen = list(lines[:1])
-    if summary:
-        return render.line(chosen[0].hit, f"{summary} [{chosen[0].hit.id}] {chosen[0].text}")
+    if len(lines) == 1 and lines[0].summary != lines[0].text:
+        one = lines[0]
+        both = f"{one.summary} [{one.hit.id}] {one.text}" if one.summary else one.text
+        return render.line(one.hit, both if len(both) <= room else one.told)
     for one in lines[1:]:
-        if sum(len(each.text) for each in chosen) + len(one.text) <= room:
+        if sum(len(each.told) for each in chosen) + len(one.told) <= room:
             chosen.append(one)
     chosen.sort(key=lambda one: one.hit.citation.char_start)
-    said = [chosen[0].text, *(f"[{one.hit.id}] {one.text}" for one in chosen[1:])]
+    said = [chosen[0].told, *(f"[{one.hit.id}] {one.told}" for one in chosen[1:])]
     return render.line(chosen[0].hit, " ".join(said))
 
 

@@ -27,6 +27,7 @@ from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
+from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import content_id, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
@@ -125,13 +126,27 @@ def show(
             result.communities += _add_reports(page, part, query, request.level)
     told = survey.survey(sources, worth=_worth(parts, query))
     lines = told.lines[offset:]
-    taken = render.show_lines(page, lines)
+    if any(line.summary for line in lines):
+        taken = render.show_by_topic(page, lines, _topics_of(parts, lines))
+    else:
+        taken = render.show_lines(page, lines)
     result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
     if not taken and not result.communities and not offset:
         return _nothing(result, parts, budget)
     if taken == len(lines) and told.weaker:
         page.add(f"{counted(told.weaker, 'more documents')} with some of these words.")
     return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
+
+
+def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line], str]:
+    """`[c5] Title` of the topic of each line's document; "" where the index has none."""
+    heads: dict[tuple[str, str], str] = {}
+    for corpus, snapshot, _ in parts:
+        own = {line.hit.document for line in lines if line.hit.corpus == corpus}
+        prefix = f"{corpus}/" if corpus else ""
+        for id, (n, title) in topics.titles_of(snapshot, own).items():
+            heads[corpus, id] = f"[{prefix}c{n}] {title}"
+    return lambda line: heads.get((line.hit.corpus, line.hit.document), "")
 
 
 def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:

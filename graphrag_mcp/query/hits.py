@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphrag_mcp.packing.budget import citation, one_line, repeats
-from graphrag_mcp.query import context, series, times
+from graphrag_mcp.query import context, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import places
@@ -61,6 +61,7 @@ class Hit:
     whole: bool = False  # the whole document
     validity: str = ""  # what the document says of its own validity
     places: str = ""  # as the table of places has them
+    summary: str = ""  # what was written of its text, where that holds words of the question
     also: list[str] = field(default_factory=list)
 
     @property
@@ -198,7 +199,14 @@ def of_ranked(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:
     for number, source in enumerate(sources):
         scored = [(passage.id, score) for score, other, passage in ranked if other == number]
         why = source.found.why([id for id, _ in scored]) if source.explained else {}
-        for hit in read(source.snapshot, scored, source.corpus, why):
+        about = {one.id for _, _, one in ranked if one.summary}
+        some = read(source.snapshot, scored, source.corpus, why)
+        documents = sorted({hit.document for hit in some if hit.passage in about})
+        written = summaries.read(source.snapshot, documents)
+        for hit in some:
+            if hit.passage in about and hit.document in written:
+                own = summaries.covering(written[hit.document], hit.citation.char_start)
+                hit.summary = own.text if own else ""
             found[number, hit.passage] = hit
     return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
+from graphrag_mcp.query import summaries
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import (
     composed,
@@ -46,7 +47,8 @@ class Question:
     """What is searched for. `terms`: those that occur in the corpus, with their worth (idf times what
     the question makes of them). `named`: ids that entities of the names have. `rare`: of each name
     that few passages hold, its terms. `near`: words of the corpus in place of `unknown` ones.
-    `vector`: float32 bytes."""
+    `summary_terms`: its terms with their worth among the summaries that were written. `vector`:
+    float32 bytes."""
 
     text: str = ""
     names: Sequence[Mention] = ()
@@ -56,6 +58,7 @@ class Question:
     unknown: Sequence[str] = ()
     near: Mapping[str, Sequence[str]] = field(default_factory=dict)
     vector: bytes = b""
+    summary_terms: Mapping[str, float] = field(default_factory=dict)
 
 
 def read(
@@ -92,6 +95,7 @@ def read(
         unknown,
         near,
         vector or b"",
+        worth_among(wanted, summaries.holding(snapshot, wanted), summaries.count(snapshot))[0],
     )
 
 
@@ -100,7 +104,13 @@ def term_worth(snapshot: Snapshot, wanted: Sequence[str]) -> tuple[dict[str, flo
     if not wanted:
         return {}, []
     holding = dict(rows_of(snapshot.by_key("terms", wanted, "term", ["term", "passages"])))
-    total = snapshot.manifest.counters.get("passages", 0)
+    return worth_among(wanted, holding, snapshot.manifest.counters.get("passages", 0))
+
+
+def worth_among(
+    wanted: Sequence[str], holding: Mapping[str, int], total: int
+) -> tuple[dict[str, float], list[str]]:
+    """The same among `total` texts, given how many are `holding` each term."""
     worth: dict[str, float] = {}
     unknown: list[str] = []
     for before, term, after in zip(["", *wanted], wanted, [*wanted[1:], ""], strict=False):

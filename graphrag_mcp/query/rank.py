@@ -45,7 +45,8 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage with the parts of its score, and the score as a share of the best one's."""
+    """A passage with the parts of its score, and the score as a share of the best one's; `summary`: as
+    in `Candidate`."""
 
     id: str
     document_id: str = ""
@@ -55,6 +56,7 @@ class Ranked:
     terms: str = ""
     parts: Mapping[str, float] = field(default_factory=dict)
     score: float = 0.0
+    summary: float = 0.0
 
     def total(self) -> float:
         return sum(self.parts.values())
@@ -170,7 +172,7 @@ def ranked(
         one = passages[id]
         place = id, one.document_id, one.title_id, one.position
         score = -negative / top if top > 0 else 0.0
-        found.append(Ranked(*place, one.entity_ids, one.terms, parts[id], score))
+        found.append(Ranked(*place, one.entity_ids, one.terms, parts[id], score, one.summary))
     return found
 
 

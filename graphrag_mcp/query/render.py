@@ -177,9 +177,12 @@ def head_of(hit: Hit, body: str) -> str:
 
 
 def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
-    """A weak hit: id, name and its best sentence for the question; of source code, its line."""
+    """A weak hit: id, name and its best sentence for the question, or what was written of its text; of
+    source code, its line."""
     if language_of(hit.uri):
         return "\n".join(code_lines(hit, worth, literals))
+    if hit.summary and not literals:
+        return line(hit, hit.summary)
     best = quote.best(hit.body, worth, literals=literals)
     said = quote.with_speaker(hit.body, best).text if best else ""
     cut = {literal.casefold(): 9.0 for literal in literals} or worth
@@ -244,11 +247,41 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent:
     order = sorted(found, key=lambda one: hits.by_time(one.hit)) if by_time else found
     for added, one in enumerate(order):
         if not page.add(indent + line(one.hit, one.text), one.hit.cited()):
-            if page.citations or page.room < PART:
-                return added
-            short = quote.cut(one.text, {}, page.room - HEAD)
-            return added + page.add(f"- [{one.hit.id}] {short}", one.hit.cited())
+            return added + _add_cut(page, one.hit, one.text)
     return len(order)
+
+
+def _add_cut(page: Page, hit: Hit, said: str) -> bool:
+    """Add the first line of a page, cut to its room."""
+    if page.citations or page.room < PART:
+        return False
+    short = quote.cut(said, {}, page.room - HEAD)
+    return page.add(f"- [{hit.id}] {short}", hit.cited())
+
+
+def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], str]) -> int:
+    """Add as many of these lines as have room, best first: how many. They stand below the heading of
+    their topic, in the order of its best line; `topic_of` gives the heading, "" for none. A line shows
+    the summary of its text, where there is one."""
+    shown: dict[str, list[tuple[str, Line]]] = {}
+    room, characters = page.room, page.characters
+    for one in found:
+        topic, said = topic_of(one), line(one.hit, one.told)
+        heads = [f"\n{topic}"] if topic and topic not in shown else []
+        room -= sum(count_tokens(text) + 2 for text in (said, *heads))
+        characters -= sum(len(text) + 2 for text in (said, *heads))
+        if room < 0 or characters < 0:
+            break
+        shown.setdefault(topic, []).append((said, one))
+    for topic, some in shown.items():
+        if topic:
+            page.add(f"\n{topic}" if page.blocks else topic)
+        for said, one in some:
+            page.add(said, one.hit.cited())
+    taken = sum(map(len, shown.values()))
+    if not taken and found:
+        return int(_add_cut(page, found[0].hit, found[0].told))
+    return taken
 
 
 # ---- source code ---------------------------------------------------------------------------------------

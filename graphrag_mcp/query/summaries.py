@@ -1,30 +1,145 @@
-"""Summaries that a model or an agent wrote, as results show them."""
+"""Summaries that a model or an agent wrote: as a field that documents are found by, and as results
+show them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.packing.budget import HIGHEST, one_line
+from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text.terms import counted, lists_of
 
 LONGEST = 800  # characters of a summary that is shown
-COLUMNS = ["document_id", "place", "text", "unsupported"]
+CALL = 5_000  # tokens of text that one call of a model summarises
+COLUMNS = ["document_id", "place", "char_start", "char_end", "heading", "text", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was written of a document (`place` 0) or of its n-th section, the characters `start` to
+    `end` of it. `text` is as it is shown."""
+
+    document: str
+    place: int
+    start: int
+    end: int
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The summaries as a field of the ranking: what each covers, its terms between blanks, and how many
+    hold a term. Of a document with sections their summaries stand here, not that of the whole."""
+
+    spans: Sequence[tuple[str, int, int]]  # document, characters from and to
+    terms: Sequence[str]
+    holding: Mapping[str, int]
+
+
+@once
+def _fields(snapshot: Snapshot) -> Fields:
+    if "summaries" not in snapshot.manifest.tables:
+        return Fields((), (), {})
+    columns = ["document_id", "place", "char_start", "char_end", "terms"]
+    rows = snapshot.rows("summaries", "", columns).to_pylist()
+    rows.sort(key=lambda row: (row["document_id"], row["place"]))
+    divided = {row["document_id"] for row in rows if row["place"]}
+    rows = [row for row in rows if row["place"] or row["document_id"] not in divided]
+    spans = [(row["document_id"], row["char_start"], row["char_end"]) for row in rows]
+    holding = Counter(term for row in rows for term in set(row["terms"].split()))
+    return Fields(spans, [f" {row['terms']} " for row in rows], holding)
+
+
+def count(snapshot: Snapshot) -> int:
+    return len(_fields(snapshot).spans)
+
+
+def holding(snapshot: Snapshot, terms: Sequence[str]) -> dict[str, int]:
+    """How many summaries hold each of these terms."""
+    known = _fields(snapshot).holding
+    return {term: known[term] for term in terms if term in known}
+
+
+def best(
+    snapshot: Snapshot, worth: Mapping[str, float], most: int
+) -> list[tuple[tuple[str, int, int], float]]:
+    """The texts (document, characters from and to) whose summaries hold most of these terms, best
+    first, each with its share of their worth, 0 to 1."""
+    fields = _fields(snapshot)
+    needles = [(f" {term} ", value) for term, value in worth.items()]
+    whole = math.fsum(worth.values()) or 1.0
+    found = []
+    for span, terms in zip(fields.spans, fields.terms, strict=True) if needles else ():
+        if held := [value for needle, value in needles if needle in terms]:
+            found.append((span, math.fsum(held) / whole))
+    return sorted(found, key=lambda one: (-round(one[1], 9), one[0]))[:most]
+
+
+# ---- shown ---------------------------------------------------------------------------------------
 
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
-    """The summary of each of these documents that has one, by content id. What a summary says and its
-    text does not have stands behind it."""
-    if "summaries" not in snapshot.manifest.tables:
+    """The summary of each of these documents that has one, by content id."""
+    return {
+        id: one.text for id, some in read(snapshot, ids).items() for one in some if one.place == 0
+    }
+
+
+def read(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Summary]]:
+    """The summaries of each of these documents and of its sections, that of the whole first. What one
+    says and its text does not have stands behind it."""
+    if "summaries" not in snapshot.manifest.tables or not ids:
         return {}
     rows = snapshot.by_key("summaries", list(ids), "document_id", COLUMNS).to_pylist()
-    return {
-        row["document_id"]: shown(row["text"], row["unsupported"])
-        for row in rows
-        if row["place"] == 0
-    }
+    rows.sort(key=lambda row: row["place"])
+    return dict(
+        lists_of(
+            (
+                row["document_id"],
+                Summary(
+                    row["document_id"],
+                    row["place"],
+                    row["char_start"],
+                    row["char_end"],
+                    one_line(row["heading"], 120),
+                    shown(row["text"], row["unsupported"]),
+                ),
+            )
+            for row in rows
+        )
+    )
+
+
+def covering(some: Sequence[Summary], at: int) -> Summary | None:
+    """Of the summaries of one document that of the section in which a character stands, else that of
+    the whole."""
+    inside = (one for one in some if one.place and one.start <= at < one.end)
+    return next(inside, next((one for one in some if one.place == 0), None))
 
 
 def shown(text: str, unsupported: Sequence[str]) -> str:
     """A summary in one line, marked where it says what its text does not."""
     missing = f"(not in the text: {', '.join(unsupported)})" if unsupported else ""
     return " ".join(filter(None, [one_line(text, LONGEST), one_line(missing, LONGEST)]))
+
+
+def missing(snapshot: Snapshot) -> str:
+    """A sentence on what summaries would cost, where documents have none and together are longer than
+    any result; else ""."""
+    counters = snapshot.manifest.counters
+    total, there = counters.get("documents", 0), counters.get("summarised", 0)
+    if total <= there:
+        return ""
+    tokens = sum(snapshot.rows("text_units", "", ["n_tokens"])["n_tokens"].to_pylist())
+    if tokens <= HIGHEST:
+        return ""
+    left = tokens * (total - there) // total
+    return (
+        f"{there:,} of {counted(total, 'documents')} have a summary. Summaries let results say more in "
+        f"less: about {max(left // CALL, 1):,} calls of a model (index --method light), or agents "
+        'write them with claim_work(kind="summary").'
+    )

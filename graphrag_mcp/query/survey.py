@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphrag_mcp.query import hits
+from graphrag_mcp.query import hits, summaries
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.question import term_worth
@@ -34,11 +34,18 @@ AGAIN = 0.5  # share of the best sentence of a document from which another one o
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The best sentence of a hit, or several, and its share of the best one's worth."""
+    """The best sentence of a hit, or several, and its share of the best one's worth. `summary`: what
+    was written of the text, "" for none; where no sentence is on the question, it is the text."""
 
     hit: Hit
     text: str
     value: float
+    summary: str = ""
+
+    @property
+    def told(self) -> str:
+        """The summary, else the sentence."""
+        return self.summary or self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,7 @@ def survey(sources: Sequence[Source], most: int = MOST, worth: hits.Worth | None
     named = [hit for hit in found if hits.names_all(hit, names)] or found
     of_hit = {(sources[number].corpus, id): value for (number, id), value in values.items()}
     lines = _best_lines(named, terms_worth, of_hit, each)
+    lines = _with_summaries(sources, lines, named, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
     told = lines[: _cut([line.value for line in lines], SAID)]
@@ -162,6 +170,42 @@ def _best_lines(
         value = values[corpus, document]
         lines += [replace(line, value=line.value * value) for line in own]
     return lines
+
+
+def _with_summaries(
+    sources: Sequence[Source],
+    lines: Sequence[Line],
+    found: Sequence[Hit],
+    values: Mapping[tuple[str, str], float],
+) -> list[Line]:
+    """The lines with what was written of their texts, once each. A document of which only the summary
+    is on the question has its summary as line, worth the share of the question that this holds."""
+    kept: dict[tuple[str, str, int], Line] = {}
+    others: list[Line] = []
+    for source in sources:
+        own = [line for line in lines if line.hit.corpus == source.corpus]
+        there = {line.hit.document for line in own}
+        share = {
+            one.document_id: one.summary for one in reversed(source.found.passages) if one.summary
+        }
+        first = {hit.document: hit for hit in reversed(found) if hit.corpus == source.corpus}
+        own += [
+            Line(hit, "", share[id] * values[source.corpus, id])
+            for id, hit in first.items()
+            if id in share and id not in there
+        ]
+        written = summaries.read(source.snapshot, [line.hit.document for line in own])
+        for line in own:
+            some = written.get(line.hit.document, [])
+            about = summaries.covering(some, line.hit.citation.char_start)
+            if about is None:
+                others += [line] if line.text else []
+                continue
+            told = replace(line, text=line.text or about.text, summary=about.text)
+            key = (source.corpus, line.hit.document, about.place)
+            if key not in kept or kept[key].value < line.value:
+                kept[key] = told
+    return [*kept.values(), *others]
 
 
 def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:

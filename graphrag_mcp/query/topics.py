@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, digests, entities, hits, render, series, times
+from graphrag_mcp.query import context, digests, entities, hits, render, series, summaries, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.hits import Hit
 from graphrag_mcp.query.render import Page
@@ -238,6 +238,9 @@ def overview(
         documents += len(set(count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
     if result.communities and not offset:
+        for _, snapshot, _ in corpora:
+            if hint := summaries.missing(snapshot):
+                page.add(hint)
         page.room = MORE
         page.add(f'More: get_community_report with id="{result.communities[0]}" on one topic.')
     return render.finished(result, page, left, offset + len(result.communities), cursor)
@@ -355,6 +358,15 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
     topic = next((one for one in every if one.id == id), Topic(id, row["n"]))
     describe(snapshot, topic)
     return topic, _share(snapshot, topic, len(set(known.documents.values())))
+
+
+def titles_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Number and title of the coarsest topic of most of the text of each of these documents."""
+    main = {id: topic for topic in of_level(snapshot, 0) for id in topic.main & set(documents)}
+    names = ["id", "title"]
+    rows = whole(snapshot).by_key("reports", sorted({one.id for one in main.values()}), "id", names)
+    title = dict(rows_of(rows))
+    return {id: (one.n, one_line(title[one.id], 120)) for id, one in main.items()}
 
 
 def inside(
@@ -513,6 +525,12 @@ def describe(
     topic.said = _central(worth, found)
     documents = {hit.document: f"[{hit.id}] {hit.name}" for hit in found}
     topic.central = list(documents.values())[:DOCUMENTS]
+    if topic.said and (
+        written := summaries.of_documents(snapshot, [hit.document for hit in found])
+    ):
+        cited = {hit.document: hit for hit in reversed(found)}
+        id = next(hit.document for hit in found if hit.document in written)
+        topic.said = [(written[id], *cited[id].cited())]
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
             topic.said = _written(snapshot, report["summary"]) or topic.said[:1]
