@@ -44,7 +44,7 @@ FIELDS = {
     "budget_left": "nodes that may still be opened",
     "done": "pieces done; of an investigation: whether it is over",
     "answer": "the model's answer, where one was asked for and given",
-    "method": "who wrote it: `llm:<model>`, `agent:<name>`, `extractive`, or nobody",
+    "method": "who wrote it: `llm:<model>`, `agent:<name>`, `extractive`, or empty for none",
     "usage": "calls, prompt_tokens, output_tokens, by_stage",
     "id": "short id",
     "title": "title",

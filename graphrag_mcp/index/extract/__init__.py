@@ -1,4 +1,4 @@
-"""What is read out of a text unit: names and statements, whoever reads.
+"""What a reader (rules, a model, a parser of source code) finds in a text unit: names and statements.
 
 An extractor turns a text unit into its names and its statements. Three implement the protocol: the
 rules of this package (`rules.py`), the symbols of source code (`index/source_code.py`) and what an

@@ -31,7 +31,7 @@ _WORD = re.compile(r"(?<![\w@#])[^\W\d_]+")  # not a handle such as @ada
 
 
 class RuleExtractor:
-    """Finds the names of prose by rules (`names/extract.py`)."""
+    """Finds the names of prose with rules (`names/extract.py`)."""
 
     def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
         return collect(id, text, unit.passages[0].start - unit.span.start)
