@@ -56,6 +56,7 @@ from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
 Row = dict[str, Any]
+Papers = tuple[dict[str, str], dict[str, Paper]]  # document by text unit, paper by document
 # What a report follows from: a community, its rows, the reports of its children.
 Item = tuple[Community, Inside, Sequence[report_extractive.Report]]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
@@ -216,7 +217,7 @@ def compare(
 
 
 def fingerprints(
-    snapshot: Snapshot, tree: Hierarchy, links: pa.Table, models: Models
+    snapshot: Snapshot, tree: Hierarchy, links: pa.Table, models: Models, known: Papers
 ) -> dict[str, str]:
     """Of every community what its report is made of, children before parents. A row stands there as
     its check value."""
@@ -229,7 +230,7 @@ def fingerprints(
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
-    documents, papers = papers_of(snapshot)
+    documents, papers = known
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -317,13 +318,14 @@ class Reporting:
     wanted: set[str]
     take: Callable[[Future[Any]], Any] = Future.result
     spread: Callable[[int], Executor] = lambda _: InProcess()  # who makes so many reports
+    known: Papers | None = None  # None: they are read
 
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
-        self.documents, self.papers = papers_of(self.snapshot)
+        self.documents, self.papers = self.known or papers_of(self.snapshot)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = sorted({unit for some in self.central.values() for unit in some})
         self.texts: dict[str, str] = {}
@@ -433,7 +435,7 @@ class Reporting:
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
 
 
-def papers_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, Paper]]:
+def papers_of(snapshot: Snapshot) -> Papers:
     """The document of each text unit, and what a report says of each document."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
     rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
@@ -513,12 +515,14 @@ def communities(run: Run, recluster: bool) -> None:
 def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, str]:
     """Write the reports that changed; why which is not by a model although one was asked."""
     snapshot = run.draft_snapshot()
-    prints = fingerprints(snapshot, tree, links_of(snapshot), run.models)
+    known = papers_of(snapshot)
+    prints = fingerprints(snapshot, tree, links_of(snapshot), run.models, known)
     stored = set(snapshot.rows("reports", columns=["id"])["id"].to_pylist())
     degraded: dict[str, str] = {}
     for part in _in_parts(tree, _changed(run, snapshot, tree, prints)):
         run.check()
-        reporting = Reporting(run.draft_snapshot(), tree, run.models, part, run.take, run.spread)
+        draft = run.draft_snapshot()
+        reporting = Reporting(draft, tree, run.models, part, run.take, run.spread, known)
         rows = []
         for id, report in sorted(reporting.write().items()):
             row = {name: getattr(report, name) for name in _REPORT}

@@ -49,8 +49,9 @@ def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
 
 def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Table:
     """Rows whose attributes are called like the columns of `table`."""
-    names = TABLES[table].names
-    return graph_to_table(table, [{name: getattr(row, name) for name in names} for row in rows])
+    schema = TABLES[table]
+    columns = [pa.array(list(map(attrgetter(one.name), rows)), one.type) for one in schema]
+    return pa.table(columns, schema=schema)
 
 
 def mentions_from_table(table: pa.Table) -> list[Named]:

@@ -18,7 +18,7 @@ from graphrag_mcp.index.report_content import Inside
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.terms import is_cjk, terms
+from graphrag_mcp.text.terms import holds_cjk, is_cjk, terms
 from graphrag_mcp.text.titles import PARTS, joined, parts, stems
 from graphrag_mcp.trust.fencing import masked
 
@@ -97,13 +97,14 @@ def compose(community: Community, inside: Inside) -> Report:
 
 def _is_chinese(texts: Sequence[str]) -> bool:
     """Are most of these texts in Chinese, without kana and Hangul?"""
-    signs = [[*filter(is_cjk, text)] for text in texts]
-    dense = zip(map(mostly_cjk, texts), signs, strict=True)
-    return 2 * sum(most and all(map(is_han, held)) for most, held in dense) > len(texts)
+    dense = [text for text in texts if mostly_cjk(text)]
+    return 2 * sum(all(map(is_han, filter(is_cjk, text))) for text in dense) > len(texts)
 
 
 def mostly_cjk(text: str) -> bool:
     """Is at least half of the text's first letters CJK?"""
+    if not holds_cjk(text[:80]):
+        return False
     letters = [ch for ch in text[:80] if ch.isalpha()]
     return sum(map(is_cjk, letters)) * 2 > len(letters)
 

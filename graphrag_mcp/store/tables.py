@@ -16,11 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, wraps
+from importlib.abc import Loader, MetaPathFinder
+from importlib.util import spec_from_loader
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -52,10 +55,50 @@ def lancedb() -> Any:
     """The module, imported at the first call; as it is when someone has imported it before."""
     # Else Lance writes warnings to stderr. Read when it is imported.
     os.environ.setdefault("LANCEDB_LOG", "error")
-    import lancedb
+    if "lancedb" in sys.modules:
+        import lancedb
+    else:
+        with _without_rest_client():
+            import lancedb
 
     _few_heaps()
     return lancedb
+
+
+_REST = "lance_namespace_urllib3_client"
+
+
+class _Placeholders(MetaPathFinder, Loader):
+    """Gives for each module of the REST client one whose classes are empty."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
+        if fullname == _REST or fullname.startswith(f"{_REST}."):
+            return spec_from_loader(fullname, self, is_package=True)
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        def placeholder(name: str) -> type:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return type(name, (), {})
+
+        module.__dict__["__getattr__"] = placeholder
+
+
+@contextmanager
+def _without_rest_client() -> Iterator[None]:
+    """Within it, LanceDB is imported without the client of its catalogue service, for which pydantic
+    makes hundreds of classes and validators: more than half of the CPU of the import. Tables in a
+    folder have no such service. A later import of the client gives the real one."""
+    finder = _Placeholders()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name == _REST or name.startswith(f"{_REST}.")]:
+            if getattr(sys.modules[name].__spec__, "loader", None) is finder:
+                del sys.modules[name]
 
 
 @lru_cache(maxsize=1)
@@ -519,13 +562,18 @@ def compact(
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
     it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
-    generations name one version is left with that alone, as after the commits of a first run."""
+    generations name one version is left with that alone. Where all rows lie in one file, older
+    versions hold nothing to free: a first run of one batch leaves such tables."""
     kept = [manifest, *manifests.prune(folder, manifest.generation)]
     versions, named, left = dict(manifest.tables), {}, {}
     for name in manifest.tables:
         named[name] = {one.tables[name] for one in kept if name in one.tables}
         left[name] = _older(folder, name, min(named[name]))
-    alone = {name for name in named if idle and left[name] and len(named[name]) == 1}
+    alone = {
+        name
+        for name in named
+        if idle and left[name] and len(named[name]) == 1 and _parts(folder, name) > 1
+    }
     if idle and not alone:
         return None  # LanceDB is not imported for that
     database = connect(folder)
@@ -555,6 +603,12 @@ def compact(
 def _age(written: datetime) -> float:
     """In seconds, of instants: local times are an hour off at the end of summer."""
     return max(time.time() - written.timestamp(), 0.0)
+
+
+def _parts(folder: Path, table: str) -> int:
+    """In how many files the rows of all versions of a table lie."""
+    data = folder / "tables" / f"{table}.lance" / "data"
+    return len(os.listdir(data)) if data.exists() else 0
 
 
 def _older(folder: Path, table: str, version: int) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import is_cjk, terms
+from graphrag_mcp.text.terms import holds_cjk, terms
 from graphrag_mcp.text.tokens import count_tokens
 
 Worth = Mapping[str, float]
@@ -132,7 +132,7 @@ def says(sentence: str) -> float:
     if who := _SPEAKER.match(bare):
         bare = bare[who.end() :]
     words = [word for word in bare.split() if any(map(str.isalpha, word))]
-    dense = any(map(is_cjk, bare[:40]))
+    dense = holds_cjk(bare[:40])
     number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
     if number < BRIEF or not (dense or any(not word[:1].isupper() for word in words[1:])):
         return 0.05
@@ -142,7 +142,7 @@ def says(sentence: str) -> float:
 
 def length_factor(sentence: str) -> float:
     """1 for a sentence of up to LONG words, less for a longer one."""
-    words = len(sentence) / 2.5 if any(map(is_cjk, sentence[:40])) else sentence.count(" ") + 1
+    words = len(sentence) / 2.5 if holds_cjk(sentence[:40]) else sentence.count(" ") + 1
     return min(1.0, math.sqrt(LONG / words))
 
 

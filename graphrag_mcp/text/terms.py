@@ -57,6 +57,11 @@ def is_cjk(ch: str) -> bool:
     return _CJK_CHAR.match(ch) is not None
 
 
+def holds_cjk(text: str) -> bool:
+    """Does a text hold a character of which `is_cjk` is true?"""
+    return not text.isascii() and _CJK_CHAR.search(text) is not None
+
+
 class Lines:
     """1-based line numbers of character offsets; `at` is a binary search. Ends of lines: \\n,
     \\r\\n, \\r."""
@@ -371,6 +376,8 @@ def unwrapped(text: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
+    if text.isascii():  # the rest changes nothing there
+        return _TERM.findall(text)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
     return _TERM.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
 
@@ -381,6 +388,8 @@ def terms(text: str) -> list[str]:
     CJK characters and bigrams, Chinese ones simplified."""
     text = composed(text)
     language = latin_language(text)
+    if not language and text.isascii():  # as `_expand` does it, in half of the time
+        return [term for token in _tokens(text) for term in _word_terms(token)]
     return [term for token in _tokens(text) for term in _expand(token, language)]
 
 

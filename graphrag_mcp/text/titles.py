@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 
-from graphrag_mcp.text.terms import is_cjk, tells_topic, terms
+from graphrag_mcp.text.terms import holds_cjk, is_cjk, tells_topic, terms
 
 PARTS = 3  # of a title
 _READ = 120  # sentences that are looked through for words
@@ -21,7 +21,7 @@ _NAME, _OTHER = 1.0, 0.5
 @lru_cache(maxsize=1 << 15)
 def stems(form: str) -> frozenset[str]:
     """The stem of each word of a form; of Chinese and Japanese its pairs of letters."""
-    if any(map(is_cjk, form)):
+    if holds_cjk(form):
         return frozenset(term for term in terms(form) if len(term) > 1)
     return frozenset(found[-1] for word in _WORD.findall(form) if (found := _terms_of(word)))
 
@@ -77,7 +77,7 @@ def joined(parts: Sequence[str]) -> str:
 
 def _starts(form: str) -> Set[str]:
     """The first letters of words, which two parts may not share: ferry and ferries."""
-    if any(map(is_cjk, form)):
+    if holds_cjk(form):
         return stems(form)
     return {word[:4].casefold() for word in _WORD.findall(form)}
 

@@ -401,3 +401,15 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged_and_tears_n
 def test_every_scalar_column_is_one_of_its_table() -> None:
     unknown = {name: set(columns) - set(TABLES[name].names) for name, columns in SCALAR.items()}
     assert unknown == dict.fromkeys(TABLES, set())
+
+
+def test_the_client_that_is_left_out_of_the_import_is_there_for_others() -> None:
+    code = """
+import sys
+from graphrag_mcp.store import tables
+tables.lancedb()
+assert not [name for name in sys.modules if name.startswith("lance_namespace_urllib3_client")]
+from lance_namespace_urllib3_client.models import QueryTableRequest
+assert QueryTableRequest.model_fields
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,7 +17,7 @@ from graphrag_mcp.index.extract import Mentions, Named, UnitNames
 from graphrag_mcp.names.extract import Fields, mentions, most
 from graphrag_mcp.text.prose import entries, fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
-from graphrag_mcp.text.terms import composed, is_cjk, lists_of
+from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
 from graphrag_mcp.types import Unit
 
 # A text unit of more than MOST_NAMES is a list, of which KEPT names are kept. Of 3,000 units of news,
@@ -91,7 +91,7 @@ def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
     outer = list(_outermost(names))
     if len(outer) < LIST:
         return False
-    if any(map(is_cjk, sentence)):
+    if holds_cjk(sentence):
         letters = sum(map(str.isalnum, sentence))
         return letters < 2 * sum(end - start for *_, start, end, _ in outer)
     words = len(_WORD.findall(sentence)) - sum(len(_WORD.findall(form)) for _, form, *_ in outer)
