@@ -17,6 +17,7 @@ from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
 from graphrag_mcp.query import (
+    context,
     digests,
     entities,
     hits,
@@ -170,7 +171,7 @@ def _documents(
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     ids.sort(key=order)
-    first = _first_ids(snapshot, ids)
+    first = context.first_ids(snapshot, ids)
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = []
@@ -278,7 +279,7 @@ def _topic(
     topics.describe(snapshot, one)
     head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
     room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
-    first = _first_ids(snapshot, ids)
+    first = context.first_ids(snapshot, ids)
     for id in ids:
         begins = _first_words(_beginning(snapshot, id)) if _untitled(snapshot, id) else ""
         shown.append(f"[{first[id]}] {one_line(begins or names[id], TITLE)}")
@@ -293,14 +294,6 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
     return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
-
-
-def _first_ids(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
-    """The id of the first passage of each document: what results call it by."""
-    names = ["document_id", "position", "n", "part", "parts"]
-    rows = snapshot.by_key("passages", list(ids), "document_id", names).to_pylist()
-    rows.sort(key=lambda row: -row["position"])
-    return {row["document_id"]: passage_alias(row) for row in rows}
 
 
 def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -> str:
@@ -543,10 +536,16 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
     if (source := parse(uri, text)) and len(source.symbols) > 1:
         lines = _definitions(alias, text, source)
     else:
-        lines = [
-            f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}"
-            for number, (_, level, words) in enumerate(headings(text), 1)
-        ]
+        told = summaries.read(snapshot, same).get(same[0], [])
+        head += "".join(f" {one.text}" for one in told if one.place == 0)
+        sections = [one for one in told if one.place]
+        lines = []
+        for number, (at, level, words) in enumerate(headings(text), 1):
+            begun = [one for one in sections if one.start <= at]  # told with its first heading
+            sections = sections[len(begun) :]
+            said = "".join(f": {one.text}" for one in begun)
+            lines.append(f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}{said}")
+        lines = lines or summaries.outline(snapshot, sections)
     for row in rows if not lines else ():
         place = places.of_row(row)
         begins = one_line(readable(row["text"][:400]), TELLING)

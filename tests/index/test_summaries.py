@@ -27,6 +27,7 @@ from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_community_report, get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -535,3 +536,36 @@ def test_the_map_says_once_what_summaries_would_cost(tmp_path: Path) -> None:
         {f"Report {n} tells": {"text": f"Report {n} tells of a harbour."} for n in range(8)},
     )
     assert "have a summary" not in global_search(open_snapshot(corpus), "").text
+
+
+def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    long = "\n\n".join(f"# Part {n}\n\nIn part {n} the board met. {FILLER * 40}" for n in range(12))
+    twin = TEXTS["a.md"].replace("in the evening", "at night")
+    docs, corpus = (
+        write(tmp_path / "docs", {**TEXTS, "long.md": long, "twin.md": twin}),
+        tmp_path / "c",
+    )
+    index(corpus, docs, server)
+    snapshot = open_snapshot(corpus)
+    text = get_source(snapshot, ["docs/long.md"], max_tokens=2_000).text
+    lines = [
+        line
+        for line in text.splitlines()
+        if re.match(r"- \[t[\d.]+\] Part \d+: In part \d+ the board met\.", line)
+    ]
+    assert len(lines) > 2 and text.index(lines[0]) < text.index("The ferry of the island")
+    assert "board met" in list_documents(snapshot, document="docs/long.md").text.splitlines()[1]
+    assert "- [t" not in get_source(snapshot, ["docs/a.md"]).text, (
+        "a short document needs no list of sections"
+    )
+    reports = [
+        get_community_report(snapshot, f"c{row['n']}").text
+        for row in snapshot.rows("reports").to_pylist()
+    ]
+    assert sum(
+        text.count("Mira Okafor built the tide mill at Sable Point in 1904 for 12,500 crowns.\n")
+        for text in reports
+    ) <= len(reports)
+    assert any(re.search(r"Documents:\n- \[t[\d.]+\] \S.*: \S", text) for text in reports)
