@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from graphrag_mcp.index import documents
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
     LONGEST,
@@ -29,6 +31,8 @@ from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_source
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest
+from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -253,6 +257,24 @@ def test_only_what_changed_is_asked_and_the_rows_are_those_of_a_fresh_index(
     }
     index(corpus, docs, server, "fast")
     assert told(corpus) == {} and doctor(corpus) == []
+
+
+def test_an_index_of_a_release_without_a_column_is_derived_again_without_a_question(
+    model: Model, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    fields = [field for field in TABLES["summaries"] if field.name != "terms"]
+    with monkeypatch.context() as earlier:
+        earlier.setitem(TABLES, "summaries", pa.schema(fields))
+        for module in (documents, manifest):
+            earlier.setattr(module, "DERIVATION", manifest.DERIVATION - 1)
+        index(corpus, docs, server)
+    model.asked.clear()
+    index(corpus, docs, server)
+    assert model.asked == []
+    index(tmp_path / "fresh", docs, server)
+    assert rows(corpus).keys() == rows(tmp_path / "fresh").keys() and doctor(corpus) == []
+    assert all(row["terms"] for row in rows(corpus).values())
 
 
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
