@@ -568,7 +568,8 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
 def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:
     parameters = {**run.parameters, **run.models.parameters(), "topics": tree.made_of}
     many = len(tree.communities)  # each has a report
-    parameters["embedding"] = parameters["embedding"] or run.parameters.get("embedding", "")
+    for name in ("embedding", "vectors"):  # a run without that model leaves the vectors
+        parameters[name] = parameters[name] or run.parameters.get(name, "")
     run.commit(
         run.manifest.following(
             tables=dict(run.draft.tables),

@@ -29,6 +29,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.prompts import load
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.text.terms import content_id
 
 KEYLESS = "nlp"
@@ -74,6 +75,7 @@ class Models:
             "reports": self.reports.fingerprint if self.reports else "",
             "summaries": self.summaries.fingerprint if self.summaries else "",
             "embedding": self.embedding,
+            "vectors": VECTOR_FORM if self.embedding else "",
             "agent": self.agent,
             "light": self.light,
         }

@@ -42,10 +42,13 @@ _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["tables"].items()}
 
 # Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text
-# that was embedded; `vector` is in truth a list of fixed size, whose length is the model's.
+# that was embedded, `language` what tells its language from others; `vector` is in truth a list of
+# fixed size, whose length is the model's. Half precision moves a similarity by less than 0.001.
+# Tables of another form than VECTOR_FORM (the manifest's parameter `vectors`) are made again.
+VECTOR_FORM = "half"
 VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities", "relationships", "reports")}
 TABLES |= {
-    name: pa.schema([("id", S), ("sha", S), ("vector", pa.list_(pa.float32()))])
+    name: pa.schema([("id", S), ("sha", S), ("language", S), ("vector", pa.list_(pa.float16()))])
     for name in VECTORS.values()
 }
 
