@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_mcp.names import lexicon as lex
@@ -76,7 +76,8 @@ class Evidence:
     """What one text shows of its words. `lower`: how often each stands in lower case; `inside`: how
     often each phrase stands capitalised within sentences, `led`: behind "the", `one_of`: behind "a";
     `subject`: how often a sentence begins with it and goes on in lower case. `holders`: first and last
-    words of phrases, each with the other words of these phrases."""
+    words of phrases, each with the other words of these phrases. `speakers`: first words of the names
+    of those who speak."""
 
     language: str
     lower: Counter[str]
@@ -85,13 +86,17 @@ class Evidence:
     one_of: Counter[str] = field(default_factory=Counter)
     subject: Counter[str] = field(default_factory=Counter)
     holders: dict[str, set[str]] = field(default_factory=dict)
+    speakers: frozenset[str] = frozenset()
 
 
-def names(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[tuple[Name, bool]], Evidence]:
+def names(
+    text: str, spans: Sequence[tuple[int, int]], speakers: Iterable[str] = ()
+) -> tuple[list[tuple[Name, bool]], Evidence]:
     """The names of a text, each with whether the text shows it to be one; and the evidence.
-    `spans`: of its sentences."""
+    `spans`: of its sentences; `speakers`: names of those who speak in it."""
     lower = Counter(_LOWER_WORD.findall(text))
     evidence = Evidence(language(lower.keys() & _GRAMMAR), lower)
+    evidence.speakers = frozenset(name.split(" ")[0] for name in speakers)
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
@@ -139,7 +144,7 @@ class _Reader:
                     yield from self._name(run)
                     run = []
                 run.append(piece)
-                if self._ends(piece, pieces[at + 1 :]):
+                if self._ends(piece, pieces[at + 1 : at + 3]):
                     yield from self._name(run)
                     run = []
             yield from self._name(run)
@@ -155,6 +160,8 @@ class _Reader:
             return True
         if before in lex.MONTHS or piece[0].lower() in lex.MONTHS:
             return True  # on Monday San Francisco said
+        if piece[0] in self.evidence.speakers and len(run) == 1 and ordinary(before):
+            return True  # Hello Ravi, Chat of Lena
         link = gap.strip().split(" ")[0]
         if self.evidence.language == "de" and link in ("von", "der", "des", "den"):
             return len(run) > 1  # Universität von Lindental; not Otto Moe von der Werft
@@ -171,7 +178,7 @@ class _Reader:
         return year and lex.NOUN_TYPES.get(before) != "event"  # Euro 2004, not Paris 1998
 
     def _ends(self, piece: re.Match[str], behind: Sequence[re.Match[str]]) -> bool:
-        """Does a name end with this piece, whatever stands behind it?"""
+        """Does a name end with this piece, whatever stands behind it? `behind`: the next two."""
         word = piece[0]
         owner, mark, tail = word.replace("’", "'").rpartition("'")
         if mark and tail.islower() and len(tail) < 5:
@@ -290,7 +297,8 @@ def _without_opener(name: Name, evidence: Evidence) -> Name | None:
     rest = name.words[1:]
     alone = " ".join(rest)
     if len(rest) > 1:
-        known = bool(evidence.inside[alone] + evidence.led[alone])
+        full = ordinary(first) and first not in lex.TITLES and not any(map(ordinary, name.lows[1:]))
+        known = bool(evidence.inside[alone] + evidence.led[alone]) or (name.opening and full)
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
