@@ -13,7 +13,13 @@ from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.hits import Hit, Source
-from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, in_addresses, no_form_occurs, rarity
+from graphrag_mcp.query.question import (
+    MARKS,
+    QUERY_CHARACTERS,
+    in_addresses,
+    no_form_occurs,
+    rarity,
+)
 from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
