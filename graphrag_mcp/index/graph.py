@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import rows_of
 from graphrag_mcp.text.terms import composed, entity_id, relationship_id
 
-Row = dict[str, object]
+Row = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
 CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once

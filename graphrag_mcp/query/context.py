@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, passage_alias, referenced_ids
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import entity_id
@@ -97,7 +97,7 @@ def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
     found: dict[str, None] = {}
     for column in ("subject_id", "object_id"):
         rows = snapshot.by_key("claims", named, column, ["id", column])
-        found |= dict.fromkeys(rows["id"].to_pylist())
+        found |= dict.fromkeys(values_of(rows["id"]))
     return snapshot.served("claims", list(found))
 
 

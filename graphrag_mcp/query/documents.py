@@ -36,7 +36,7 @@ from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
@@ -328,7 +328,7 @@ def _first_words(text: str) -> str:
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
-    rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
+    rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     return readable(rows[0][:BEGINNING]) if rows else ""
 
 
@@ -404,7 +404,7 @@ def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaki
     forms = [entity["title"], *entity["aliases"]]
     passage = _first_holding(part, [form for form in forms if '"' not in form])
     units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
-    ids = sorted(set(units["document_id"].to_pylist()))
+    ids = sorted(set(values_of(units["document_id"])))
     names = ["id", "document_id", "position", "entity_ids"]
     rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
     rows = [row for row in rows if entity["id"] in row["entity_ids"]]
@@ -445,7 +445,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         if not found:
             raise NotFound(f"there is no community {query}", "local_search() gives the topics")
         units = snapshot.by_key("text_units", found[0]["text_unit_ids"], "id", ["n"])
-        key, values = "n", units["n"].to_pylist()
+        key, values = "n", values_of(units["n"])
     elif query:
         source = local.asked(part, query)
         known = source.found.passages if source else []
@@ -526,7 +526,7 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
         what = f"there is no document {asked[:80]!r}"
         raise NotFound(what, "list_documents gives the ids of all")
     alias, _, title, uri, _ = facts[same[0]]["document"]
-    (text,) = snapshot.by_key("documents", same, "id", ["text"])["text"].to_pylist()
+    (text,) = values_of(snapshot.by_key("documents", same, "id", ["text"])["text"])
     columns = ["id", "n", "part", "parts", "position", "text"]
     rows = snapshot.by_key("passages", same, "document_id", columns).to_pylist()
     snapshot.with_places(rows)

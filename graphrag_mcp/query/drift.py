@@ -24,7 +24,7 @@ from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_a
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, DriftNode, DriftResult
@@ -89,7 +89,7 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
     there = {*known}
     for letter, table in TABLES.items():
         number = {int(alias[1:].partition(".")[0]): alias for alias in named if alias[0] == letter}
-        found = snapshot.by_key(table, sorted(number), "n", ["n"])["n"].to_pylist()
+        found = values_of(snapshot.by_key(table, sorted(number), "n", ["n"])["n"])
         there.update(number[n] for n in found)
     return known, {*named} - there
 

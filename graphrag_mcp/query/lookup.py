@@ -35,7 +35,7 @@ from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
@@ -473,7 +473,7 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
     ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
-    units = snapshot.by_key("text_units", ids, "id", ["n"])["n"].to_pylist()
+    units = values_of(snapshot.by_key("text_units", ids, "id", ["n"])["n"])
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
@@ -568,7 +568,7 @@ def get_entity(
     hint = " ".join(filter(None, hints))
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
-    path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
+    path = values_of(snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"])
     near = path[0] if path else []
     groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
     groups.sort(key=lambda group: near.index(group["id"]))
@@ -633,7 +633,7 @@ def _several_people(snapshot: Snapshot, row: Row) -> str:
     if row["type"] != "person" or " " in row["title"]:
         return ""
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
-    found = series.grouped(snapshot, set(units["document_id"].to_pylist()))
+    found = series.grouped(snapshot, set(values_of(units["document_id"])))
     named = {one: ids for one, ids in found.items() if one and len(ids) >= SEVERAL}
     if len(named) < 2:
         return ""
