@@ -146,8 +146,15 @@ def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
     pairs, aliases = _definitions(text)
     spoken = speakers(text)
     found, evidence = names(text, spans, (text[start:end] for start, end, *_ in spoken))
+    # A question may be a name alone, such as "Berta Flight".
+    alone = text if short and " " in text else ""
     proper = [
-        (name.start, name.end, name.kind or "other", strong or (short and not name.opening))
+        (
+            name.start,
+            name.end,
+            name.kind or "other",
+            strong or (short and (not name.opening or name.form == alone)),
+        )
         for name, strong in found
     ]
     others = () if text.isascii() else cjk.candidates(text, short)

@@ -167,12 +167,15 @@ class Drift:
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
-        answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
+        given = str(answer or "").strip()
+        answer = given[:ANSWER_CHARACTERS]
         value, unread = drift_state.read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = drift_state.read_follow_ups(follow_ups, most)
         pruned = [self.known(walk, one) for one in _listed(prune)]
         notes = [note, unread, more]
+        if len(given) > len(answer):
+            notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         # before anything is written: a call that fails has done nothing
         chosen = self._chosen(walk, open_next)
         if not answer and value is None and not queries and not pruned and not chosen:
