@@ -6,6 +6,7 @@ client."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -89,12 +90,12 @@ async def check_models(
 async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) -> None:
     plain = await _plain(chat)
     check.calls.append(plain)
-    if not plain.works:
-        return  # the other calls would fail in the same way
+    if not plain.works:  # the other calls would fail in the same way
+        _advise_time(check, settings)
+        return
     structured = await _structured(chat)
-    if not structured.works and settings.json_mode != "none":
-        # A server may drop `response_format`, or answer it with an error: the prompt still asks for JSON.
-        check.advice["json_mode"] = '"none"'
+    if not structured.works:
+        _advise_form(check, settings, structured)
     check.calls += [structured, await _in_pieces(chat)]
     long = await _long(chat, settings.report_tokens)
     check.calls.append(long)
@@ -103,13 +104,30 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
         check.notes.append(
             "Give the server a context of 16,000 tokens or more, or write the settings below."
         )
-    slowest = max(call.seconds for call in check.calls)
-    if slowest > SLOW * settings.timeout_seconds:
-        check.advice["timeout_seconds"] = str(round(4 * slowest))
+    _advise_time(check, settings)
     if plain.usage.estimated:
         check.notes.append(
             "The server does not count tokens, so limits and costs are estimates by our own counter."
         )
+
+
+def _advise_form(check: ModelCheck, settings: Settings, structured: Call) -> None:
+    """What to set where no JSON came."""
+    if settings.json_mode in ("schema", "object"):
+        check.advice["json_mode"] = '"auto"'  # the other forms were not tried
+    elif settings.json_mode == "auto":
+        check.advice["json_mode"] = '"none"'
+    if structured.usage.prompt_tokens:  # a reply came, in another form
+        check.notes.append(
+            "The reply kept to no format: the server, or a proxy before it, drops response_format, or the model"
+            " is too weak. Ask the server without that proxy, or use a model that writes the JSON of a prompt."
+        )
+
+
+def _advise_time(check: ModelCheck, settings: Settings) -> None:
+    slowest = max(call.seconds for call in check.calls)
+    if slowest > SLOW * settings.timeout_seconds:
+        check.advice["timeout_seconds"] = str(math.ceil(4 * slowest))
 
 
 async def _plain(chat: ChatModel) -> Call:
