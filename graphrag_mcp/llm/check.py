@@ -32,7 +32,8 @@ class Named(BaseModel):
 SCHEMA = replies.schema_of(Named)
 FACT = "The lighthouse keeper is called Marit Fenn."
 FILLER = "The ferry left the harbour at noon and came back in the evening with the post. "
-MEGABYTE = 250_000  # tokens of a megabyte of text
+# Tokens of prompts and replies for 1 MB of text: 443 news articles, see docs/models.md.
+LIGHT, FULL = (840_000, 160_000), (1_320_000, 690_000)
 SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
 
 
@@ -215,9 +216,13 @@ async def _asked(
 
 def _note_cost(check: ModelCheck, settings: Settings) -> None:
     if settings.price_prompt or settings.price_output:
-        # Reading a text once, with a seventh of it as output: what `--method light` asks for.
-        cost = MEGABYTE * (settings.price_prompt + settings.price_output / 7) / 1_000_000
-        check.notes.append(f"Reading 1 MB of text once costs about {cost:.2f} by the prices set.")
+        light, full = (
+            (prompt * settings.price_prompt + output * settings.price_output) / 1_000_000
+            for prompt, output in (LIGHT, FULL)
+        )
+        check.notes.append(
+            f"By the prices set, 1 MB of text costs about {light:.2f} with --method light and {full:.2f} in full."
+        )
     elif settings.chat_model and not settings.base_url:
         check.notes.append("Set price_prompt and price_output to see what a run costs.")
 

@@ -125,7 +125,7 @@ def test_a_slow_server_gets_more_time_and_prices_give_a_cost() -> None:
     with openai_server(answer=capable, latency=0.7) as server:
         check = checked(server.url, timeout_seconds=1.0, price_prompt=2.0, price_output=7.0)
     assert int(check.advice["timeout_seconds"]) >= 2
-    assert check.notes == ["Reading 1 MB of text once costs about 0.75 by the prices set."]
+    assert check.notes == ["By the prices set, 1 MB of text costs about 2.80 with --method light and 7.47 in full."]
 
 
 def test_without_a_model_there_is_nothing_to_check() -> None:
