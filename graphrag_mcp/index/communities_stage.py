@@ -21,7 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import descriptions, imported, report_code, report_extractive, vectors
+from graphrag_mcp.index import (
+    descriptions,
+    imported,
+    report_code,
+    report_extractive,
+    report_topics,
+    vectors,
+)
 from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -46,7 +53,9 @@ from graphrag_mcp.index.report_content import (
     inside_of,
     listed,
 )
-from graphrag_mcp.index.report_llm import Claim, Writing
+from graphrag_mcp.index.report_llm import Claim
+from graphrag_mcp.index.report_topics import Told
+from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
@@ -231,6 +240,7 @@ def fingerprints(
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
     documents, papers = known
+    told = told_of(snapshot, tree.communities.values(), models, documents, papers)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -243,6 +253,7 @@ def fingerprints(
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
+            [text.identity for text in told.get(id, ())],
         )
         prints[id] = content_id("report", *(part for some in parts for part in some))
     return prints
@@ -326,6 +337,8 @@ class Reporting:
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.documents, self.papers = self.known or papers_of(self.snapshot)
+        some = (every[id] for id in self.wanted)
+        self.summaries = told_of(self.snapshot, some, self.models, self.documents, self.papers)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = sorted({unit for some in self.central.values() for unit in some})
         self.texts: dict[str, str] = {}
@@ -409,7 +422,15 @@ class Reporting:
             return None
         every, claims = self.tree.communities, self._claims()
         return Writing(
-            models.asker, models.reports, every, self.content, claims, self.done, self._extractive
+            models.asker,
+            models.reports,
+            every,
+            self.content,
+            claims,
+            self.done,
+            self._extractive,
+            self.summaries,
+            self.tree.terms,
         )
 
     def _claims(self) -> dict[str, list[Claim]]:
@@ -435,6 +456,27 @@ class Reporting:
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
 
 
+def told_of(
+    snapshot: Snapshot,
+    communities: Iterable[Community],
+    models: Models,
+    documents: Mapping[str, str],
+    papers: Mapping[str, Paper],
+) -> dict[str, list[Told]]:
+    """What was written of the documents of these communities, of those that are told from it: where no
+    one reads the texts for names, and most documents have a summary."""
+    if models.reports is None or models.extract is not None:
+        return {}
+    known = report_topics.by_unit(snapshot, papers)
+    found = {}
+    for one in communities if known else ():
+        told = report_topics.of_units(known, one.units)
+        held = {documents[unit] for unit in one.units}
+        if 2 * len({text.document for text in told}) > len(held):
+            found[one.id] = told
+    return found
+
+
 def papers_of(snapshot: Snapshot) -> Papers:
     """The document of each text unit, and what a report says of each document."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
@@ -444,7 +486,7 @@ def papers_of(snapshot: Snapshot) -> Papers:
         name = uri.rpartition("/")[2]
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        papers[id] = Paper(_line(title), date[:4])
+        papers[id] = Paper(_line(title), date[:4], date)
     return documents, papers
 
 

@@ -20,8 +20,8 @@ from graphrag_mcp.index.claims import params_from as claim_params
 from graphrag_mcp.index.describe import DescribeParams, needs_summary
 from graphrag_mcp.index.extraction import ExtractParams
 from graphrag_mcp.index.extraction import params_from as extract_params
-from graphrag_mcp.index.report_llm import ReportPrompt
-from graphrag_mcp.index.report_llm import prompt_from as report_prompt
+from graphrag_mcp.index.report_writing import ReportPrompt
+from graphrag_mcp.index.report_writing import prompt_from as report_prompt
 from graphrag_mcp.index.summaries import SummaryParams
 from graphrag_mcp.index.summaries import params_from as summary_params
 from graphrag_mcp.index.units import Reader

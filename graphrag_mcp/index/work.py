@@ -330,6 +330,7 @@ def submit(
         if not why:
             try:
                 text, left_out = read_result(given[id], of_item[id], of_item)
+                text = of_item[id].kept(text)
             except BadReply as error:
                 why = f"{error}; correct it and submit it again"
         if why:

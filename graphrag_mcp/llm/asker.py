@@ -146,7 +146,7 @@ class Ask(Generic[T]):
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
     once more; then the one of more `worth` is the answer. `stored`: the reply is kept
-    in the reply cache; parts of one that is not can be, with `Asker.keep`."""
+    in the reply cache, as `kept` makes of it; parts of one that is not can be, with `Asker.keep`."""
 
     kind: str
     messages: tuple[protocols.Message, ...]
@@ -158,6 +158,7 @@ class Ask(Generic[T]):
     doubt: Callable[[T], str] = lambda _: ""
     worth: Callable[[T], int] = lambda _: 0
     stored: bool = True
+    kept: Callable[[str], str] = lambda reply: reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +265,11 @@ class Asker:
         if kind not in self._has:
             self._has[kind] = self.book is not None and self.book.has(kind)
         return self._has[kind]
+
+    @property
+    def refreshes(self) -> bool:
+        """Is every question asked again?"""
+        return self._refresh and self.on
 
     def leave_to_agents(self) -> None:
         """Say of what no one answers that it waits for an agent."""
@@ -477,7 +483,7 @@ class Asker:
             return first
         if self.book is not None and ask.stored and not (cut and ask.if_cut == "shown"):
             tokens = usage.prompt_tokens, usage.output_tokens
-            self.book.put([Stored(key, by, ask.kind, text, *tokens)])
+            self.book.put([Stored(key, by, ask.kind, ask.kept(text), *tokens)])
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import documents
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
@@ -591,3 +593,129 @@ def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(
         for text in reports
     ) <= len(reports)
     assert any(re.search(r"Documents:\n- \[t[\d.]+\] \S.*: \S", text) for text in reports)
+
+
+# ---- reports on topics --------------------------------------------------------------------------
+
+
+def harbours(count: int) -> dict[str, str]:
+    return {
+        f"{n:02}.md": f"# Report {n}\n\nReport {n} tells of the tide mill at Sable Point in {1900 + n}. {FILLER}"
+        for n in range(count)
+    }
+
+
+def reports(corpus: Path) -> list[dict[str, Any]]:
+    return [
+        row
+        for row in open_snapshot(corpus).rows("reports").to_pylist()
+        if row["method"] != "extractive"
+    ]
+
+
+def calls(result: IndexResult, stage: str) -> int:
+    return result.usage["by_stage"].get(stage, {}).get("calls", 0)
+
+
+def test_a_report_is_told_from_summaries_and_stays_while_four_fifths_of_them_do(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
+    first = index(corpus, docs, server)
+    (report,) = [row for row in reports(corpus) if row["level"] == 0]
+    assert (
+        calls(first, "report") and "[Data: Sources (" in report["summary"] and doctor(corpus) == []
+    )
+    write(
+        docs,
+        {
+            "03.md": harbours(4)["03.md"].replace("mill", "lighthouse"),
+            "12.md": harbours(13)["12.md"],
+        },
+    )
+    second = index(corpus, docs, server)
+    assert calls(second, "summary") == 1 and calls(second, "report") == 0
+    (kept,) = [row for row in reports(corpus) if row["level"] == 0]
+    assert (
+        kept["title"] == report["title"]
+        and "when 11 of these 13 texts were as they are now" in kept["full_content"]
+    )
+    write(
+        docs,
+        {f"{n:02}.md": text.replace("mill", "lock") for n, text in enumerate(harbours(3).values())},
+    )
+    third = index(corpus, docs, server)
+    assert (
+        calls(third, "report") >= 1
+        and "as they are now" not in reports(corpus)[0]["full_content"]
+        and doctor(corpus) == []
+    )
+
+
+def test_reports_and_summaries_after_edits_are_those_of_a_fresh_index_with_the_same_replies(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
+    index(corpus, docs, server)
+    write(
+        docs,
+        {
+            "03.md": harbours(4)["03.md"].replace("mill", "lighthouse"),
+            "12.md": harbours(13)["12.md"],
+        },
+    )
+    (docs / "05.md").unlink()
+    (docs / "06.md").rename(docs / "moved.md")
+    index(corpus, docs, server)
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    for path in corpus.glob("answers*"):
+        shutil.copy(path, fresh)
+    result = index(fresh, docs, server)
+    assert result.usage["calls"] == 0 and digest(open_snapshot(corpus)) == digest(
+        open_snapshot(fresh)
+    )
+
+
+def test_an_agent_writes_the_report_of_a_topic_from_its_summaries(tmp_path: Path) -> None:
+    docs, corpus, home = (
+        write(tmp_path / "docs", harbours(8)),
+        tmp_path / "corpora" / "c",
+        Settings(home=tmp_path),
+    )
+    written(
+        corpus,
+        docs,
+        home,
+        {
+            f"Report {n} tells": {"text": f"Report {n} tells of a mill in {1900 + n}."}
+            for n in range(8)
+        },
+    )
+    (item,) = claim(corpus, home, "ada", kind="report", level=0).items
+    assert (
+        "Sources\nid,document,date,summary\n1,Report 0,," in item.prompt
+        and "is no prize" in item.prompt
+    )
+    told = {
+        "title": "The tide mill",
+        "summary": "A mill stood at Sable Point from 1900 [Data: Sources (1, 2)]. It won a prize [Data: Sources (99)].",
+        "rating": 5,
+        "rating_explanation": "",
+        "findings": [
+            {"summary": "A mill", "explanation": "It is told of in 1904 [Data: Sources (5)]."}
+        ],
+    }
+    assert submit(corpus, home, "ada", [{"work_id": item.work_id, **told}]).accepted
+    index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
+    (report,) = reports(corpus)
+    assert (
+        report["title"] == "The tide mill"
+        and report["summary"].count("[Data: Sources (") >= 1
+        and "99" not in report["summary"]
+    )
+    write(docs, {"99.md": harbours(10)["09.md"]})
+    index(corpus, docs, None, "auto")
+    assert [row["title"] for row in reports(corpus)] == ["The tide mill"], (
+        "one more document does not take an agent's report away"
+    )
