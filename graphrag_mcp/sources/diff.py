@@ -370,8 +370,8 @@ def edits(
             plan.quota.take(file)
             _set_unread(plan.found.sources[file.source], file.uri, "")
             for part in not_read:
-                reason = f"in another file: {part.reason}"
-                plan.found.skip(reason, path=f"{file.uri}#{part.name}")
+                reason = f"in another file: {part.reason}" if part.name else part.reason
+                plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)
             if not documents:
                 plan.found.skip("empty")
             yield from _of_file(plan, documents, before, again)

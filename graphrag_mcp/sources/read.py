@@ -23,7 +23,7 @@ from typing import Any
 
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, git
+from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
 from graphrag_mcp.sources.opening import blocks, read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
@@ -209,7 +209,8 @@ def load(
 ) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError with the reason. `not_read` gains
     the parts of it that are in no document: attachments of other kinds, damaged ones, pictures that the
-    model did not `describe`. A file with such pictures counts as changed, so that it is read again."""
+    model did not `describe`, the terms of a licence that the folder only holds. A file with such pictures
+    counts as changed, so that it is read again."""
     name = os.path.basename(file.path)
     try:
         data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
@@ -242,6 +243,10 @@ def load(
                     f"it holds over {settings.max_text_units:,} rows, and each would be a document. "
                     "Split it, join rows that belong together, or raise max_text_units in the settings"
                 )
+            if piece.prose and not piece.key and not file.named:
+                piece, left = licences.without_terms(piece)
+                if left is not None and not_read is not None:
+                    not_read.append(left)
             if piece.text.strip():
                 document = _document(file, piece, taken, digest, changed)
                 if committed and not piece.key:
