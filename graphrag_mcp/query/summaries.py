@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_mcp.packing.budget import HIGHEST, one_line, passage_alias
+from graphrag_mcp.store.schema import doubts
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import counted, lists_of
 
@@ -148,7 +149,7 @@ def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
 
 def shown(text: str, unsupported: Sequence[str]) -> str:
     """A summary in one line, marked where it says what its text does not."""
-    missing = f"(not in the text: {', '.join(unsupported)})" if unsupported else ""
+    missing = f"({doubts(unsupported)})" if unsupported else ""
     return " ".join(filter(None, [one_line(text, LONGEST), one_line(missing, LONGEST)]))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,17 @@ KEY = {
 SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
 SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
+
+# In the column `unsupported` of a summary, beside numbers and names that its text does not have.
+OTHER_SCRIPT = "written in another script than its text"
+
+
+def doubts(unsupported: Sequence[str]) -> str:
+    """`not in the text: 1909; written in another script than its text`; "" for none."""
+    names = [one for one in unsupported if one != OTHER_SCRIPT]
+    missing = f"not in the text: {', '.join(names)}" if names else ""
+    return "; ".join(filter(None, (missing, OTHER_SCRIPT if len(names) < len(unsupported) else "")))
+
 
 # (table, column) -> the table whose ids the column holds; the second of communities and reports,
 # which are older than the graph until the second commit of a run.
