@@ -547,8 +547,11 @@ def communities(run: Run, recluster: bool) -> None:
         run.write(_pending(run, failed, _report(run, tree, number_of)))
     with run.stage("vectors"):
         if models.embedding and models.asker.embeds:
+            done, left = 0, vectors.missing(run.draft_snapshot())
             for change in vectors.embed_missing(models.asker, run.draft_snapshot(), run.take):
+                run.progress("vectors", done, left)
                 run.write(change)
+                done += sum(table.rows.num_rows for table in change.values() if table.rows)
     _commit(run, numbers, tree)
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))

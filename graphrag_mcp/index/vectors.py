@@ -24,7 +24,7 @@ from graphrag_mcp.trust.fencing import masked
 Row = Mapping[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
-BATCH = 5_000  # rows embedded at once: 30 MB of vectors of 1,536 numbers
+BATCH = 1_000  # rows between two signs of progress: half a minute of a model in this process
 COLUMNS = {
     "passages": ["id", "title", "text"],
     "entities": ["id", "title", "description"],
