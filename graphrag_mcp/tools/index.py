@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, InputRequiredResult
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
@@ -52,7 +52,7 @@ _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[contract.Strings, contract.called("paths")]
 Method = Annotated[
-    Literal["auto", "fast", "light", "llm", "agent"],
+    Literal["auto", "fast", "light", "llm", "agent", "client"],
     contract.one_of("auto"),
     contract.called("method"),
 ]
@@ -75,21 +75,43 @@ async def index_documents(
     method: Method = "auto",
     remove_missing: RemoveMissing = False,
     wait_seconds: Wait = 20,
-) -> Annotated[CallToolResult, IndexResult]:
+) -> Annotated[CallToolResult, IndexResult] | InputRequiredResult:
     """Build or update the knowledge graph from folders, files or texts. Call it first, and after
     changes: only what changed is done again. A folder is synchronised: files that vanished leave
     the index."""
+    from graphrag_mcp.tools import sampling
+
     desk = desk_of(ctx)
     wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
-    home = desk.app.home
+    home, began = desk.app.home, time.monotonic()
+    by_client = method == "client"
 
     def begin() -> tuple[Job, list[dict[str, str]]]:
-        name, request, errors = _request(desk.app, paths, texts, corpus, method, remove_missing)
+        if by_client and desk.app.settings.chat_model:
+            what = "a chat model is configured, so the client's is not asked"
+            raise BadInput(what, 'Use method="light", or start the server without a chat model')
+        how = "auto" if by_client else method
+        name, request, errors = _request(desk.app, paths, texts, corpus, how, remove_missing)
         return start.start(desk.app.settings, name, request), errors
 
     with telling("index_documents"):
-        job, errors = await _shielded(desk, begin)
-        job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
+        progress = sampling.resumed(ctx) if by_client else None
+        if progress is not None:
+            job, errors = queue.load(home, progress.job), list[dict[str, str]]()
+        else:
+            job, errors = await _shielded(desk, begin)
+            job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
+        if by_client and not sampling.offered(ctx):
+            remark(sampling.NOT_OFFERED)
+        elif by_client and job.status == "done":
+            progress = progress or sampling.Progress(job.corpus, job.job_id)
+            left = began + LONGEST_WAIT - 2 - time.monotonic()
+            written = await sampling.write(ctx, progress, left)
+            if not isinstance(written, str):
+                return written
+            remark(written)
+        elif by_client and job.status not in FINAL:
+            remark(sampling.NOT_YET)
         result = await _aside(desk, lambda: reply(_outcome(home, job, errors)))
         result.is_error = job.status == "failed"
         return result

@@ -50,7 +50,7 @@ async def claim_work(
     """Be the model of an index. kind="summary": summaries of its documents, up to 20,000 tokens of
     texts at once; kind="report", level=0: reports of its top topics. Of an index made with
     method="agent" also texts to read. Instructions come with them. Then submit_work."""
-    client = _client(ctx)
+    client = client_of(ctx)
     summaries = kind == "summary"
     count = contract.clamp("max_items", max_items, 1, 20)
     count = 100 if summaries and max_items == 5 else count
@@ -90,7 +90,7 @@ async def submit_work(
 ) -> Annotated[CallToolResult, WorkResult]:
     """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones
     come back with the reason."""
-    by, client = contract.who(ctx), _client(ctx)
+    by, client = contract.who(ctx), client_of(ctx)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import submit
@@ -184,7 +184,25 @@ def _no_work(found: Any, kind: str) -> str:
     )
 
 
-def _client(ctx: contract.Ctx) -> str:
+def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> str:
+    """The open questions of one kind as `claim_work` shows them, claimed for this client; "" where
+    there is none."""
+    from graphrag_mcp.index.work import claim
+
+    found = claim(
+        app.folder(corpus),
+        app.settings,
+        client,
+        kind=kind,
+        level=0 if kind == "report" else None,
+        max_items=100,
+        process=process,
+        fits=lambda items: contract.fits_whole(_claimed(corpus, items, kind), contract.MOST),
+    )
+    return _claimed(corpus, found, kind).text if found.items else ""
+
+
+def client_of(ctx: contract.Ctx) -> str:
     """Who holds what is claimed: the client's name, and a mark of its token and of its session, or
     over stdio of this process. Over HTTP without sessions two clients of one name cannot be told
     apart, so there every claim is one of its own."""
