@@ -14,11 +14,10 @@ TWICE = "refused twice"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn: role is "system", "user" or "assistant". `images`: data URLs of pictures that go with it."""
+    """One turn: role is "system", "user" or "assistant"."""
 
     role: str
     content: str
-    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
