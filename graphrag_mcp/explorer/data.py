@@ -19,7 +19,17 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, entities, filters, local, notes, render, reports, threads
+from graphrag_mcp.query import (
+    context,
+    entities,
+    filters,
+    local,
+    notes,
+    render,
+    reports,
+    summaries,
+    threads,
+)
 from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
@@ -138,7 +148,12 @@ def community(snapshot: Snapshot, n: int) -> Data:
     ranked = sorted(members.to_pylist(), key=lambda one: (-one["degree"], one["n"]))
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
     documents = list(dict.fromkeys(units["document_id"].to_pylist()))
-    papers = [paper(sources.documents[id]) for id in documents if id in sources.documents]
+    written = summaries.of_documents(snapshot, documents)
+    papers = [
+        {**paper(sources.documents[id]), "summary": written.get(id, "")}
+        for id in documents
+        if id in sources.documents
+    ]
     papers.sort(key=lambda one: (one["date"] or "9999", one["title"]))
     return {
         **brief(one),
@@ -320,9 +335,14 @@ def document(snapshot: Snapshot, n: int) -> Data:
     fact = filters.documents(snapshot).get(ids[0]) if ids else None
     if fact is None:
         raise NotFound(f"d{n} is not in this index any more", "Search")
-    columns = ["id", "n", "chunk_index", "line_start", "text"]
+    columns = ["id", "n", "chunk_index", "char_start", "line_start", "text"]
     units = snapshot.by_key("text_units", ids[:1], "document_id", columns).to_pylist()
     units.sort(key=lambda row: row["chunk_index"])
+    told = summaries.read(snapshot, ids[:1]).get(ids[0], [])
+    begins: dict[str, str] = {}  # the summary of each section, with its first text unit
+    for one in filter(lambda one: one.place, told):
+        first = next((row["id"] for row in units if row["char_start"] >= one.start), "")
+        begins.setdefault(first, one.text)
     snapshot.with_places(units[:PARTS])
     ids = [unit["id"] for unit in units]
     known = topics(snapshot).by_id
@@ -335,11 +355,13 @@ def document(snapshot: Snapshot, n: int) -> Data:
             "line": row["line_start"],
             "place": places.of_row(row),
             "first": one_line(row["text"][:800], 200),
+            "summary": begins.get(row["id"], ""),
         }
         for row in units[:PARTS]
     ]
     thread = [paper(one) for one in threads.of_document(snapshot, fact["document"][1])]
     held = {
+        "summary": "".join(one.text for one in told if one.place == 0),
         "communities": [brief(known[id]) for id in last][:12],
         "units": shown,
         "thread": thread[:LISTED],

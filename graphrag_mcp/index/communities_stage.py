@@ -20,7 +20,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.index import descriptions, imported, report_code, report_extractive, vectors
+from graphrag_mcp.executors import Executor, InProcess
+from graphrag_mcp.index import (
+    descriptions,
+    imported,
+    report_code,
+    report_extractive,
+    report_topics,
+    vectors,
+)
 from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -45,7 +53,9 @@ from graphrag_mcp.index.report_content import (
     inside_of,
     listed,
 )
-from graphrag_mcp.index.report_llm import Claim, Writing
+from graphrag_mcp.index.report_llm import Claim
+from graphrag_mcp.index.report_topics import Told
+from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
@@ -230,6 +240,7 @@ def fingerprints(
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
     documents, papers = known
+    told = told_of(snapshot, tree.communities.values(), models, documents, papers)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -242,6 +253,7 @@ def fingerprints(
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
+            [text.identity for text in told.get(id, ())],
         )
         prints[id] = content_id("report", *(part for some in parts for part in some))
     return prints
@@ -316,6 +328,7 @@ class Reporting:
     models: Models
     wanted: set[str]
     take: Callable[[Future[Any]], Any] = Future.result
+    spread: Callable[[int], Executor] = lambda _: InProcess()  # who makes so many reports
     known: Papers | None = None  # None: they are read
 
     def __post_init__(self) -> None:
@@ -324,6 +337,8 @@ class Reporting:
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.documents, self.papers = self.known or papers_of(self.snapshot)
+        some = (every[id] for id in self.wanted)
+        self.summaries = told_of(self.snapshot, some, self.models, self.documents, self.papers)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = sorted({unit for some in self.central.values() for unit in some})
         self.texts: dict[str, str] = {}
@@ -351,8 +366,8 @@ class Reporting:
         rest = [id for id in left if id not in asked]
         for _, same in groupby(rest, key=lambda id: every[id].level):
             ids = list(same)
-            # In this process: to hand a community to another one takes half as long as its report.
-            self.done.update((id, composed(self._item(id))) for id in ids)
+            made = self.spread(len(ids)).map(composed, map(self._item, ids))
+            self.done.update(zip(ids, made, strict=True))
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure
@@ -407,7 +422,15 @@ class Reporting:
             return None
         every, claims = self.tree.communities, self._claims()
         return Writing(
-            models.asker, models.reports, every, self.content, claims, self.done, self._extractive
+            models.asker,
+            models.reports,
+            every,
+            self.content,
+            claims,
+            self.done,
+            self._extractive,
+            self.summaries,
+            self.tree.terms,
         )
 
     def _claims(self) -> dict[str, list[Claim]]:
@@ -430,7 +453,28 @@ class Reporting:
         names = [self.content.entities[id].title for id in members]
         said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
         own = self.tree.terms.get(report.id, {})
-        return " ".join([*terms(" | ".join(said)), f"#{len(own)}", *own])
+        return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
+
+
+def told_of(
+    snapshot: Snapshot,
+    communities: Iterable[Community],
+    models: Models,
+    documents: Mapping[str, str],
+    papers: Mapping[str, Paper],
+) -> dict[str, list[Told]]:
+    """What was written of the documents of these communities, of those that are told from it: where no
+    one reads the texts for names, and most documents have a summary."""
+    if models.reports is None or models.extract is not None:
+        return {}
+    known = report_topics.by_unit(snapshot, papers)
+    found = {}
+    for one in communities if known else ():
+        told = report_topics.of_units(known, one.units)
+        held = {documents[unit] for unit in one.units}
+        if 2 * len({text.document for text in told}) > len(held):
+            found[one.id] = told
+    return found
 
 
 def papers_of(snapshot: Snapshot) -> Papers:
@@ -442,7 +486,7 @@ def papers_of(snapshot: Snapshot) -> Papers:
         name = uri.rpartition("/")[2]
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        papers[id] = Paper(_line(title), date[:4])
+        papers[id] = Paper(_line(title), date[:4], date)
     return documents, papers
 
 
@@ -469,6 +513,7 @@ def told(
 
 
 def composed(item: Item) -> report_extractive.Report:
+    """As an executor is given it."""
     community, inside, children = item
     if inside.title:
         return report_code.compose(community, inside, children)
@@ -502,8 +547,11 @@ def communities(run: Run, recluster: bool) -> None:
         run.write(_pending(run, failed, _report(run, tree, number_of)))
     with run.stage("vectors"):
         if models.embedding and models.asker.embeds:
+            done, left = 0, vectors.missing(run.draft_snapshot())
             for change in vectors.embed_missing(models.asker, run.draft_snapshot(), run.take):
+                run.progress("vectors", done, left)
                 run.write(change)
+                done += sum(table.rows.num_rows for table in change.values() if table.rows)
     _commit(run, numbers, tree)
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))
@@ -519,7 +567,7 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     for part in _in_parts(tree, _changed(run, snapshot, tree, prints)):
         run.check()
         draft = run.draft_snapshot()
-        reporting = Reporting(draft, tree, run.models, part, run.take, known)
+        reporting = Reporting(draft, tree, run.models, part, run.take, run.spread, known)
         rows = []
         for id, report in sorted(reporting.write().items()):
             row = {name: getattr(report, name) for name in _REPORT}
@@ -565,7 +613,8 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
 def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:
     parameters = {**run.parameters, **run.models.parameters(), "topics": tree.made_of}
     many = len(tree.communities)  # each has a report
-    parameters["embedding"] = parameters["embedding"] or run.parameters.get("embedding", "")
+    for name in ("embedding", "vectors"):  # a run without that model leaves the vectors
+        parameters[name] = parameters[name] or run.parameters.get(name, "")
     run.commit(
         run.manifest.following(
             tables=dict(run.draft.tables),

@@ -635,7 +635,9 @@ def commit_draft(
     counters = Counter(old.counters)
     counters.update(moved)
     versions = run.draft.tables
-    tables_of_graph = ("passages", "entities", "relationships", "claims")
+    tables_of_graph = ["passages", "entities", "relationships", "claims"]
+    if run.models.reports is not None:  # which are written from summaries
+        tables_of_graph.append("summaries")
     stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)
     stale |= any(segment["kind"] == GRAPHS for segment in segments)  # of imported communities
     run.commit(

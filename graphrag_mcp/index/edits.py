@@ -33,7 +33,7 @@ from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
+from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import counted, entity_id, lists_of, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
@@ -166,7 +166,7 @@ def _is_name(key: str) -> bool:
 
 def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     """The entity that holds a name: its own, one given to it, or one that texts define for it."""
-    said = snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"].to_pylist()
+    said = values_of(snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"])
     keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
     keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
     found = snapshot.served("entities", list(map(entity_id, keys)), ["n", "key", "names"])
@@ -182,7 +182,7 @@ def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
         if target.keys[0] == target.keys[1]:
             raise BadInput("both ends are one entity", "Give two different ones")
         id = relationship_id(*sorted(map(entity_id, target.keys)))
-        if found := snapshot.by_key("relationships", [id], "id", ["n"])["n"].to_pylist():
+        if found := values_of(snapshot.by_key("relationships", [id], "id", ["n"])["n"]):
             wrong = f"they have a relationship already, r{found[0]}"
             raise BadInput(wrong, f'Use op update with ids=["r{found[0]}"]')
         return
@@ -598,7 +598,7 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
     Worked out by the merge that would do it, and nothing is written."""
     snapshot = open_snapshot(folder, keep=False)
     ids = sorted(row["id"] for row in chosen.documents.values())
-    units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
+    units = values_of(snapshot.by_key("text_units", ids, "document_id", ["id"])["id"])
     passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows
     merged = Merge()
     if units:
@@ -615,7 +615,7 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
 
 def _vanished(change: Change) -> list[str]:
     """Ids of rows that go and do not come again."""
-    there = change.rows["id"].to_pylist() if change.rows is not None else ()
+    there = values_of(change.rows["id"]) if change.rows is not None else ()
     return sorted({*change.gone} - {*there})
 
 

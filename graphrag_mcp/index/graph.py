@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import rows_of
 from graphrag_mcp.text.terms import composed, entity_id, relationship_id
 
-Row = dict[str, object]
+Row = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
 CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
@@ -251,11 +252,9 @@ def pairwise_spans(flat: Sequence[int]) -> Iterable[tuple[int, int]]:
 
 
 def _one_in_other(one: str, other: str) -> bool:
-    """Does one name hold all words of the other? Where both stand ("Joe Sepi is away, ask Joe";
-    Sachiko Kokubu, Kokubu Sachiko) they are mostly one thing, of which the sentence does not tell
-    how it relates to itself."""
-    words, others = set(one.split()), set(other.split())
-    return words <= others or others <= words
+    """Does one name hold the other? Where both stand ("Joe Sepi is away, ask Joe") they are mostly
+    one thing, of which the sentence does not tell how it relates to itself."""
+    return f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
 def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:

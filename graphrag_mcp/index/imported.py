@@ -33,7 +33,7 @@ from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import REPAIR, Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.stored import Count, Finite
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import Lines, content_id, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
@@ -405,7 +405,7 @@ class ImportLog:
             return record_of(self.new[at])
         if self._table is None:
             self._table = load(self.folder, self.manifest, IMPORTS)
-            pairs = zip(self._table["uri"].to_pylist(), self._table["id"].to_pylist(), strict=True)
+            pairs = zip(values_of(self._table["uri"]), self._table["id"].to_pylist(), strict=True)
             for place, key in enumerate(pairs):
                 self._place.pop(key, None)  # what was said again is the newest
                 self._place[key] = place
@@ -427,7 +427,7 @@ class ImportLog:
 def _latest(folder: Path, manifest: Manifest | None) -> dict[str, str]:
     """What each import brought last of communities and reports, by its uri."""
     table = load(folder, manifest, GRAPHS)
-    return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True))
+    return dict(zip(values_of(table["uri"]), table["data"].to_pylist(), strict=True))
 
 
 def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:

@@ -20,8 +20,8 @@ from graphrag_mcp.index.claims import params_from as claim_params
 from graphrag_mcp.index.describe import DescribeParams, needs_summary
 from graphrag_mcp.index.extraction import ExtractParams
 from graphrag_mcp.index.extraction import params_from as extract_params
-from graphrag_mcp.index.report_llm import ReportPrompt
-from graphrag_mcp.index.report_llm import prompt_from as report_prompt
+from graphrag_mcp.index.report_writing import ReportPrompt
+from graphrag_mcp.index.report_writing import prompt_from as report_prompt
 from graphrag_mcp.index.summaries import SummaryParams
 from graphrag_mcp.index.summaries import params_from as summary_params
 from graphrag_mcp.index.units import Reader
@@ -29,6 +29,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.prompts import load
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.text.terms import content_id
 
 KEYLESS = "nlp"
@@ -74,6 +75,7 @@ class Models:
             "reports": self.reports.fingerprint if self.reports else "",
             "summaries": self.summaries.fingerprint if self.summaries else "",
             "embedding": self.embedding,
+            "vectors": VECTOR_FORM if self.embedding else "",
             "agent": self.agent,
             "light": self.light,
         }

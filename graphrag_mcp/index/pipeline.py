@@ -22,7 +22,7 @@ from typing import Any
 
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.executors import RARELY, InProcess
-from graphrag_mcp.index import communities_stage, documents, edits, models, vectors
+from graphrag_mcp.index import communities_stage, documents, edits, models, pictures, vectors
 from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
@@ -237,7 +237,11 @@ def _batches(
         elif run.models.extract is not None and not rows.is_source_code:
             batch.ask(run, document, rows)
 
-    found = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
+    asker = run.models.asker
+    describe = None
+    if request.method != "fast":
+        describe = pictures.describer(asker, run.folder, run.settings, run.take)
+    found = planning.edits(run.folder, run.manifest, plan, request, run.settings, again, describe)
     for edit, derived in _derived(run, plan, chain(found, run.brought), total):
         add(edit, derived)
         done += 1

@@ -94,10 +94,11 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 class Paper(NamedTuple):
-    """What a report says of a document: its title, and its year ("" for none)."""
+    """What a report says of a document: its title, its year and its date ("" for none)."""
 
     title: str
     year: str = ""
+    date: str = ""
 
 
 @dataclass(slots=True)

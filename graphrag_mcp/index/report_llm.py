@@ -7,35 +7,33 @@ are content ids that lead to text. Knows the asker, no store."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, zip_longest
-from pathlib import Path
 from string import Template
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import Content, EdgeRow, EntityRow, inside_of
-from graphrag_mcp.index.report_extractive import KINDS, Report, outline
-from graphrag_mcp.llm import prompts, replies
-from graphrag_mcp.llm.asker import Ask, Asker, aside
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow
+from graphrag_mcp.index.report_extractive import KINDS, Report
+from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.asker import Ask
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply, cut, words
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, shorten
 from graphrag_mcp.packing.citations import Cited, replace_references
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.terms import content_id, terms
+from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
 
 COLUMNS = {
     "Reports": "id,title,content",
+    "Sources": "id,document,date,summary",
     "Entities": "id,entity,type,description",
     "Relationships": "id,source,target,description,weight",
     "Claims": "id,subject,object,type,status,description",
@@ -288,7 +286,7 @@ def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | 
     None where the reports of children are needed, which are yet to be written."""
     rows = Rows.of(given)
     if rows.fits(tokens):
-        return _prompted(rows)
+        return prompted(rows)
     if alone and given.community.children:
         return None
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
@@ -299,14 +297,14 @@ def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | 
         for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
             fewer = rows.with_reports(order[:count])
             if fewer.fits(tokens):
-                return _prompted(fewer)
+                return prompted(fewer)
     every = rows.with_reports(order) if order else rows
     every = every.shortened(max(40, int(tokens * SHORTENED)))
     best = every.best(tokens)
-    return _prompted(best, len(every) - len(best))
+    return prompted(best, len(every) - len(best))
 
 
-def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
+def prompted(rows: Rows, left_out: int = 0) -> Prompted:
     text = rows.text()
     if left_out:
         text += f"\n\n({left_out} further rows, of less weight, are not shown.)"
@@ -318,11 +316,16 @@ CRITERIA = "how important the community is for understanding the whole: its reac
 OWN_LANGUAGE = "the language that most of the rows are in"
 
 
-def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
+def report_ask(
+    prompted: Prompted,
+    template: Template,
+    language: str = "",
+    kept: Callable[[str], str] = lambda reply: reply,
+) -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
     said = {"role": "", "language": language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
     message = (Message("user", template.substitute(said, context=prompted.text).strip()),)
-    return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused")
+    return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused", kept=kept)
 
 
 # ---- what becomes of the draft ------------------------------------------------------------------
@@ -452,114 +455,6 @@ class _Check:
 def _words(text: str) -> frozenset[str]:
     """Read once: a sentence is evidence of a community, and of the ones above it."""
     return frozenset(terms(text))
-
-
-# ---- all reports of a run -----------------------------------------------------------------------
-
-# Times `min_size` entities that are worth a call however few text units speak of them: of 14 short
-# documents 21 of 25 communities rested on fewer than four text units.
-MANY = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPrompt:
-    """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest
-    on fewer than `min_units` text units and have fewer than MANY times `min_size` entities, are not
-    worth a call. `levels`: only those of so many levels from the top are asked for; 0 for all."""
-
-    template: Template
-    tokens: int  # of the rows shown; the instructions come on top
-    language: str
-    min_size: int
-    min_units: int
-    levels: int = 0
-
-    @property
-    def fingerprint(self) -> str:
-        numbers = [self.tokens, self.min_size, self.min_units, MANY]
-        numbers += [self.levels] if self.levels else []
-        return content_id("report", self.template.template, self.language, *map(str, numbers))
-
-
-def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
-    return ReportPrompt(
-        prompts.load("report", corpus_folder),
-        settings.report_tokens,
-        settings.output_language,
-        settings.report_min_size,
-        settings.report_min_units,
-    )
-
-
-@dataclass
-class Writing:
-    """Reports by a model. `done` are those that need not be written; `extractive`: the report of a
-    community, from those of its children, without a model."""
-
-    asker: Asker
-    prompt: ReportPrompt
-    communities: Mapping[str, Community]
-    content: Content
-    claims: Mapping[str, Sequence[Claim]]
-    done: Mapping[str, Report]
-    extractive: Callable[[str, Sequence[Report]], Report]
-    degraded: dict[str, str] = field(default_factory=dict)
-    # these, and reports that a model made of such reports
-    unsure: set[str] = field(default_factory=set)
-    _tasks: dict[str, asyncio.Task[Report]] = field(default_factory=dict)
-
-    def wanted(self, community: Community) -> bool:
-        """Is the model to be asked? Where it is, it is for all communities above as well."""
-        prompt, members = self.prompt, community.members
-        if prompt.levels and community.level >= prompt.levels:
-            return False
-        if len(members) < prompt.min_size or len(members) >= MANY * prompt.min_size:
-            return len(members) >= prompt.min_size
-        rows = [*map(self.content.entities.get, members), *self.content.edges[community.id]]
-        return len({unit for row in rows for unit in row.text_unit_ids}) >= prompt.min_units
-
-    async def all(self, ids: Sequence[str]) -> dict[str, Report]:
-        """The reports of these communities, by id."""
-        return dict(zip(ids, await asyncio.gather(*map(self._of, ids)), strict=True))
-
-    def _of(self, id: str) -> asyncio.Task[Report]:
-        if id not in self._tasks:
-            self._tasks[id] = asyncio.get_running_loop().create_task(self._written(id))
-        return self._tasks[id]
-
-    async def _written(self, id: str) -> Report:
-        if id in self.done:
-            return self.done[id]
-        community = self.communities[id]
-        made = await self._by_model(community) if self.wanted(community) else None
-        return made or self.extractive(id, [await self._of(one) for one in community.children])
-
-    async def _by_model(self, community: Community) -> Report | None:
-        id = community.id
-        members = [self.content.entities[one] for one in community.members]
-        edges = self.content.edges[id]
-        given = ReportInput(community, members, edges, self.claims.get(id, ()))
-        shown = await aside(context, given, self.prompt.tokens, True)
-        if shown is None:
-            children = []
-            for child in community.children:  # a report lists only the heaviest members
-                every = list(self.communities[child].members)
-                children.append(replace(await self._of(child), entity_ids=every))
-            if not self.unsure.isdisjoint(community.children):
-                self.unsure.add(id)
-            given = replace(given, children=children)
-            shown = await aside(context, given, self.prompt.tokens)
-        answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
-        if answer.value is None:
-            self.degraded[id] = answer.reason
-            self.unsure.add(id)
-            return None
-
-        def written() -> Report:
-            base = outline(community, inside_of(community, members, edges))
-            return finished(given, shown, answer.value, base)
-
-        return await aside(written)
 
 
 # ---- a reply as the draft of a report ------------------------------------------------------------

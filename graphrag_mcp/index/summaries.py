@@ -28,8 +28,10 @@ from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import headings
+from graphrag_mcp.store.schema import OTHER_SCRIPT, doubts
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import content_id, is_cjk, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -41,7 +43,7 @@ BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
 LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # characters
 MOST_LABELS, MOST_NAMES = 8, 8
-OTHER_SCRIPT = "written in another script than its text"
+LEAST = 30  # tokens of the line of a section, where a document has so many that each is cut
 _NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
@@ -202,7 +204,7 @@ def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
     def doubt(found: Summaries) -> str:
         """Of a text alone; of several each is asked about again by itself."""
         faults = [fault for one in found.values() for fault in one.unsupported]
-        return f"not in the text: {', '.join(faults)}" if faults and len(parts) == 1 else ""
+        return doubts(faults) if len(parts) == 1 else ""
 
     def worth(found: Summaries) -> int:
         return -sum(len(one.unsupported) for one in found.values())
@@ -334,13 +336,17 @@ def open_asks(
         if known := asker.known(single):
             told.append((part, known.value[1]))
     if len(parts) > 1 and len(told) == len(parts):
-        yield ask([_whole(told)], params)
+        yield ask([whole_of(told)], params)
 
 
-def _whole(told: Sequence[tuple[Part, Summary]]) -> Part:
-    """A document of several sections, as the text that their summaries make."""
-    lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in told]
+def whole_of(told: Sequence[tuple[Part, Summary]]) -> Part:
+    """A document of several sections, as the text that their summaries make, of at most LONGEST tokens:
+    of more, each is cut, and of very many sections every n-th is there."""
     first, last = told[0][0], told[-1][0]
+    lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in told]
+    if count_tokens("\n".join(lines)) > LONGEST:
+        lines = lines[:: -(-len(lines) * LEAST // LONGEST)]
+        lines = [shorten(line, LONGEST // len(lines) - 1) for line in lines]
     return replace(first, place=0, start=0, end=last.end, heading="", text="\n".join(lines))
 
 
@@ -355,7 +361,7 @@ async def summarise(
     for parts in (parts for parts in documents if len(parts) > 1):
         told = [(part, of[part.id].summary) for part in parts]
         if all(summary for _, summary in told):
-            wholes.append(_whole(told))
+            wholes.append(whole_of(told))
         else:
             whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))

@@ -11,7 +11,7 @@ from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.summaries import Written, parts_of, summarise
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.store.tables import Change
+from graphrag_mcp.store.tables import Change, values_of
 
 Row = dict[str, Any]
 KIND = "summary"
@@ -33,7 +33,7 @@ def summaries(run: Run, refresh: bool) -> None:
     open_ = {row["subject"] for row in rows}
     open_ |= {one.subject for one in run.corrections if one.kind == KIND}
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
+    have = set(values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"]))
     again = refresh or fingerprint != before
     wanted = [
         row["id"]

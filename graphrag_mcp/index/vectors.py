@@ -16,14 +16,15 @@ import pyarrow as pa
 
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import VECTORS
+from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
+from graphrag_mcp.text.terms import written_language
 from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
-BATCH = 5_000  # rows embedded at once: 30 MB of vectors of 1,536 numbers
+BATCH = 1_000  # rows between two signs of progress: half a minute of a model in this process
 COLUMNS = {
     "passages": ["id", "title", "text"],
     "entities": ["id", "title", "description"],
@@ -40,17 +41,18 @@ def missing(snapshot: Snapshot | None) -> int:
 
 
 def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None:
-    """Vectors of another model, or of another length, cannot be compared with what comes now: all
-    are made again. From the first commit on the manifest names whose they are: who goes back after a
+    """Vectors of another model, of another length or in tables of another form cannot stand beside
+    what comes now: all are made again. From the first commit on the manifest names whose they are: who goes back after a
     stop must not take these for others."""
-    if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
+    made = {"embedding": embedding, "vectors": VECTOR_FORM}
+    if manifest is None or not embedding:
+        return manifest
+    if all(manifest.parameters.get(name, "") == value for name, value in made.items()):
         return manifest
     kept = {
         name: version for name, version in manifest.tables.items() if name not in VECTORS.values()
     }
-    return replace(
-        manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding}
-    )
+    return replace(manifest, tables=kept, parameters={**manifest.parameters, **made})
 
 
 def embed_missing(
@@ -106,15 +108,18 @@ def _change(
     future: Future[list[bytes | None]],
     take: Callable[[Future[Any]], Any],
 ) -> dict[str, Change]:
+    import numpy as np
+
     made = {id: vector for id, vector in zip(texts, take(future), strict=True) if vector}
     if not made:
         return {}
     raw = b"".join(made.values())
-    numbers = pa.Array.from_buffers(pa.float32(), len(raw) // 4, [None, pa.py_buffer(raw)])
+    numbers = pa.array(np.frombuffer(raw, "<f4").astype("<f2"))
     shas = [hashlib.sha256(texts[id].encode("utf-8", "replace")).hexdigest()[:32] for id in made]
     columns = {
         "id": pa.array(made, pa.string()),
         "sha": pa.array(shas, pa.string()),
+        "language": pa.array([written_language(texts[id]) for id in made], pa.string()),
         # A list of fixed size is what Lance can search.
         "vector": pa.FixedSizeListArray.from_arrays(numbers, len(raw) // 4 // len(made)),
     }

@@ -35,6 +35,7 @@ from graphrag_mcp.store import leases, shared_replies
 from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
+from graphrag_mcp.store.schema import doubts
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 
@@ -62,9 +63,9 @@ def read_result(
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
         return value.as_json() if dropped else text, "; ".join(left_out)
     if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
-        missing = ", ".join(summary.unsupported)
+        missing = doubts(summary.unsupported)
         why = "correct it and submit it again, else it is shown as such"
-        return summary.as_json(), f"not in the text: {missing}; {why}" if missing else ""
+        return summary.as_json(), f"{missing}; {why}" if missing else ""
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
     return text, listed(lost)
@@ -330,6 +331,7 @@ def submit(
         if not why:
             try:
                 text, left_out = read_result(given[id], of_item[id], of_item)
+                text = of_item[id].kept(text)
             except BadReply as error:
                 why = f"{error}; correct it and submit it again"
         if why:

@@ -146,7 +146,7 @@ class Ask(Generic[T]):
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
     once more; then the one of more `worth` is the answer. `stored`: the reply is kept
-    in the reply cache; parts of one that is not can be, with `Asker.keep`."""
+    in the reply cache, as `kept` makes of it; parts of one that is not can be, with `Asker.keep`."""
 
     kind: str
     messages: tuple[protocols.Message, ...]
@@ -158,6 +158,7 @@ class Ask(Generic[T]):
     doubt: Callable[[T], str] = lambda _: ""
     worth: Callable[[T], int] = lambda _: 0
     stored: bool = True
+    kept: Callable[[str], str] = lambda reply: reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,8 @@ class Answer(Generic[T]):
 
 def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
     """What a question is known by in the book: its words and the form wanted, not who is asked."""
-    body = [[[message.role, message.content] for message in messages], schema]
+    said_of = [[message.role, message.content, *message.images] for message in messages]
+    body = [said_of, schema]
     said = json.dumps(body, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
 
@@ -196,13 +198,17 @@ class Asker:
         refresh: bool = False,
         retry_refused: bool = False,
         space: str = "",
+        spent: Spent | None = None,
     ) -> None:
         self.book, self._chat, self._embedder = book, chat, embedder
         self.reranker: protocols.Reranker | None = None
+        self.vision: Asker | None = (
+            None  # asks the model that sees pictures, within the same budget
+        )
         # Vectors made under the same words may be compared: the model's name, and their length
         # where it is set.
         self.embedding_model = space or (embedder.name if embedder else "")
-        self.budget, self._spent = budget or Budget(), Spent()
+        self.budget, self._spent = budget or Budget(), spent or Spent()
         self._batch, self._refresh, self._retry_refused = batch, refresh, retry_refused
         self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
         most = concurrency * self.budget.gives_up
@@ -264,6 +270,11 @@ class Asker:
         if kind not in self._has:
             self._has[kind] = self.book is not None and self.book.has(kind)
         return self._has[kind]
+
+    @property
+    def refreshes(self) -> bool:
+        """Is every question asked again?"""
+        return self._refresh and self.on
 
     def leave_to_agents(self) -> None:
         """Say of what no one answers that it waits for an agent."""
@@ -331,6 +342,8 @@ class Asker:
         """Ask nothing more; what is in flight is given up, what has been answered is in the book."""
         self.why_off = self.why_off or STOPPED
         self._embed_off = self._embed_off or STOPPED
+        if self.vision is not None:
+            self.vision.stop()
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._cancel_all)
 
@@ -349,6 +362,8 @@ class Asker:
                 log.debug("closing a model: %r", error)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
+        if self.vision is not None:
+            self.vision.close()
         if self.book is not None:
             self.book.close()
 
@@ -477,7 +492,7 @@ class Asker:
             return first
         if self.book is not None and ask.stored and not (cut and ask.if_cut == "shown"):
             tokens = usage.prompt_tokens, usage.output_tokens
-            self.book.put([Stored(key, by, ask.kind, text, *tokens)])
+            self.book.put([Stored(key, by, ask.kind, ask.kept(text), *tokens)])
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
@@ -488,7 +503,7 @@ class Asker:
         if reason:  # the same words again would often get the same reply
             used = "could only be used in part" if in_part else "could not be used"
             note = f"\n\nA first reply {used} ({reason}). Keep exactly to the format asked for."
-            messages[-1] = protocols.Message(messages[-1].role, messages[-1].content + note)
+            messages[-1] = replace(messages[-1], content=messages[-1].content + note)
         self._spent.called(ask.kind)
         assert self._chat is not None
         reply = await self._chat.complete(
@@ -686,4 +701,20 @@ def open_asker(
         space=f"{s.embedding_model} {s.embedding_dimensions}" if sized else "",
     )
     asker.note, asker.reranker = note, reranker
+    if s.vision_model and limited:
+        from graphrag_mcp.llm.openai_chat import OpenAIChat
+        from graphrag_mcp.llm.transport import Pace
+
+        seeing = replace(s, chat_model=s.vision_model)
+        pace = Pace(s.requests_per_minute, s.tokens_per_minute)
+        asker.vision = Asker(
+            book,
+            OpenAIChat(seeing, os.environ, pace),
+            None,
+            budget=asker.budget,
+            concurrency=s.concurrency,
+            refresh=refresh,
+            retry_refused=retry_refused,
+            spent=asker.spent(),
+        )
     return asker

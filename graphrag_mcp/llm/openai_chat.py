@@ -113,7 +113,7 @@ class OpenAIChat:
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        said = [{"role": one.role, "content": _sendable(one.content)} for one in messages]
+        said = [{"role": one.role, "content": _content(one)} for one in messages]
         body = {"model": self.name, "messages": said}
         preview = Preview(on_text) if on_text else None
 
@@ -195,7 +195,7 @@ class OpenAIChat:
         finish = str(choice.get("finish_reason") or "stop") if choice else "empty"
         if answer.strip() and not text.strip():
             finish = "length"  # cut off while it was thinking
-        prompts = [message["content"] for message in body["messages"]]
+        prompts = [_text_of(message["content"]) for message in body["messages"]]
         return Reply(text, _usage(usage, prompts, answer + thought), FINISH.get(finish, finish))
 
     def _choice(self, data: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,6 +325,15 @@ class OpenAIEmbedder:
 def _sendable(text: str) -> str:
     """A text as it can be sent: without halves of characters, which a question may hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """The text of a message; with pictures a list of parts."""
+    text = _sendable(message.content)
+    if not message.images:
+        return text
+    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in message.images]
+    return [{"type": "text", "text": text}, *pictures]
 
 
 def _format(form: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ TWICE = "refused twice"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn: role is "system", "user" or "assistant"."""
+    """One turn: role is "system", "user" or "assistant". `images`: data URLs of pictures that go with it."""
 
     role: str
     content: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,9 @@ class Server:
             except Again as error:
                 failed = error
             except (TimeoutError, openai.APIConnectionError) as error:
-                failed = self._broken(type(error.__cause__ or error).__name__)
+                # The time-out of asyncio has the cancelling as its cause.
+                kind = error if isinstance(error, TimeoutError) else error.__cause__ or error
+                failed = self._broken(type(kind).__name__)
             if failed.unreachable and not self._answered and tried + 1 >= NEVER_REACHED:
                 break  # no one is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:

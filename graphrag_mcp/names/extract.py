@@ -144,16 +144,24 @@ def most(text: str) -> int:
 def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
     text = without_markup(text)
     pairs, aliases = _definitions(text)
-    found, evidence = names(text, spans)
+    spoken = speakers(text)
+    found, evidence = names(text, spans, (text[start:end] for start, end, *_ in spoken))
+    # A question may be a name alone, such as "Berta Flight".
+    alone = text if short and " " in text else ""
     proper = [
-        (name.start, name.end, name.kind or "other", strong or (short and not name.opening))
+        (
+            name.start,
+            name.end,
+            name.kind or "other",
+            strong or (short and (not name.opening or name.form == alone)),
+        )
         for name, strong in found
     ]
     others = () if text.isascii() else cjk.candidates(text, short)
     rare = _rare_words(text, evidence) if short else ()
     taken = bytearray(len(text))
     kept: list[Candidate] = []
-    for group in (pairs, speakers(text), _identifiers(text), proper, others, rare):
+    for group in (pairs, spoken, _identifiers(text), proper, others, rare):
         for start, end, kind, strong in group:
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
@@ -435,8 +443,9 @@ _LINE = re.compile(
 
 def speakers(text: str) -> list[Candidate]:
     """Who speaks, where lines begin with a time and a name (`[15:01] <mara> ...`, `12/03/24, 10:15 -
-    Jens Ott: ...`; a relay `<bot> <mara>` too), or half of them with one of two names or more
-    (`Anna Berg: ...`, `**Tom**: ...`)."""
+    Jens Ott: ...`; a relay `<bot> <mara>` too), or half of them with one of two names or more that
+    come twice or before a sentence (`Anna Berg: ...`, `**Tom**: ...`). Of words that are
+    ordinary (Tom, Question) those that stand elsewhere in the text too, and beside another name."""
     turns = [
         (*match.span(group), "person", True)
         for match in _FORMS.turn.finditer(text)
@@ -447,11 +456,24 @@ def speakers(text: str) -> list[Candidate]:
         return turns
     lines = list(_LINE.finditer(text))
     counts = Counter(line["name"] for line in lines)
-    often = {name for name, count in counts.items() if count > 1 and not ordinary(name.lower())}
-    kept = [line for line in lines if line["name"] in often]
-    if len(often) < 2 or 2 * len(kept) < sum(1 for line in text.split("\n") if line.strip()):
+    turns = [line for line in lines if counts[line["name"]] > 1 or _closed(text, line.end())]
+    if 2 * len(turns) < sum(1 for line in text.split("\n") if line.strip()):
         return []
+    speaking = {line["name"] for line in turns}
+    sure = {name for name in speaking if not ordinary(name.lower())}
+    elsewhere = Counter(_WORDS.findall(text))
+    elsewhere.subtract(line["name"].split(" ")[0] for line in lines)
+    named = {name for name in speaking if elsewhere[name.split(" ")[0]] > 0}
+    if len(speaking) < 2 or not sure or len(sure | named) < 2 and not named:
+        return []
+    kept = [line for line in turns if line["name"] in sure | named]
     return [(_behind_title(line), line.end("name"), "person", True) for line in kept]
+
+
+def _closed(text: str, at: int) -> bool:
+    """Does the line end as a sentence does?"""
+    end = text.find("\n", at)
+    return text[at : end if end >= 0 else len(text)].rstrip().endswith((".", "!", "?", "…"))
 
 
 def _behind_title(line: re.Match[str]) -> int:

@@ -17,6 +17,7 @@ _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but
 _SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
 _ACTS = re.compile(r" [a-z]+ed\b")
 _SPOKEN = frozenset("said says replied".split())
+_QUOTED = re.compile(r"[\"”»’'“][,.!?]? (?:\w+ )?\Z")  # a quotation has ended before this name
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
@@ -79,9 +80,10 @@ def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str
         return kind if kind != "location" else ""  # the film Titanic
     if before[-2:-1] and before[-1] == "of" and noun_type(before[-2]) == "location":
         return "location"  # the city of Kolkata; not the director of Jaws
-    if len(words) > 1 or not words[0].rstrip("s").isupper():
-        if before[-1] in _SPOKEN or _SPEAKS.match(text, end):
-            return "person"
+    spoken = before[-1] in _SPOKEN or _SPEAKS.match(text, end)
+    # "Microsoft said that" and "Chelsea, who" are usual; a single name beside a quotation is a person
+    if spoken and (len(words) > 1 or _QUOTED.search(text, max(0, start - 12), start)):
+        return "person"
     # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
     if 1 < len(words) < 4 and (before[-1] == "by" or _ACTS.match(text, end)):
         if all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words):

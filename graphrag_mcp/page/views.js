@@ -21,7 +21,8 @@ function cited(cite) {
 const statement = (one) => [element("span", { dir: "auto" }, visible(one.text)), ...one.cites.slice(0, 4).map(cited)];
 const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
-const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type" }, " " + one.date) : ""];
+const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
+const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type" }, " " + one.date) : "", said(one.summary)];
 const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
 const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
 
@@ -38,11 +39,11 @@ export function overview(data) {
 }
 
 export function community(data) {
-  const report = data.report, said = report.paragraphs.length + report.findings.length;
+  const report = data.report, parts = report.paragraphs.length + report.findings.length;
   const written = report.method === "extractive" ? "sentences of the documents" : `report by ${report.method || "an unknown author"}`;
   return [data.parents.length ? trail(data.parents) : "", element("h1", { dir: "auto" }, visible(data.title)),
     note(`Topic c${data.n}, ${counted(data.size, "text")}; ${written}`),
-    said ? "" : element("p", {}, "This topic has no report yet."),
+    parts ? "" : element("p", {}, "This topic has no report yet."),
     ...report.paragraphs.map((one) => element("p", {}, statement(one))),
     ...(report.findings.length ? [heading("Findings")] : []),
     ...report.findings.flatMap((one) => [one.title ? element("h3", { dir: "auto" }, visible(one.title)) : "", list(one.statements.map(statement))]),
@@ -147,8 +148,8 @@ export function timeline(data) {
 }
 
 export function document_(data) {
-  return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`),
+  return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`), said(data.summary),
     ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
     ...some("Mails of its thread, by time", data.thread.map(paper)),
-    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first))])), left(data.more, "texts")];
+    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first)), said(one.summary)])), left(data.more, "texts")];
 }

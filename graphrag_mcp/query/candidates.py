@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.query import summaries
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import lists_of
 
 PROPOSED = 200  # passages that full text proposes, and as many by vector
@@ -67,13 +67,13 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
     to its vector, and those of the texts whose summaries hold a term: at most PROPOSED of each."""
     rows = snapshot.full_text("passages", list(question.terms), PROPOSED, COLUMNS)
     summarised, first = _summarised(snapshot, question)
-    if more := sorted(set(first).difference(rows["id"].to_pylist())):
+    if more := sorted(set(first).difference(values_of(rows["id"]))):
         rows = pa.concat_tables(
             [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
         )
     cosines: dict[str, float] = {}
     if question.vector:
-        known = rows["id"].to_pylist()
+        known = values_of(rows["id"])
         cosines = tables.similarities(snapshot, "passages", question.vector, PROPOSED, known)
         more = sorted(cosines.keys() - set(known))
         rows = pa.concat_tables(
@@ -118,7 +118,7 @@ def extend(
     rows = rows.filter(new)
     cosines: Mapping[str, float] = {}
     if question.vector and rows.num_rows:
-        ids = rows["id"].to_pylist()
+        ids = values_of(rows["id"])
         cosines = tables.similarities(snapshot, "passages", question.vector, 1, ids)
     added = {
         one.id: one for one in _read(snapshot, question, rows, cosines, keep, found.summarised)

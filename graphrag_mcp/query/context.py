@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.packing.budget import Item, columns, one_line, passage_alias, referenced_ids
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import entity_id
@@ -40,6 +40,14 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken everywhere."""
     rows = snapshot.by_key("documents", list(ids), "id", ["id", "n"])
     return {id: f"d{n}" for id, n in rows_of(rows)}
+
+
+def first_ids(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
+    """The id of the first passage of each document (content ids): what results call it by."""
+    names = ["document_id", "position", "n", "part", "parts"]
+    rows = snapshot.by_key("passages", list(ids), "document_id", names).to_pylist()
+    rows.sort(key=lambda row: -row["position"])
+    return {row["document_id"]: passage_alias(row) for row in rows}
 
 
 def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
@@ -89,7 +97,7 @@ def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
     found: dict[str, None] = {}
     for column in ("subject_id", "object_id"):
         rows = snapshot.by_key("claims", named, column, ["id", column])
-        found |= dict.fromkeys(rows["id"].to_pylist())
+        found |= dict.fromkeys(values_of(rows["id"]))
     return snapshot.served("claims", list(found))
 
 

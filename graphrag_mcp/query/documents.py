@@ -17,6 +17,7 @@ from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
 from graphrag_mcp.query import (
+    context,
     digests,
     entities,
     hits,
@@ -35,7 +36,7 @@ from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
@@ -170,7 +171,7 @@ def _documents(
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     ids.sort(key=order)
-    first = _first_ids(snapshot, ids)
+    first = context.first_ids(snapshot, ids)
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = []
@@ -278,7 +279,7 @@ def _topic(
     topics.describe(snapshot, one)
     head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
     room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
-    first = _first_ids(snapshot, ids)
+    first = context.first_ids(snapshot, ids)
     for id in ids:
         begins = _first_words(_beginning(snapshot, id)) if _untitled(snapshot, id) else ""
         shown.append(f"[{first[id]}] {one_line(begins or names[id], TITLE)}")
@@ -293,14 +294,6 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
     return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
-
-
-def _first_ids(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
-    """The id of the first passage of each document: what results call it by."""
-    names = ["document_id", "position", "n", "part", "parts"]
-    rows = snapshot.by_key("passages", list(ids), "document_id", names).to_pylist()
-    rows.sort(key=lambda row: -row["position"])
-    return {row["document_id"]: passage_alias(row) for row in rows}
 
 
 def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -> str:
@@ -335,7 +328,7 @@ def _first_words(text: str) -> str:
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
-    rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
+    rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     return readable(rows[0][:BEGINNING]) if rows else ""
 
 
@@ -411,7 +404,7 @@ def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaki
     forms = [entity["title"], *entity["aliases"]]
     passage = _first_holding(part, [form for form in forms if '"' not in form])
     units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
-    ids = sorted(set(units["document_id"].to_pylist()))
+    ids = sorted(set(values_of(units["document_id"])))
     names = ["id", "document_id", "position", "entity_ids"]
     rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
     rows = [row for row in rows if entity["id"] in row["entity_ids"]]
@@ -452,7 +445,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         if not found:
             raise NotFound(f"there is no community {query}", "local_search() gives the topics")
         units = snapshot.by_key("text_units", found[0]["text_unit_ids"], "id", ["n"])
-        key, values = "n", units["n"].to_pylist()
+        key, values = "n", values_of(units["n"])
     elif query:
         source = local.asked(part, query)
         known = source.found.passages if source else []
@@ -533,7 +526,7 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
         what = f"there is no document {asked[:80]!r}"
         raise NotFound(what, "list_documents gives the ids of all")
     alias, _, title, uri, _ = facts[same[0]]["document"]
-    (text,) = snapshot.by_key("documents", same, "id", ["text"])["text"].to_pylist()
+    (text,) = values_of(snapshot.by_key("documents", same, "id", ["text"])["text"])
     columns = ["id", "n", "part", "parts", "position", "text"]
     rows = snapshot.by_key("passages", same, "document_id", columns).to_pylist()
     snapshot.with_places(rows)
@@ -543,10 +536,16 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
     if (source := parse(uri, text)) and len(source.symbols) > 1:
         lines = _definitions(alias, text, source)
     else:
-        lines = [
-            f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}"
-            for number, (_, level, words) in enumerate(headings(text), 1)
-        ]
+        told = summaries.read(snapshot, same).get(same[0], [])
+        head += "".join(f" {one.text}" for one in told if one.place == 0)
+        sections = [one for one in told if one.place]
+        lines = []
+        for number, (at, level, words) in enumerate(headings(text), 1):
+            begun = [one for one in sections if one.start <= at]  # told with its first heading
+            sections = sections[len(begun) :]
+            said = "".join(f": {one.text}" for one in begun)
+            lines.append(f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}{said}")
+        lines = lines or summaries.outline(snapshot, sections)
     for row in rows if not lines else ():
         place = places.of_row(row)
         begins = one_line(readable(row["text"][:400]), TELLING)

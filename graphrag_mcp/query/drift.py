@@ -24,7 +24,7 @@ from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_a
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, DriftNode, DriftResult
@@ -89,7 +89,7 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
     there = {*known}
     for letter, table in TABLES.items():
         number = {int(alias[1:].partition(".")[0]): alias for alias in named if alias[0] == letter}
-        found = snapshot.by_key(table, sorted(number), "n", ["n"])["n"].to_pylist()
+        found = values_of(snapshot.by_key(table, sorted(number), "n", ["n"])["n"])
         there.update(number[n] for n in found)
     return known, {*named} - there
 
@@ -167,12 +167,15 @@ class Drift:
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
-        answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
+        given = str(answer or "").strip()
+        answer = given[:ANSWER_CHARACTERS]
         value, unread = drift_state.read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = drift_state.read_follow_ups(follow_ups, most)
         pruned = [self.known(walk, one) for one in _listed(prune)]
         notes = [note, unread, more]
+        if len(given) > len(answer):
+            notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         # before anything is written: a call that fails has done nothing
         chosen = self._chosen(walk, open_next)
         if not answer and value is None and not queries and not pruned and not chosen:

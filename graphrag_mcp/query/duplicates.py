@@ -17,7 +17,7 @@ from graphrag_mcp.names import lexicon
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.store.edit_log import LogRow, Overlay, in_force
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import (
     counted,
     entity_id,
@@ -146,7 +146,7 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         of_name = {name: row for row in rows for name in row["names"]}
         every = list(_alike(rows))
         for batch in snapshot.batches("text_units", ["text"]):
-            every += _glossed(batch["text"].to_pylist(), of_name.get)
+            every += _glossed(values_of(batch["text"]), of_name.get)
         found = _ranked(every, in_force(snapshot))
     shown = found[:MOST]
     result = EditResult(op="proposals")

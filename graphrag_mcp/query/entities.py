@@ -72,7 +72,7 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
             "passages": 0.4 * held.get(row["id"], 0.0) / top / rare,
         }
         if row["id"] in near:
-            parts["vector"] = MEANING * found.trust * near[row["id"]]
+            parts["vector"] = MEANING * found.meaning * near[row["id"]]
         scored[row["id"]] = Scored(row, parts)
     return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
 

@@ -12,7 +12,7 @@ from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, fi
 from graphrag_mcp.query import context, entities, symbols
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name
 from graphrag_mcp.types import Citation, EntityResult, ExploreResult
 
@@ -113,7 +113,7 @@ def candidates(
 def _where_named(snapshot: Snapshot, asked: str) -> str:
     """Text units that hold the name: what stands once, of no known type, has no entity."""
     key = normalise_name(asked[:300]).encode("utf-8", "replace").decode("utf-8")
-    units = snapshot.by_key("mentions", [key], "key", ["text_unit_id"])["text_unit_id"].to_pylist()
+    units = values_of(snapshot.by_key("mentions", [key], "key", ["text_unit_id"])["text_unit_id"])
     rows = snapshot.by_key("text_units", sorted(set(units)), "id", ["n"]).to_pylist()
     ids = [f"[t{n}]" for n in sorted(row["n"] for row in rows)]
     more = f" and {len(ids) - GROUP} more" if len(ids) > GROUP else ""
@@ -295,12 +295,12 @@ def _apart(
     documents = []
     for row in ends:
         units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
+        documents.append(dict.fromkeys(values_of(units["document_id"])))
     both = [id for id in documents[0] if id in documents[1]][:5]
     found = snapshot.served("documents", both, ["n", "title"])
     meeting = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in found]
     ids = [row["id"] for row in ends]
-    ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    ways = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
     common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
     for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
         meeting.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
@@ -337,7 +337,7 @@ def _from_above(
         where = f"id IN ({below}) OR parent IN ({below})"
         found = snapshot.rows("communities", where, TREE).to_pylist()
         members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
-        report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
+        report = values_of(snapshot.by_key("reports", [number], "n", ["title"])["title"])
         title = one_line(report[0], 120) if report else "Community"
         under = f"{counted(len(_roots(found)), 'communities')} directly under it"
         intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from graphrag_mcp.query.candidates import Candidate, Place, place_of
 from graphrag_mcp.query.question import Question
@@ -19,23 +19,11 @@ FOCUS = 4.0  # power of a passage's own score as a share of the best in its docu
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """What BM25 counts as 1, what cosines count as 0 and as 1, and how far the vectors bear out the
-    words, from 0 to 1."""
-
-    words: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    trust: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Weights:
     """Of the features. Chosen on musique100, hotpot_train100, chroma and cmrc_zh together; compared
     on 2Wiki, news and LoCoMo (docs/dev/decisions.md)."""
 
     words: float = 1.0
-    meaning: float = 0.6  # share of the vectors as far as they are trusted; words get the rest
     rare_name: float = 0.35
     named_title: float = 0.3
     title_link: float = 0.4
@@ -49,11 +37,6 @@ class Weights:
     def uses_graph(self) -> bool:
         return any((self.named_title, self.title_link, self.adjacency))
 
-    def shared_by(self, scale: Scale) -> Weights:
-        """The weights with words and meaning sharing 1 as far as the vectors are trusted."""
-        share = self.meaning * scale.trust if scale.words else 1.0
-        return replace(self, words=(1 - share) * self.words, meaning=share)
-
 
 WITH_GRAPH = Weights()
 WORDS_ALONE = Weights(
@@ -63,10 +46,10 @@ WORDS_ALONE = Weights(
 
 @dataclass(frozen=True, slots=True)
 class FirstRound:
-    """What a feature may look at besides the question: all candidates; after the first round also their
-    scores in it by id, and the SOURCES best of them."""
+    """What a feature may look at besides the question: the BM25 that counts as 1 and all candidates;
+    after the first round also their scores in it by id, and the SOURCES best of them."""
 
-    scale: Scale
+    top: float
     weights: Weights
     passages: Mapping[str, Candidate]
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -77,7 +60,7 @@ class FirstRound:
 
     def words(self, passage: Candidate) -> float:
         """BM25 as a share of the best candidate's."""
-        return min(passage.bm25 / (self.scale.words or 1.0), 1.0)
+        return min(passage.bm25 / (self.top or 1.0), 1.0)
 
 
 Value = Callable[[Candidate], float]
@@ -103,23 +86,9 @@ def rare_name(question: Question, first: FirstRound) -> Value | None:
     return lambda passage: 0.0 if place_of(passage) in near else -first.words(passage)
 
 
-def meaning(question: Question, first: FirstRound) -> Value | None:
-    """How near the passage is by vector, from the middle candidate (0) to the nearest (1): words are
-    sparse, so their zero is no word at all; vectors are not."""
-    low, width = first.scale.low, first.scale.high - first.scale.low
-    if width <= 0:
-        return None
-
-    def value(passage: Candidate) -> float:
-        near = 0.0 if passage.cosine is None else (passage.cosine - low) / width
-        return min(max(near, 0.0), 1.0)
-
-    return value
-
-
 def named_title(question: Question, first: FirstRound) -> Value | None:
     """The question names the title of the document. Whole for the passage of the document that is
-    best by its words and meaning, and hardly any for those far behind it. MuSiQue 2.1, HotpotQA 2.0,
+    best by its words, and hardly any for those far behind it. MuSiQue 2.1, HotpotQA 2.0,
     2Wiki 1.3, news and LoCoMo 0."""
     named = frozenset(question.named)
     if not any(one.title_id in named for one in first.passages.values()):
@@ -189,15 +158,9 @@ def adjacency(question: Question, first: FirstRound) -> Value:
 
 
 def focused(question: Question, first: FirstRound) -> Value:
-    """From 0 to 1: the FOCUS-th power of a passage's words and meaning as a share of the best in its
-    document, since what a title brings belongs where the document speaks of the matter."""
-    by_meaning = meaning(question, first)
-    weights = first.weights
-    own = {
-        id: weights.words * first.words(one)
-        + (weights.meaning * by_meaning(one) if by_meaning else 0.0)
-        for id, one in first.passages.items()
-    }
+    """From 0 to 1: the FOCUS-th power of a passage's words as a share of the best in its document,
+    since what a title brings belongs where the document speaks of the matter."""
+    own = {id: first.words(one) for id, one in first.passages.items()}
     top: dict[str, float] = defaultdict(float)
     for id, one in first.passages.items():
         top[one.document_id] = max(top[one.document_id], own[id])

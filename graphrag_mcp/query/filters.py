@@ -25,7 +25,7 @@ from graphrag_mcp.query import context, entities, times
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
-from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of
+from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of, values_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
@@ -151,7 +151,7 @@ class Filters:
         ids = [id for id in documents(snapshot) if self.passage(id, ())]
         if self.first or self.without:
             rows = snapshot.by_key("text_units", self.units(snapshot), "id", ["document_id"])
-            named = set(rows["document_id"].to_pylist())
+            named = set(values_of(rows["document_id"]))
             ids = [id for id in ids if id in named]
         if wanted := self.of(*TIME):
             found = times.of_documents(snapshot, ids)
@@ -163,7 +163,7 @@ class Filters:
 
         def naming(ids: Iterable[str]) -> set[str]:
             rows = snapshot.by_key("entities", sorted(ids), "id", ["text_unit_ids"])
-            return {id for row in rows["text_unit_ids"].to_pylist() for id in row}
+            return {id for row in values_of(rows["text_unit_ids"]) for id in row}
 
         rows = snapshot.rows("text_units", "", ["id", "document_id"])
         units = {id for id, document in rows_of(rows) if self.passage(document, ())}
@@ -518,7 +518,7 @@ class Narrowed(Snapshot):
     def _reports(self, found: pa.Table) -> pa.Table:
         """Reports of enough rating, on text of a document that passes, on communities without
         excluded entities."""
-        passes = [self.filters.report(rank) for rank in found["rank"].to_pylist()]
+        passes = [self.filters.report(rank) for rank in values_of(found["rank"])]
         found = found.filter(pa.array(passes, pa.bool_()))
         if self._allowed is None:
             return found
@@ -538,7 +538,7 @@ class Narrowed(Snapshot):
             groups.append({row["id"] for row in rows if filters.entity(row)})
         if documents is not None:
             listed = self.inner.by_key("text_units", sorted(documents), "document_id", ["id"])
-            units = set(listed["id"].to_pylist())
+            units = set(values_of(listed["id"]))
             groups.append({row["id"] for row in rows if not units.isdisjoint(row["text_unit_ids"])})
         members = self.inner.rows("communities", "", ["id", "entity_ids"]).to_pylist()
         allowed = [

@@ -17,7 +17,7 @@ from graphrag_mcp.names.latin import language
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.graph import between, graph_of
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import is_cjk, normalise_name, table
 
 QUESTIONS = 5
@@ -82,10 +82,10 @@ def _entities_of(snapshot: Snapshot, answer: str, shown: Sequence[str]) -> dict[
     cited = cited_aliases(answer)
     places = [alias for alias in cited if alias[0] == "t"] or shown[:4]
     numbers = [int(alias[1:].partition(".")[0]) for alias in places if alias[:1] == "t"]
-    passages = snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"].to_pylist()
+    passages = values_of(snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"])
     found = Counter(id for ids in passages for id in ids)
     own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
-    for id in snapshot.by_key("entities", own, "n", ["id"])["id"].to_pylist():
+    for id in values_of(snapshot.by_key("entities", own, "n", ["id"])["id"]):
         found[id] += 5
     return dict(found)
 

@@ -28,7 +28,7 @@ from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.survey import Line
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import content_id, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
@@ -96,7 +96,7 @@ def _notes(part: Part, level: int) -> str:
     if "communities" in snapshot.manifest.stale:
         late = "Communities are being brought up to date."
     if level > 0:
-        levels = snapshot.rows("reports", "", ["level"])["level"].to_pylist()
+        levels = values_of(snapshot.rows("reports", "", ["level"])["level"])
         if level > (deepest := max(levels, default=0)):
             deep = f"There is no level {level}; the deepest, {deepest}, was used."
     said = joined(kept.note if kept else "", late, deep)

@@ -6,7 +6,7 @@ makes hits of them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, readable
-from graphrag_mcp.text.terms import query_terms
+from graphrag_mcp.text.terms import entity_id, query_terms
 from graphrag_mcp.types import Citation, Mention
 
 if TYPE_CHECKING:
@@ -227,12 +227,21 @@ def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
     return {term: value for term, value in worth.items() if term not in own} or dict(worth)
 
 
-def names_all(hit: Hit, names: Sequence[Mention]) -> bool:
-    """Does the passage, or its title, name all people among these? One word of a name is enough, the
-    last or the first."""
-    text = f"{hit.citation.title}\n{hit.body}".casefold()
-    people = [name.form.casefold().split() for name in names if name.type == "person"]
-    return all(not words or words[-1] in text or words[0] in text for words in people)
+def naming(
+    found: Sequence[Hit], names: Sequence[Mention], entities: Mapping[str, Collection[str]]
+) -> list[Hit]:
+    """The passages that name something the question names, by the entities of the index or by all
+    words of the name; every passage where none does. `entities`: ids by passage (content id)."""
+    sure = [name for name in names if name.strong]
+    ids = {entity_id(name.key) for name in sure}
+
+    def is_named(hit: Hit) -> bool:
+        text = f"{hit.citation.title}\n{hit.body}".casefold()
+        return not ids.isdisjoint(entities.get(hit.passage, ())) or any(
+            all(word in text for word in name.form.casefold().split()) for name in sure
+        )
+
+    return [hit for hit in found if is_named(hit)] or list(found)
 
 
 def by_time(hit: Hit) -> tuple[str, str, int]:

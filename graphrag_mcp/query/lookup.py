@@ -24,6 +24,7 @@ from graphrag_mcp.query import (
     entities,
     render,
     series,
+    summaries,
     symbols,
     threads,
     timeline,
@@ -34,7 +35,7 @@ from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
@@ -98,7 +99,28 @@ def get_source(
     sentences of each document."""
     budget, note = packing.clamp_budget(max_tokens, 4_000)
     items, notes = passage_items(snapshot, ids, around, raw, query, budget)
-    return shown(items, [note, *notes], budget, options(raw, query))
+    intro = "" if raw or query.strip() else _sections_first(snapshot, items, budget)
+    return shown(items, [note, *notes], budget, options(raw, query), intro)
+
+
+def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> str:
+    """The sections of a document that is longer than the budget, with what was written of them, in
+    half of the budget at most."""
+    documents = {item.data["document_id"] for item in items if item.data}
+    if len(documents) != 1 or sum(item.tokens for item in items) <= budget:
+        return ""
+    (alias,) = documents
+    ids = context.numbered(snapshot, "documents", [int(alias[1:])])
+    told = [one for row in ids for one in summaries.read(snapshot, [row["id"]]).get(row["id"], ())]
+    lines = summaries.outline(snapshot, [one for one in told if one.place])
+    page = render.Page(budget // 2 - HEAD)
+    shown = [line for line in lines if page.add(line)]
+    if not shown:
+        return ""
+    rest = f'\n- {len(lines) - len(shown)} more: list_documents(document="{alias}")'
+    whole = next((f" {one.text}" for one in told if one.place == 0), "")
+    head = f"[{alias}] {counted(len(lines), 'sections')}.{whole}"
+    return "\n".join([head, *shown]) + (rest if len(shown) < len(lines) else "")
 
 
 def options(raw: bool, query: str) -> str:
@@ -108,14 +130,17 @@ def options(raw: bool, query: str) -> str:
 
 
 def shown(
-    items: Sequence[Item], notes: Sequence[str], budget: int, options: str = ""
+    items: Sequence[Item], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
 ) -> SourceResult:
-    """As many items as fit, of each id about the same; the next call has what is left."""
+    """As many items as fit behind the intro, of each id about the same; the next call has what is
+    left."""
 
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
-        sections = [Section("Sources", _fair(items, room), 1.0)]
+        fair = _fair(items, room - count_tokens(intro))
+        sections = [Section("Sources", fair, 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
-        result = finish(compose(result, sections, room, into={"Sources": "sources"}), room)
+        made = compose(result, sections, room, intro=intro, into={"Sources": "sources"})
+        result = finish(made, room)
         said = ((one, quoted(one.text.partition("\n")[2].strip())) for one in items)
         return result, [one for one, text in said if text not in result.text]
 
@@ -448,7 +473,7 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
     ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
-    units = snapshot.by_key("text_units", ids, "id", ["n"])["n"].to_pylist()
+    units = values_of(snapshot.by_key("text_units", ids, "id", ["n"])["n"])
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
@@ -543,7 +568,7 @@ def get_entity(
     hint = " ".join(filter(None, hints))
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
-    path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
+    path = values_of(snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"])
     near = path[0] if path else []
     groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
     groups.sort(key=lambda group: near.index(group["id"]))
@@ -608,7 +633,7 @@ def _several_people(snapshot: Snapshot, row: Row) -> str:
     if row["type"] != "person" or " " in row["title"]:
         return ""
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
-    found = series.grouped(snapshot, set(units["document_id"].to_pylist()))
+    found = series.grouped(snapshot, set(values_of(units["document_id"])))
     named = {one: ids for one, ids in found.items() if one and len(ids) >= SEVERAL}
     if len(named) < 2:
         return ""
@@ -771,7 +796,16 @@ def _report(
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
         if left or not page.add(block, places):
             left += 1
-    if topic.central:
+    if told := topics.summarised(snapshot, topic, row):
+        page.add("\nDocuments:")
+        taken = 0
+        while taken < len(told) and page.add(told[taken]):
+            taken += 1
+        page.room += NEXT
+        if taken < len(told):
+            more = f'list_documents(filters=["topic={result.id}"])'
+            page.add(f"- {counted(len(told) - taken, 'more documents')}: {more}")
+    elif topic.central:
         page.add(f"\nDocuments: {'; '.join(topic.central)}")
     return not left
 

@@ -13,14 +13,20 @@ from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.hits import Hit, Source
-from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, in_addresses, no_form_occurs
+from graphrag_mcp.query.question import (
+    MARKS,
+    QUERY_CHARACTERS,
+    in_addresses,
+    no_form_occurs,
+    rarity,
+)
 from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
-COMMON = 2.1  # worth of words that every eighth passage holds
+COMMON = 1 / 8  # of the passages hold a word that names nothing
 
 
 def joined(*sentences: str) -> str:
@@ -66,13 +72,15 @@ def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
     replaced = {term for source in sources for term in source.found.near}
     texts = [f"{hit.citation.title} {hit.raw}".casefold() for hit in found]
     worth = {term: value for source in sources for term, value in source.found.terms.items()}
+    total = sum(source.snapshot.manifest.counters.get("passages", 0) for source in sources)
+    least = rarity(total, total * COMMON)
     absent = dict[str, None]()
     for name in names:
         # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
         words = [word[: max(4, len(word) - 2)] for word in name.form.casefold().split()]
         known = any(all(word in text for word in words) for text in texts)
         apart = len(words) > 2 and all(any(word in text for text in texts) for word in words)
-        common = all(worth.get(term, COMMON) < COMMON for term in terms_of(name.form))
+        common = all(worth.get(term, least) < least for term in terms_of(name.form))
         codes = all(any(map(str.isdigit, word)) for word in words)
         if len(words) < 2 or known or apart or common or codes:
             return ""

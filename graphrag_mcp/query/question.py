@@ -127,7 +127,7 @@ def worth_among(
     return worth, unknown
 
 
-def rarity(total: int, holding: int) -> float:
+def rarity(total: float, holding: float) -> float:
     """What a term is worth that `holding` of `total` passages hold."""
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 

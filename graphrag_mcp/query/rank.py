@@ -2,12 +2,13 @@
 
 A question (question.py) finds candidates (candidates.py), and two rounds of features score them. The
 first round looks at a passage by itself. The second looks at it beside the passages that are high in
-the first round, whose scores it does not change. The score is the sum of weight times feature, with
-ties broken by id, so that it depends on what the index holds and not on its history."""
+the first round, whose scores it does not change. The score is the sum of weight times feature, and
+where there are vectors a weighted mean of that and of the nearness by vector. Ties are broken by id,
+so that the order depends on what the index holds and not on its history."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -15,23 +16,15 @@ from statistics import median
 from graphrag_mcp.query import candidates, code_features, features
 from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
-from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Scale, Weights
+from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import Mention
 
 SOURCES = 10  # high passages of the first round that the second starts from
 RERANKED = 50  # passages that a reranker reads
-# Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
-WORDS_LACK, WORDS_DECIDE = 0.5, 0.9
-LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
 
-FIRST: tuple[Feature, ...] = (
-    features.words,
-    features.meaning,
-    features.rare_name,
-    features.named_title,
-)
+FIRST: tuple[Feature, ...] = (features.words, features.rare_name, features.named_title)
 SECOND: tuple[Feature, ...] = (
     features.title_link,
     features.shared_name,
@@ -64,11 +57,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What was found for a question. `trust`: how far the vectors bear out the words, 0 to 1."""
+    """What was found for a question. `meaning`: the share of the vectors in the scores, 0 to 1."""
 
     question: Question = Question()
     passages: Sequence[Ranked] = ()  # best first
-    trust: float = 0.0
+    meaning: float = 0.0
     considered: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -131,24 +124,24 @@ def retrieve(
     found = candidates.find(snapshot, asked, keep)
     if not found.passages:
         return Ranking(asked)
-    scale = scale_of(asked, found.passages)
-    weights = weights.shared_by(scale)
-    first = FirstRound(scale, weights, found.passages)
+    top = max(one.bm25 for one in found.passages.values())
+    first = FirstRound(top, weights, found.passages)
     if weights.uses_graph():
         high = best(first, scored(FIRST, asked, first))
         found = candidates.extend(snapshot, asked, found, high, keep)
-        first = FirstRound(scale, weights, found.passages)
+        first = FirstRound(top, weights, found.passages)
     alone = scored(FIRST, asked, first)
     first = replace(first, scores=totals(alone), high=best(first, alone))
     beside = scored(SECOND, asked, first)
     parts = {id: {**alone[id], **beside[id]} for id in found.passages}
-    ordered = ranked(found.passages, parts)
+    meaning = share_of_meaning(asked, found.passages) if asked.vector else 0.0
+    ordered = ranked(found.passages, with_meaning(parts, found.passages, meaning))
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(one.cosine is not None for one in found.passages.values())
     if rerank is not None:
         ordered = reranked(snapshot, asked, ordered, rerank, weights.reranker)
-    return Ranking(asked, ordered, scale.trust, considered)
+    return Ranking(asked, ordered, meaning, considered)
 
 
 def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
@@ -201,50 +194,42 @@ def best(first: FirstRound, parts: Mapping[str, Mapping[str, float]]) -> list[Ca
     return [first.passages[id] for _, id in order[:SOURCES]]
 
 
-# ---- how far vectors are trusted -----------------------------------------------------------------
+# ---- meaning -------------------------------------------------------------------------------------
 
 
-def scale_of(question: Question, passages: Mapping[str, Candidate]) -> Scale:
-    """The scales of words and meaning, by what the candidates reach."""
-    top = max((one.bm25 for one in passages.values()), default=0.0)
-    cosines = {id: one.cosine for id, one in passages.items() if one.cosine is not None}
-    if not cosines:
-        return Scale(top)
-    low, high = median(cosines.values()), max(cosines.values())
-    if high <= low:
-        return Scale(top, low, high)
-    return Scale(top, low, high, openness(question, passages) * agreement(passages, cosines))
+def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> float:
+    """The share of the vectors in the scores, from 0 to 1: what the best passage by words lacks of the
+    question's worth, to the power of the root of how many of its terms it holds. One term that a
+    passage holds may be chance, ten of twenty are not. Unknown words count as an average term each.
 
-
-def openness(question: Question, passages: Mapping[str, Candidate]) -> float:
-    """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked
-    for, everything where the best one holds half of it or less. Unknown words count as an average
-    word each, as far as they outnumber the known ones."""
+    Never below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC (docs/dev/decisions.md)."""
     best = max(passages.values(), key=lambda one: (one.bm25, one.id))
     worth = question.terms
-    total = sum(worth.values()) if best.bm25 else 0.0
-    if not total:
+    held = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []
+    if not held:
         return 1.0
-    held = sum(value for term, value in worth.items() if best.holds(term))
-    total += max(len(question.unknown) - len(worth) / 2, 0.0) * total / len(worth)
-    return min(max((WORDS_DECIDE - held / total) / (WORDS_DECIDE - WORDS_LACK), 0.0), 1.0)
+    total = sum(worth.values()) * (1 + len(question.unknown) / len(worth))
+    return (1 - sum(held) / total) ** math.sqrt(len(held))
 
 
-def agreement(passages: Mapping[str, Candidate], cosines: Mapping[str, float]) -> float:
-    """How far the vectors bear out the words of this question, 0 to 1: a model that does not know
-    the language or the matter tells the passages that hold most of the question's words from the
-    others no better than chance.
-
-    It is the share of pairs (one of the best by words, any other candidate) that the vectors put in
-    the same order, from CHANCE to CLEAR."""
-    by_words = sorted((-one.bm25, id) for id, one in passages.items() if one.bm25 > 0)
-    leading = {id for _, id in by_words[:LEADING]}
-    others = sorted(value for id, value in cosines.items() if id not in leading)
-    if not leading or len(others) < LEADING:
-        return 1.0  # nothing to judge by
-    lower = sum(bisect_left(others, cosines.get(id, others[0])) for id in leading)
-    share = lower / (len(leading) * len(others))
-    return min(max((share - CHANCE) / (CLEAR - CHANCE), 0.0), 1.0)
+def with_meaning(
+    parts: Mapping[str, Mapping[str, float]], passages: Mapping[str, Candidate], share: float
+) -> Mapping[str, Mapping[str, float]]:
+    """The parts times 1 - share, and times share how near each passage is by vector, from the middle
+    candidate (0) to the nearest (the best total of the others): words are sparse, so their zero is no
+    word at all; vectors are not."""
+    cosines = {id: one.cosine for id, one in passages.items() if one.cosine is not None}
+    low, high = (median(cosines.values()), max(cosines.values())) if cosines else (0.0, 0.0)
+    if high <= low:
+        return parts
+    scale = share * (max(totals(parts).values()) or 1.0) / (high - low)
+    found: dict[str, dict[str, float]] = {}
+    for id, its in parts.items():
+        near = scale * max(cosines.get(id, low) - low, 0.0)
+        found[id] = {name: (1 - share) * value for name, value in its.items()}
+        if near:
+            found[id]["meaning"] = near
+    return found
 
 
 # ---- a reranker ----------------------------------------------------------------------------------

@@ -146,8 +146,8 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
 
 
 def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
-    """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
-    where it lasts. The first one is shown in whatever room there is."""
+    """Add as many hits as have room beside the tokens that are `reserved` for lines: whole ones, and
+    a part of the last. The first one is shown in whatever room there is."""
     for hit in strong:
         room = page.room - reserved
         if room < HEAD + PART:
@@ -159,6 +159,8 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
+        if body != hit.body and not form.window:
+            break  # parts of many passages hold less of the evidence than a few whole ones
     if strong and not page.citations:
         hit = strong[0]
         head = f"[{hit.id}]\n"

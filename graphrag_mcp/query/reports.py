@@ -15,7 +15,7 @@ from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_r
 from graphrag_mcp.query import context
 from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _finest(rated: Iterable[Rated]) -> list[Rated]:
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
     """Reports on the included entities first; where none is relevant, the finest ones."""
     ids = [row["id"] for row in filters.first]
-    paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    paths = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
     on = {id for path in paths for id in path}
     held = [one for one in kept if one.id in on]
     known = {one.id for one in held}

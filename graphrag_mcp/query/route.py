@@ -9,7 +9,7 @@ from graphrag_mcp.query import reports
 from graphrag_mcp.query.question import NAME_CHARACTERS
 from graphrag_mcp.query.reports import OVERVIEW
 from graphrag_mcp.query.text_search import quoted
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import entity_id
 
 # One word that no one would write in a sentence: a code, a path, an identifier, a number with signs
@@ -32,7 +32,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
         return "text", "The question quotes words, which must stand in the text."
     mentions = extract(query[:NAME_CHARACTERS])
     forms = {entity_id(mention.key): mention.form for mention in mentions if mention.strong}
-    known = snapshot.by_key("entities", list(forms), "id", ["id"])["id"].to_pylist()
+    known = values_of(snapshot.by_key("entities", list(forms), "id", ["id"])["id"])
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
     if _IDENTIFIER.match(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."

@@ -14,7 +14,7 @@ from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranking
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import bracketed
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     """Reports of the communities that hold most of the chosen entities, then by rank:
     `id|title|occurrence weight|content|rank`."""
     members = snapshot.by_key("memberships", [row["id"] for row in chosen], "entity_id", ["path"])
-    held = Counter(id for path in members["path"].to_pylist() for id in path)
+    held = Counter(id for path in values_of(members["path"]) for id in path)
     names = ["id", "rank", "level", "n_text_units"]
     light = snapshot.by_key("reports", list(held), "id", names).to_pylist()
     light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphrag_mcp.packing.budget import HIGHEST, one_line
+from graphrag_mcp.packing.budget import HIGHEST, one_line, passage_alias
+from graphrag_mcp.store.schema import doubts
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import counted, lists_of
 
@@ -62,6 +63,16 @@ def holding(snapshot: Snapshot, terms: Sequence[str]) -> dict[str, int]:
     """How many summaries hold each of these terms."""
     known = _fields(snapshot).holding
     return {term: known[term] for term in terms if term in known}
+
+
+def terms_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, set[str]]:
+    """The terms of the summaries of each of these documents that has one, by content id."""
+    fields = _fields(snapshot)
+    found: dict[str, set[str]] = {}
+    for (document, _, _), terms in zip(fields.spans, fields.terms, strict=True):
+        if document in documents:
+            found.setdefault(document, set()).update(terms.split())
+    return found
 
 
 def best(
@@ -121,9 +132,24 @@ def covering(some: Sequence[Summary], at: int) -> Summary | None:
     return next(inside, next((one for one in some if one.place == 0), None))
 
 
+def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
+    """`- [t12] Heading: summary` for each section of one document; the id is of its first passage."""
+    if not sections:
+        return []
+    names = ["char_start", "n", "part", "parts"]
+    rows = snapshot.by_key("passages", [sections[0].document], "document_id", names).to_pylist()
+    rows.sort(key=lambda row: row["char_start"])
+    lines = []
+    for one in sections:
+        first = next((row for row in rows if row["char_start"] >= one.start), rows[-1])
+        heading = f"{one.heading}: " if one.heading else ""
+        lines.append(f"- [{passage_alias(first)}] {heading}{one.text}")
+    return lines
+
+
 def shown(text: str, unsupported: Sequence[str]) -> str:
     """A summary in one line, marked where it says what its text does not."""
-    missing = f"(not in the text: {', '.join(unsupported)})" if unsupported else ""
+    missing = f"({doubts(unsupported)})" if unsupported else ""
     return " ".join(filter(None, [one_line(text, LONGEST), one_line(missing, LONGEST)]))
 
 

@@ -16,7 +16,7 @@ from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, mod
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
-from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of
+from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of, values_of
 from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
@@ -417,7 +417,7 @@ def _sites(
     heads = (f'["{kind}",{name},' for kind in sorted(kinds) for name in quoted)
     where = " OR ".join(f"contains(facts, '{head}')" for head in heads)
     places: list[tuple[tuple[str, int, int], str, str]] = []
-    for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
+    for facts in values_of(snapshot.rows("code", where, ["facts"])["facts"]):
         file, units = loaded(facts)
         starts = [unit[1] for unit in units]
         for one in file.references:
@@ -475,10 +475,10 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
     a module and of more than WHOLE characters. [] where the corpus does not define it."""
     names = snapshot.by_key("mentions", [row["key"]], "key", ["text_unit_id", "by"]).to_pylist()
     units = [one["text_unit_id"] for one in names if one["by"] == "code"]
-    ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
+    ids = values_of(snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"])
     found: list[Row] = []
     for document in snapshot.served("documents", sorted(set(ids))):
-        facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
+        facts = values_of(snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"])
         spans = [
             (one.start, one.end)
             for file in (loaded(text)[0] for text in facts)

@@ -538,6 +538,34 @@ def describe(
         known.described[key] = topic
 
 
+def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
+    """`- [t12] 2024-05-03 Title: summary` of the documents of a topic that have one, those first whose
+    summaries hold most of what is characteristic of it; of documents with the same text one."""
+    worth = _worth(report, topic.title)
+    held = summaries.terms_of(snapshot, topic.main)
+    value = {
+        id: math.fsum(worth[term] for term in terms & worth.keys()) for id, terms in held.items()
+    }
+    order = sorted(value, key=lambda id: (-round(value[id], 9), id))
+    written = summaries.of_documents(snapshot, order)
+    first, facts = context.first_ids(snapshot, order), times.documents(snapshot)
+    names, dates = hits.names_of(snapshot), times.shown(facts[id] for id in order)
+    rows = snapshot.by_key("passages", order, "document_id", ["document_id", "text"])
+    texts = lists_of(rows_of(rows))
+    lines: list[str] = []
+    seen: list[frozenset[int]] = []
+    for id in order:
+        runs = render.runs_of(" ".join(sorted(texts[id])))
+        if id not in written or any(render.alike(runs, other) for other in seen):
+            continue
+        seen.append(runs)
+        date = "" if facts[id]["by"] else dates[id]
+        lines.append(
+            " ".join(filter(None, (f"- [{first[id]}]", date, f"{names[id]}:", written[id])))
+        )
+    return lines
+
+
 def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
     """The characteristic terms that a report stores, by rank; those of its title count twice."""
     known = report["terms"].rpartition("#")[2].split()[1:] if report else []

@@ -6,6 +6,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator
+from posixpath import join, normpath
 from xml.etree import ElementTree
 
 from graphrag_mcp.sources.decode import ReadError
@@ -100,6 +101,20 @@ def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
         return parsed(data)
     except (ParseError, ValueError, LookupError) as error:
         raise ReadError(f"it is damaged: {name} is no XML") from error
+
+
+def links(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """The relationships of a part of an Office file (ECMA-376 part 2, 9.3): id -> (kind, name of the part)."""
+    folder, _, name = part.rpartition("/")
+    root = tree(archive, f"{folder}/_rels/{name}.rels")
+    found = {}
+    for one in root if root is not None else ():
+        if one.get("TargetMode") == "External":
+            continue
+        target = one.get("Target", "")
+        path = target[1:] if target.startswith("/") else normpath(join(folder, target))
+        found[one.get("Id", "")] = (one.get("Type", "").rpartition("/")[2], path)
+    return found
 
 
 def local(tag: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, git, read, walk
+from graphrag_mcp.sources.pictures import HOLDERS
 from graphrag_mcp.sources.piece import NotRead
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
@@ -154,7 +155,7 @@ def make(
         plan.by_file.setdefault(row["file"], []).append(uri)
     # Files with rows that were removed and come back are read again.
     back = edits.back() | set(plan.asked)
-    _compare(plan, [uri for uri in back if "#" in uri and uri not in live])
+    _compare(plan, [uri for uri in back if "#" in uri and uri not in live], settings.vision_model)
     _committed(plan, folder, manifest, settings)
     if found.scopes or moved:
         plan.gone += _missing(plan, moved)
@@ -165,8 +166,11 @@ def make(
     return plan
 
 
-def _compare(plan: Plan, back: Sequence[str]) -> None:
-    """Which files are to be read: new ones, changed ones, and those of the rows that are `back`."""
+def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
+    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, and with a
+    model that describes pictures (`vision`) those that may hold pictures which it has not seen."""
+    sources = plan.found.sources
+    unseen = {label for label in sources if vision and sources[label].get("vision", "") != vision}
     for file in plan.found.files:
         if file.uri in plan.removed:
             plan.found.skip(REMOVED)
@@ -178,10 +182,15 @@ def _compare(plan: Plan, back: Sequence[str]) -> None:
             _left(plan, file, f"cannot be read ({error.strerror})")
             continue
         again = any(uri.startswith(f"{file.uri}#") for uri in back)
+        again |= file.source in unseen and walk.suffix_of(file.uri) in HOLDERS
         if known and plan.live[known[0]]["file_sha"] == sha and not again:
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)
+    whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
+    for label in unseen:
+        if f"{label}/" in whole:
+            sources[label]["vision"] = vision
 
 
 def _left(plan: Plan, file: FoundFile, reason: str) -> None:
@@ -323,8 +332,10 @@ def edits(
     request: IndexRequest,
     settings: Settings,
     again: set[str],
+    describe: read.Describe | None = None,
 ) -> Iterator[Edit]:
     """The edits, lost first, then file by file; what cannot be read is added to `plan.errors`.
+    `describe`: has the pictures in files described by a model.
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
     change: their chunking or extraction is not what it should be."""
@@ -345,12 +356,13 @@ def edits(
                 left = plan.to_read[position:]
                 for source in plan.found.sources.values():
                     source.pop("commits", None)  # not all of it was compared
+                    source.pop("vision", None)
                 plan.errors.append(plan.quota.left(left))
                 yield from derived(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break
             try:
                 not_read: list[NotRead] = []
-                documents = list(read.load(file, settings, not_read))
+                documents = list(read.load(file, settings, not_read, describe))
             except decode.ReadError as error:
                 _left(plan, file, str(error))
                 yield from derived(before)
@@ -358,8 +370,8 @@ def edits(
             plan.quota.take(file)
             _set_unread(plan.found.sources[file.source], file.uri, "")
             for part in not_read:
-                reason = f"in another file: {part.reason}"
-                plan.found.skip(reason, path=f"{file.uri}#{part.name}")
+                reason = f"in another file: {part.reason}" if part.name else part.reason
+                plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)
             if not documents:
                 plan.found.skip("empty")
             yield from _of_file(plan, documents, before, again)

@@ -1,13 +1,14 @@
 """The process that parses untrusted files, one by one, within limits of memory and time.
 
-Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
-lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
+Takes frames on standard input (a line of JSON {"suffix", "size", "seconds", "described"}, then the bytes);
+gives lines of JSON on standard output: one per piece of the document and per picture, at the end {"end": true} or
 {"error": reason}. A thread in C limits wall time even when Python hangs. While bytes are parsed
 Python can open no socket, process or file outside of the installed Python. The environment holds no
 key, and the process is given no file's name."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import faulthandler
 import json
@@ -137,15 +138,18 @@ def _watch(most: int) -> None:
             os._exit(77)
 
 
-def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str, Any]:
-    """Writes the pieces; gives the last line."""
+def _parse(
+    out: BinaryIO, data: bytes, suffix: str, seconds: float, described: bool
+) -> dict[str, Any]:
+    """Writes the pieces, and the pictures where they are `described`; gives the last line."""
     global _sealed
 
-    from graphrag_mcp.sources import formats, ocr
+    from graphrag_mcp.sources import formats, ocr, pictures
     from graphrag_mcp.sources.decode import ReadError
     from graphrag_mcp.sources.piece import NotRead, Piece
     from graphrag_mcp.sources.walk import ocr_installed
 
+    has_pictures = False
     try:
         _prepare(suffix)
         # Memory and CPU time on top of what this process has taken until now.
@@ -156,6 +160,16 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
         reads_pictures = suffix in ocr.PICTURES | {"pdf"} and ocr_installed()
         _try("RLIMIT_AS", _libraries + (OCR_MEMORY if reads_pictures else MEMORY))
         _sealed = True
+        if described:
+            for found in pictures.pictures(data, suffix):
+                if isinstance(found, NotRead):
+                    said: Any = {"not read": [found.name, found.reason]}
+                else:
+                    said = {"picture": [found.place, base64.b64encode(found.data).decode("ascii")]}
+                    has_pictures = True
+                out.write(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            if suffix in ocr.PICTURES and not ocr_installed():
+                return {"end": True}
         for piece in formats.pieces(data, suffix):
             if isinstance(piece, NotRead) or piece.text.strip():
                 line: Any = (
@@ -165,8 +179,8 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
                 )
                 out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return {"end": True}
-    except ReadError as error:
-        return {"error": str(error)}
+    except ReadError as error:  # a file of pictures without text
+        return {"end": True} if has_pictures else {"error": str(error)}
     except MemoryError:
         return {"error": f"it takes over {MEMORY / 1e6:g} MB of memory to read", "last": True}
     except Exception as error:  # bytes from anywhere, parsers from elsewhere
@@ -197,7 +211,7 @@ def main() -> None:
         data = frames.read(head["size"])
         if len(data) < head["size"]:
             return
-        said = _parse(out, data, head["suffix"], head["seconds"])
+        said = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
         del data
         grown = _address_space() > _libraries + GROWN or _resident() > began + MEMORY
         said["last"] = said.get("last", False) or grown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, clean
@@ -46,6 +46,23 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a file, of a kind that models take. `place`: the page or slide that shows it."""
+
+    data: bytes
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a model says of a picture; "" with the reason where it says nothing. `by`: llm:<model>."""
+
+    text: str
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NotRead:
     """A part of a file that is no part of any text, and why."""
 
@@ -59,6 +76,23 @@ def tidy(text: str) -> str:
     text = _CONTROL.sub("", clean(text))
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip()
+
+
+def with_descriptions(
+    piece: Piece, pictures: Sequence[Picture], said: Sequence[Described]
+) -> Piece:
+    """The piece with a paragraph for each picture that was described, at the end, with its place."""
+    text, places, by = piece.text.rstrip("\n"), list(piece.places), ""
+    for picture, one in zip(pictures, said, strict=True):
+        if one.text:
+            text += "\n\n" if text else ""
+            places += [(len(text), picture.place)] if picture.place else []
+            text += f"Picture: {one.text}"
+            by = one.by
+    if not by:
+        return piece
+    told = {"pictures_described": sum(bool(one.text) for one in said), "described_by": by}
+    return replace(piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | told)
 
 
 @dataclass

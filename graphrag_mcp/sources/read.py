@@ -6,6 +6,7 @@ that dies, hangs or floods costs one document; what comes back is checked."""
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
 import hashlib
 import json
@@ -13,7 +14,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -21,10 +23,10 @@ from typing import Any
 
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, git
+from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
 from graphrag_mcp.sources.opening import blocks, read, why
-from graphrag_mcp.sources.piece import NotRead, Piece
+from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.places import write as places_as_text
@@ -41,6 +43,10 @@ PIECES = 200_000  # documents that one file may become
 PLACES = " places"
 COMMITTED = "committed"  # in metadata: the day of the last commit
 _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
+
+
+Found = Piece | NotRead | Picture
+Describe = Callable[[Sequence[Picture]], Sequence[Described]]  # has pictures described by a model
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +93,17 @@ class _Child(Child):
         self.late = True
         self.process.kill()
 
-    def parse(self, data: bytes, suffix: str, seconds: float) -> list[Piece | NotRead]:
+    def parse(self, data: bytes, suffix: str, seconds: float, described: bool) -> list[Found]:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         self.sound = False
-        head = json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds})
+        head = json.dumps(
+            {"suffix": suffix, "size": len(data), "seconds": seconds, "described": described}
+        )
         with contextlib.suppress(OSError):  # it has died: reading says how
             stdin.write(head.encode() + b"\n" + data)
             stdin.flush()
-        pieces: list[Piece | NotRead] = []
+        pieces: list[Found] = []
         size = 0
         while line := stdout.readline(OUTPUT):
             size += len(line)
@@ -103,7 +111,7 @@ class _Child(Child):
                 limits = f"{PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text"
                 raise ReadError(f"it holds over {limits}. Split it")
             said = _read(line)
-            if isinstance(said, Piece | NotRead):
+            if isinstance(said, Piece | NotRead | Picture):
                 pieces.append(said)
                 continue
             self.sound = not said.get("last")
@@ -123,8 +131,11 @@ _lock = threading.RLock()
 _child: _Child | None = None
 
 
-def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece | NotRead]:
-    """All pieces of a file. ReadError with the reason, whatever happened to the process."""
+def parse(
+    data: bytes, suffix: str, seconds: float = SECONDS, described: bool = False
+) -> list[Found]:
+    """All pieces of a file, and its pictures where they are `described`. ReadError with the reason,
+    whatever happened to the process."""
     global _child
 
     with _lock:
@@ -135,7 +146,7 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece | No
         watch.daemon = True
         watch.start()
         try:
-            return child.parse(data, suffix, seconds)
+            return child.parse(data, suffix, seconds, described)
         finally:
             watch.cancel()
             if child.late or not child.sound:
@@ -154,14 +165,17 @@ def close() -> None:
 atexit.register(close)
 
 
-def _read(line: bytes) -> Piece | NotRead | dict[str, Any]:
-    """A line of the child: a piece, a part that was not read, or its last word. ReadError for
-    anything else."""
+def _read(line: bytes) -> Found | dict[str, Any]:
+    """A line of the child: a piece, a picture, a part that was not read, or its last word. ReadError
+    for anything else."""
     with contextlib.suppress(ValueError, RecursionError, TypeError):
         said = json.loads(line)
         if isinstance(said, dict) and "not read" in said:
             name, reason = said["not read"]
             return NotRead(clean(str(name)), clean(str(reason))[:300])
+        if isinstance(said, dict) and "picture" in said:
+            place, data = said["picture"]
+            return Picture(base64.b64decode(data, validate=True), clean(str(place)))
         if isinstance(said, dict):
             return said
         kinds = [str, str, str, dict, bool, list]
@@ -188,10 +202,15 @@ def sha(file: FoundFile) -> str:
 
 
 def load(
-    file: FoundFile, settings: Settings, not_read: list[NotRead] | None = None
+    file: FoundFile,
+    settings: Settings,
+    not_read: list[NotRead] | None = None,
+    describe: Describe | None = None,
 ) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError with the reason. `not_read` gains
-    the parts of it that are in no document: attachments of other kinds, damaged ones."""
+    the parts of it that are in no document: attachments of other kinds, damaged ones, pictures that the
+    model did not `describe`, the terms of a licence that the folder only holds. A file with such pictures
+    counts as changed, so that it is read again."""
     name = os.path.basename(file.path)
     try:
         data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
@@ -203,8 +222,17 @@ def load(
     committed = day if blob and git.is_blob(blob, data) else ""
     taken: dict[str, int] = {}
     try:
-        reader = parse if apart(suffix, len(data)) else formats.pieces
-        pieces: Iterable[Piece | NotRead] = reader(data, suffix)
+        pieces: Iterable[Piece | NotRead]
+        if apart(suffix, len(data)):
+            found = parse(data, suffix, described=describe is not None)
+            pieces = [one for one in found if not isinstance(one, Picture)]
+            if pictures := [one for one in found if isinstance(one, Picture)]:
+                assert describe is not None
+                described = describe(pictures)
+                pieces = _described(pieces, pictures, described)
+                digest = digest if all(one.text for one in described) else ""
+        else:
+            pieces = formats.pieces(data, suffix)
         for number, piece in enumerate(pieces, 1):
             if isinstance(piece, NotRead):
                 if not_read is not None:
@@ -215,6 +243,10 @@ def load(
                     f"it holds over {settings.max_text_units:,} rows, and each would be a document. "
                     "Split it, join rows that belong together, or raise max_text_units in the settings"
                 )
+            if piece.prose and not piece.key and not file.named:
+                piece, left = licences.without_terms(piece)
+                if left is not None and not_read is not None:
+                    not_read.append(left)
             if piece.text.strip():
                 document = _document(file, piece, taken, digest, changed)
                 if committed and not piece.key:
@@ -224,6 +256,22 @@ def load(
         raise
     except Exception as error:  # bytes from anywhere: one bad file never stops a run
         raise ReadError(f"cannot be read as {suffix or 'text'} ({type(error).__name__})") from error
+
+
+def _described(
+    pieces: Sequence[Piece | NotRead], pictures: Sequence[Picture], said: Sequence[Described]
+) -> list[Piece | NotRead]:
+    """The pieces with what was said of the pictures, in the document of the whole file."""
+    whole = next((one for one in pieces if isinstance(one, Piece) and not one.key), Piece(""))
+    rest = [one for one in pieces if one is not whole]
+    lost = Counter(one.reason for one in said if not one.text)
+    if lost and not whole.text and not any(one.text for one in said):
+        raise ReadError(f"the model has not described it ({next(iter(lost))})")
+    undescribed = [
+        NotRead("pictures", f"{count} not described by the model ({reason})")
+        for reason, count in lost.items()
+    ]
+    return [with_descriptions(whole, pictures, said), *rest, *undescribed]
 
 
 def _document(

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from posixpath import join, normpath
 from xml.parsers import expat
 from zipfile import ZipFile
 
@@ -95,26 +94,13 @@ class _Book:
         if root is None:
             raise ReadError("it is damaged, or no xlsx file")
         self.root = root
-        self.links = self._links(self.path)
+        self.links = archive.links(self.parts, self.path)
         self.texts = self._shared()
         self.formats = self._formats()
         settings = next((one for one in root if local(one.tag) == "workbookPr"), None)
         since_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
         self.epoch = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
         self.persons = self._persons()
-
-    def _links(self, part: str) -> dict[str, tuple[str, str]]:
-        """Relationships of a part: id -> (kind, path)."""
-        folder, _, name = part.rpartition("/")
-        root = tree(self.parts, f"{folder}/_rels/{name}.rels")
-        links = {}
-        for one in root if root is not None else ():
-            if one.get("TargetMode") == "External":
-                continue
-            target = one.get("Target", "")
-            path = target[1:] if target.startswith("/") else normpath(join(folder, target))
-            links[one.get("Id", "")] = (one.get("Type", "").rpartition("/")[2], path)
-        return links
 
     def _first(self, kind: str) -> Element | None:
         path = next((path for one, path in self.links.values() if one == kind), "")
@@ -154,7 +140,7 @@ class _Book:
             sheet = Sheet(one.get("name", ""), one.get("state", "visible") != "visible")
             if path and "chartsheets/" not in path:
                 self._cells(path, sheet)
-            for kind, target in sorted(self._links(path).values()) if path else ():
+            for kind, target in sorted(archive.links(self.parts, path).values()) if path else ():
                 if kind in ("comments", "threadedComment"):
                     self._comments(target, sheet)
                 elif kind == "drawing":
@@ -225,7 +211,9 @@ class _Book:
     def _drawing(self, path: str, sheet: Sheet) -> None:
         """Text of boxes, and of charts the titles and the names of the series."""
         root = tree(self.parts, path)
-        charts = [target for kind, target in self._links(path).values() if kind == "chart"]
+        charts = [
+            target for kind, target in archive.links(self.parts, path).values() if kind == "chart"
+        ]
         for part in [root, *(tree(self.parts, chart) for chart in charts)]:
             if part is None:
                 continue

@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase, translate
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
@@ -26,10 +27,13 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import wide_encoding
 from graphrag_mcp.sources.opening import ANY, LINKED, entries, head, why
 
+if TYPE_CHECKING:
+    from graphrag_mcp.settings import Settings
+
 SECRET, HIDDEN, LOCK, MINIFIED = "looks like a secret", "hidden", "lock file", "minified file"
 BINARY, UNSUPPORTED, DEPENDENCY = "binary", "unsupported type", "dependency or build folder"
 IGNORED, OURS = "ignored by .gitignore", "index of this server"
-PICTURE = 'picture; pip install "graphrag-mcp[ocr]" reads its text'
+PICTURE = 'picture; pip install "graphrag-mcp[ocr]" reads its text, the setting vision_model has it described'
 OUTSIDE = "outside the folders this server may read"
 
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -108,11 +112,11 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
     return DEPENDENCY if any(fnmatchcase(one, maker) for maker in makers for one in beside) else ""
 
 
-def start_reason(name: str, start: bytes) -> str:
+def start_reason(name: str, start: bytes, described: bool = False) -> str:
     """Why the name and the first bytes say not to read a file; "" to read it. NUL bytes make it
-    binary, unless a byte order mark says UTF-16 or UTF-32."""
+    binary, unless a byte order mark says UTF-16 or UTF-32. `described`: a model describes pictures."""
     suffix = suffix_of(name)
-    if suffix in _PICTURES and not ocr_installed():
+    if suffix in _PICTURES and not described and not ocr_installed():
         return PICTURE
     if _PRIVATE_KEY.match(start):
         return SECRET
@@ -397,7 +401,7 @@ class _Walk:
     """The folders and files of one call, read with a stack (trees may be deeper than Python's)."""
 
     def __init__(self, found: Found, settings: Settings) -> None:
-        self.found, self.settings = found, settings
+        self.found, self.settings, self.sees = found, settings, bool(settings.vision_model)
         home = os.path.realpath(settings.home)
         self.ours = tuple(os.path.join(home, name) for name in OF_HOME)
         self.files: dict[str, FoundFile] = {}  # by path
@@ -456,7 +460,7 @@ class _Walk:
         elif status.st_nlink > 1 and not self.settings.hard_links and seen is None:
             reason = LINKED
         else:
-            reason = kind_of(name) or start_reason(name, _start(path))
+            reason = kind_of(name) or start_reason(name, _start(path), self.sees)
         if reason:
             self.found.fail(uri, reason)
         else:
@@ -542,7 +546,7 @@ class _Walk:
         else:
             start = _start(path)
             blank = status.st_size <= len(start) and not start.strip()
-            reason = "empty" if blank else start_reason(entry.name, start)
+            reason = "empty" if blank else start_reason(entry.name, start, self.sees)
         if reason:
             named = "" if reason == "empty" else _uri(place.label, place.root, path)
             self.found.skip(reason, path=named)

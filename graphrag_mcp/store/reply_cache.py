@@ -126,6 +126,12 @@ class AnswerBook:
         for row in self._read(f"SELECT {', '.join(names)} FROM answers {where}", (kind,)):
             yield dict(zip(names, row, strict=True))
 
+    def of_kind(self, kind: str, holding: str) -> list[Stored]:
+        """The answers of a kind whose text holds these words, by key."""
+        query = "SELECT * FROM answers WHERE kind = ? AND instr(text, ?) ORDER BY key, answerer"
+        rows = self._read(query, (kind, holding))
+        return [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
+
     def clear(self, kind: str = "") -> int:
         """Forget the answers of a kind ("embedding": the vectors), or everything; gives how many."""
         with self._session(self._writes) as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,13 @@ _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["tables"].items()}
 
 # Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text
-# that was embedded; `vector` is in truth a list of fixed size, whose length is the model's.
+# that was embedded, `language` what tells its language from others; `vector` is in truth a list of
+# fixed size, whose length is the model's. Half precision moves a similarity by less than 0.001.
+# Tables of another form than VECTOR_FORM (the manifest's parameter `vectors`) are made again.
+VECTOR_FORM = "half"
 VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities", "relationships", "reports")}
 TABLES |= {
-    name: pa.schema([("id", S), ("sha", S), ("vector", pa.list_(pa.float32()))])
+    name: pa.schema([("id", S), ("sha", S), ("language", S), ("vector", pa.list_(pa.float16()))])
     for name in VECTORS.values()
 }
 
@@ -57,6 +61,17 @@ KEY = {
 SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
 SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
+
+# In the column `unsupported` of a summary, beside numbers and names that its text does not have.
+OTHER_SCRIPT = "written in another script than its text"
+
+
+def doubts(unsupported: Sequence[str]) -> str:
+    """`not in the text: 1909; written in another script than its text`; "" for none."""
+    names = [one for one in unsupported if one != OTHER_SCRIPT]
+    missing = f"not in the text: {', '.join(names)}" if names else ""
+    return "; ".join(filter(None, (missing, OTHER_SCRIPT if len(names) < len(unsupported) else "")))
+
 
 # (table, column) -> the table whose ids the column holds; the second of communities and reports,
 # which are older than the graph until the second commit of a run.

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,7 +34,16 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
-from graphrag_mcp.store.schema import BATCH, FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, sealed
+from graphrag_mcp.store.schema import (
+    BATCH,
+    FULL_TEXT,
+    KEY,
+    SCALAR,
+    TABLES,
+    VECTOR_FORM,
+    VECTORS,
+    sealed,
+)
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -632,9 +641,28 @@ def _change_table(
         table.delete(where)
     before = table.count_rows()
     if rows is not None and rows.num_rows:
+        if missing := set(rows.schema.names) - set(table.schema.names):
+            return _with_columns(database, name, table, rows, missing)
         table.add(rows)
         if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
             indexed(table, name)  # the tail would outweigh what is indexed
+    return table.version
+
+
+def _with_columns(
+    database: Any, name: str, table: Any, rows: pa.Table, missing: Collection[str]
+) -> int:
+    """The table of an earlier release with columns that it did not have, empty in its rows, and
+    `rows`. It is written whole; versions of kept generations stay as they are."""
+    kept = table.to_arrow()
+    for column in sorted(missing):
+        field = TABLES[name].field(column)
+        if not pa.types.is_string(field.type):
+            raise Damaged(f"table {name} has no column {column}", REPAIR)
+        kept = kept.append_column(field, pa.repeat(pa.scalar(""), kept.num_rows).cast(field.type))
+    whole = pa.concat_tables([sealed(name, kept), rows])
+    table = database.create_table(name, data=whole, mode="overwrite")
+    indexed(table, name)
     return table.version
 
 
@@ -651,7 +679,22 @@ def _worth_compacting(table: Any, name: str) -> bool:
 # Digits of a similarity: the same text in another batch of an embedding differs in the seventh.
 DIGITS = 5
 
-Matrix = tuple[list[str], dict[str, int], Any]
+# Passages for which the mean of a language is taken for that of all: 1, 5 and 10 give 81, 78 and 78 of
+# 100 hits across languages, and 30, 67 and 67 where the passage is the only one in its language.
+PRIOR = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Vectors of unit length, (rows, numbers), with the ids of the rows, their places, and for each
+    row the number of its language."""
+
+    ids: list[str]
+    places: dict[str, int]
+    vectors: Any
+    languages: Any
+
+
 _matrices: WeakKeyDictionary[Snapshot, dict[str, Matrix]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -671,7 +714,8 @@ def similarities(
     also: Sequence[str] = (),
     flat: int = FLAT,
 ) -> dict[str, float]:
-    """Similarities of the `limit` nearest rows and of `also`, by id; over `flat` rows by Lance."""
+    """Similarities of the `limit` nearest rows and of `also`, by id, with the languages of the rows
+    on an equal footing; over `flat` rows by Lance, and then as they are."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -683,10 +727,12 @@ def similarities(
     wanted = wanted / norm
     if count > flat:
         return _searched(snapshot, name, wanted, limit, also)
-    ids, places, matrix = _matrix(snapshot, name)
-    if matrix.shape[1] != len(wanted):
+    matrix = _matrix(snapshot, name)
+    if matrix.vectors.shape[1] != len(wanted):
         return {}
-    scores = _compared(matrix, wanted)
+    scores = _compared(matrix.vectors, wanted)
+    scores = np.round(scores - _of_language(scores, matrix.languages), DIGITS)
+    ids, places = matrix.ids, matrix.places
     if limit < count:
         # Of rows that are equally near, those whose ids come first.
         edge = np.partition(scores, count - limit)[count - limit]
@@ -723,14 +769,32 @@ def _compared(matrix: Any, wanted: Any) -> Any:
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)
 
 
+def _of_language(scores: Any, languages: Any) -> Any:
+    """For each row what its similarity owes to its language: a model puts the texts of one language
+    together, so that a question is nearer to all texts of its own language than to the one that
+    answers it in another. It is the mean of the language less that of all rows, shrunk to 0 for
+    languages of few rows (Efron and Morris 1975), and 0 where all rows are in one language."""
+    import numpy as np
+
+    counts = np.bincount(languages)
+    means = np.bincount(languages, scores) / counts
+    return ((means - scores.mean()) * counts / (counts + PRIOR))[languages]
+
+
 def _matrix(snapshot: Snapshot, name: str) -> Matrix:
-    """The ids, their places and the unit vectors of a whole table, read once a snapshot."""
+    """The vectors of a whole table, read once a snapshot."""
+    import numpy as np
+
     with _lock:
         held = _matrices.setdefault(snapshot, {})
         if name not in held:
-            rows = snapshot.rows(name, columns=["id", "vector"])
+            told = snapshot.manifest.parameters.get("vectors") == VECTOR_FORM
+            rows = snapshot.rows(name, columns=["id", "vector", *(["language"] if told else ())])
             ids = values_of(rows["id"])
-            held[name] = (ids, {id: at for at, id in enumerate(ids)}, _unit(rows))
+            named = values_of(rows["language"]) if told else [""] * len(ids)
+            languages = np.unique(named, return_inverse=True)[1]
+            places = {id: at for at, id in enumerate(ids)}
+            held[name] = Matrix(ids, places, _unit(rows), languages)
         return held[name]
 
 

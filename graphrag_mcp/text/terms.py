@@ -18,7 +18,7 @@ import re
 import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -231,6 +231,7 @@ LANGUAGES: dict[str, frozenset[str]] = {
 }
 # Of scripts of which no other language here has a word: left out of every question.
 _UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
+LANGUAGE_SHOWS = 400  # first characters of a text that show its script
 _LATIN_STEMS = ("en", "de", "fr", "es", "it", "pt", "nl", "tr")
 _ARABIC_STEM = re.compile(
     r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$"
@@ -265,6 +266,18 @@ def latin_language(text: str) -> str:
             counts[name] += 1
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] > counts["en"] else ""
+
+
+def written_language(text: str) -> str:
+    """What tells the language of a text from others: its most frequent script ("cjk", "cyrillic"),
+    "hiragana" for Japanese, and in Latin letters the language as `latin_language` says it."""
+    letters = filter(str.isalpha, text[:LANGUAGE_SHOWS])
+    scripts = Counter(unicodedata.name(ch, "").partition(" ")[0].lower() for ch in letters)
+    script = max(scripts, key=lambda name: (scripts[name], name), default="")
+    if script == "latin":
+        return latin_language(text)
+    kana = scripts["hiragana"] + scripts["katakana"]
+    return "hiragana" if kana and script in ("cjk", "katakana") else script
 
 
 @lru_cache(maxsize=1 << 15)
@@ -382,14 +395,12 @@ def _tokens(text: str) -> list[str]:
     return _TERM.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
 
 
-def terms(text: str, language: str | None = None) -> list[str]:
+def terms(text: str) -> list[str]:
     """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and
     accents folded, the stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`;
-    CJK characters and bigrams, Chinese ones simplified. `language`: what `latin_language` gives of
-    the text that this one is a part of; None: of itself."""
+    CJK characters and bigrams, Chinese ones simplified."""
     text = composed(text)
-    if language is None:
-        language = latin_language(text)
+    language = latin_language(text)
     if not language and text.isascii():  # as `_expand` does it, in half of the time
         return [term for token in _tokens(text) for term in _word_terms(token)]
     return [term for token in _tokens(text) for term in _expand(token, language)]

@@ -486,7 +486,7 @@ Texts = Annotated[Objects, listed(TABLES["text"]), called("texts")]
 # ---- wrong calls ----------------------------------------------------------------------------------
 
 GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
-OF_ANY_SIZE = ("texts", "results")  # documents and what an agent read in them
+OF_ANY_SIZE = ("texts", "results", "answer")  # documents and what an agent read in them
 STRANGE = 5  # unknown arguments that are named, each with its nearest known name
 
 

@@ -13,7 +13,7 @@ from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.candidates import Candidate
 from graphrag_mcp.query.code_features import crowded_file
-from graphrag_mcp.query.features import FirstRound, Scale, Weights
+from graphrag_mcp.query.features import FirstRound, Weights
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
@@ -234,7 +234,7 @@ def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
     long, notes = passages("many.py", *(0.9 - n / 100 for n in range(8))), passages("many.md", 0.8, 0.79, 0.78, 0.77, 0.76)
     every = [*long, *notes, *passages("one.py", 0.7)]
     scores = {one.id: one.bm25 for one in every}
-    first = FirstRound(Scale(1.0), Weights(), {one.id: one for one in every}, scores)
+    first = FirstRound(1.0, Weights(), {one.id: one for one in every}, scores)
     loses = crowded_file(Question(), first)
     order = [one.id for one in sorted(every, key=lambda one: -one.bm25 - Weights().crowded_file * loses(one))]
     assert order[:4] == [one.id for one in long[:4]] and order[9] == "one.py 0"  # prose loses nothing

@@ -14,6 +14,7 @@ from graphrag_mcp.llm.check import ModelCheck, check_settings
 from graphrag_mcp.settings import Settings
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import openai_server, text_of
+from tests.support.providers import PROVIDERS
 
 CALLS = ["plain reply", "reply as JSON", "reply in pieces", "long prompt", "embedding"]
 
@@ -23,7 +24,9 @@ def capable(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     prompt = text_of(messages[-1])
     if "JSON object" in prompt:
         return '{"names": ["Anna Berg", "Tom Hill"]}'
-    return "Marit Fenn" if "lighthouse" in prompt else "one two three four"
+    if "lighthouse" in prompt:
+        return "Marit Fenn" if "Marit" in prompt else "I do not know."
+    return "one two three four"
 
 
 def checked(url: str, *, key: str = "right-key", **settings: Any) -> ModelCheck:
@@ -49,6 +52,58 @@ def test_a_server_that_refuses_json_without_a_reason_gets_the_setting_that_mends
     assert mended.works and mended.advice == {}
 
 
+OPTIONS = {"temperature": 0, "seed": 1}
+SHORT = {"ollama", "vllm", "llama.cpp"}  # the profiles whose context does not hold the prompt of a report
+
+
+@pytest.mark.parametrize("name", list(PROVIDERS))
+def test_every_provider_works_after_what_it_refuses_was_left_out_once(name: str) -> None:
+    provider = PROVIDERS[name]
+    with openai_server(answer=capable, provider=provider) as server:
+        check = checked(server.url, chat_options=OPTIONS)
+        asked = [one.body for one in server.requests if one.path.endswith("completions")]
+    works = {call.name: call.works for call in check.calls}
+    assert works == dict.fromkeys(CALLS, True) | {"long prompt": name not in SHORT}
+    assert check.advice == ({"preset": '"small"'} if name in SHORT else {})
+    refused = [body for body in asked if provider.objection(body)]
+    assert len(asked) - len(refused) >= 3 and len(refused) <= 3 + (name in SHORT), "what is refused is learned"
+    assert provider.objection(asked[-1]) is None or name in SHORT
+
+
+def test_lm_studio_takes_a_schema_and_the_setting_that_asks_for_less_is_corrected() -> None:
+    with openai_server(answer=capable, provider=PROVIDERS["lm studio"]) as server:
+        assert checked(server.url, json_mode="object").calls[1].sentence.count("response_format") == 1
+        assert checked(server.url, json_mode="object").advice == {"json_mode": '"auto"'}
+
+
+def prose_without_format(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+    """A model that writes JSON only where the server makes it."""
+    told = capable(messages, body)
+    return told if "response_format" in body or not told.startswith("{") else "They are Anna Berg and Tom Hill."
+
+
+def test_a_proxy_that_drops_response_format_is_told() -> None:
+    with openai_server(answer=prose_without_format, provider=PROVIDERS["anthropic"]) as server:
+        check = checked(server.url)
+    assert not check.works and [call.works for call in check.calls] == [True, False, True, True, True]
+    assert check.advice == {"json_mode": '"none"'}
+    assert any("response_format" in note for note in check.notes)
+
+
+def test_a_proxy_that_gives_web_pages_is_told_with_the_address() -> None:
+    with openai_server(answer=capable, script=["html"] * 9) as server:
+        check = checked(server.url.removesuffix("/v1"))
+    assert [call.works for call in check.calls] == [False, False] and "web page" in check.calls[0].sentence
+    assert "Set OPENAI_BASE_URL to" in check.calls[0].sentence and "/v1" in check.calls[0].sentence
+
+
+def test_a_server_that_is_slower_than_the_limit_gets_a_longer_one() -> None:
+    with openai_server(answer=capable, latency=0.6) as server:
+        check = checked(server.url, timeout_seconds=0.5)
+    assert not check.calls[0].works and "no answer within" in check.calls[0].sentence
+    assert float(check.advice["timeout_seconds"]) > 0.6
+
+
 def test_the_first_call_that_fails_is_told_once_with_its_reason() -> None:
     with openai_server(answer=capable, manners="strict") as server:
         check = checked(server.url, key="wrong-key")
@@ -70,7 +125,7 @@ def test_a_slow_server_gets_more_time_and_prices_give_a_cost() -> None:
     with openai_server(answer=capable, latency=0.7) as server:
         check = checked(server.url, timeout_seconds=1.0, price_prompt=2.0, price_output=7.0)
     assert int(check.advice["timeout_seconds"]) >= 2
-    assert check.notes == ["Reading 1 MB of text once costs about 0.75 by the prices set."]
+    assert check.notes == ["By the prices set, 1 MB of text costs about 2.80 with --method light and 7.47 in full."]
 
 
 def test_without_a_model_there_is_nothing_to_check() -> None:

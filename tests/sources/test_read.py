@@ -470,3 +470,21 @@ def test_a_home_among_the_documents_is_none_of_them(tmp_path: Path) -> None:
     named = find([str(base / "idx/corpora"), str(base / "idx/jobs/j.json"), str(base / "idx/key")], {}, settings)
     assert named.files == [] and named.sources == {} and named.scopes == []
     assert {error["reason"] for error in named.errors} == {"index of this server, and such files are never indexed"}
+
+
+def test_a_licence_that_lies_in_a_folder_is_its_first_lines_and_a_named_one_is_whole(tmp_path: Path) -> None:
+    from identify.vendor.licenses import LICENSES
+
+    texts = dict(LICENSES)
+    mit = texts["MIT"].replace("[year]", "2026").replace("[fullname]", "Nordwind AG")
+    write(tmp_path / "d", {"LICENSE": mit, "COPYING": texts["GPL-3.0"].replace("\n", "\n "), "contract.md": "# Contract\n\nThe software is provided by Halden Systems, free of charge, for two years."})
+    folder, named = tmp_path / "d", tmp_path / "d" / "LICENSE"
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), SETTINGS)
+    rows = {row["uri"]: row for row in open_snapshot(tmp_path / "c").rows("documents").to_pylist()}
+    assert {uri: row["title"] for uri, row in rows.items()} == {"d/LICENSE": "Licence MIT", "d/COPYING": "Licence GPL-3.0", "d/contract.md": "Contract"}
+    passages = {row["uri"]: row["text"] for row in open_snapshot(tmp_path / "c").rows("passages").to_pylist()}
+    assert "Nordwind AG" in passages["d/LICENSE"] and len(passages["d/LICENSE"]) < 100 and len(passages["d/COPYING"]) < 300
+    assert "two years" in passages["d/contract.md"]
+    result = index_documents(tmp_path / "other", IndexRequest(paths=(str(folder),)), SETTINGS)
+    assert result.skipped["terms of a known licence (name the file to index all of it)"] == 2
+    assert len(one(tmp_path, "LICENSE", mit)[0].text) > 900 and named.exists()

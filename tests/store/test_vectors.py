@@ -19,6 +19,7 @@ from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
+from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 
@@ -37,16 +38,17 @@ def vector(values: list[float]) -> bytes:
 
 
 def table(rows: dict[str, list[float]]) -> pa.Table:
-    flat = pa.array([x for values in rows.values() for x in values], pa.float32())
+    flat = pa.array(np.asarray([x for values in rows.values() for x in values], "<f2"))
     width = len(next(iter(rows.values())))
+    languages = [id.partition("-")[2] for id in rows]  # "p1-cjk"
     listed = pa.FixedSizeListArray.from_arrays(flat, width)
-    return pa.table({"id": list(rows), "sha": [""] * len(rows), "vector": listed})
+    return pa.table({"id": list(rows), "sha": [""] * len(rows), "language": languages, "vector": listed})
 
 
 def stored(folder: Path, *steps: tables.Change) -> Snapshot:
     """A generation whose passages have these vectors."""
     folder.mkdir(parents=True, exist_ok=True)
-    manifest = manifests.Manifest("c")
+    manifest = manifests.Manifest("c", parameters={"vectors": VECTOR_FORM})
     for change in steps:
         versions = tables.apply(folder, manifest, {"passages_vectors": change})
         manifest = manifests.replace(manifest, tables=versions, generation=manifest.generation + 1)
@@ -60,7 +62,7 @@ SPREAD = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.0], "
 def test_the_nearest_come_first_and_length_does_not_count(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
     found = tables.nearest(snapshot, "passages", vector([2.0, 0.0]), 4)
-    assert found == [("a", 1.0), ("b", 0.8), ("e", 0.8), ("c", 0.0)]
+    assert found == [(id, pytest.approx(near, abs=1e-3)) for id, near in (("a", 1), ("b", 0.8), ("e", 0.8), ("c", 0))]
 
 
 def test_of_equally_near_rows_the_first_ids_are_kept_whatever_came_first(tmp_path: Path) -> None:
@@ -76,6 +78,18 @@ def test_of_equally_near_rows_the_first_ids_are_kept_whatever_came_first(tmp_pat
 def test_rows_that_are_asked_for_are_compared_too(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
     assert tables.similarities(snapshot, "passages", vector([1.0, 0.0]), 1, ["d", "gone"]) == {"a": 1.0, "d": -1.0}
+
+
+def test_a_passage_in_another_language_is_not_behind_all_those_in_the_language_of_the_question(tmp_path: Path) -> None:
+    """A direction for the language, one for the matter: the model puts the languages apart."""
+    english = {f"e{n}": [1.0, 0.1 * n / 20, 0.0] for n in range(20)}
+    chinese = {f"c{n}-cjk": [0.0, 0.1 * n / 20, 1.0] for n in range(20)}
+    answer = {"c-cjk": [0.0, 0.5, 0.87]}
+    asked = vector([0.87, 0.5, 0.0])
+    mixed = stored(tmp_path / "m", tables.Change([], table({**english, **chinese, **answer})))
+    assert tables.nearest(mixed, "passages", asked, 1)[0][0] == "c-cjk"
+    alone = stored(tmp_path / "a", tables.Change([], table(english)))
+    assert tables.nearest(alone, "passages", asked, 1)[0] == ("e19", pytest.approx(0.91, abs=0.01))
 
 
 def test_large_tables_are_searched_by_the_store_with_the_same_result(tmp_path: Path) -> None:
@@ -134,7 +148,7 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
     question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
     plain = rank.retrieve(snapshot, question)
     both = rank.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
-    assert both.trust > 0.5
+    assert both.meaning > 0.5
     assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
     assert both.passages[0].parts["meaning"] > 0
 
@@ -143,15 +157,19 @@ def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot,
     snapshot, embedder = notes
     plain = rank.retrieve(snapshot, "rye bread and salt cakes")
     misled = rank.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
-    assert misled.trust == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
+    assert misled.meaning == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
     assert misled.passages[0].parts == plain.passages[0].parts
 
 
-def test_words_that_occur_nowhere_leave_a_question_open() -> None:
+def test_the_share_of_meaning_falls_with_what_a_passage_holds_of_the_question() -> None:
     some = {"p1": Candidate("p1", "d", "", 0, (), "tern terns nest", 2.0)}
-    asked = Question(terms={"terns": 1.0, "tern": 1.5})
-    assert rank.openness(asked, some) == 0.0 < rank.openness(replace(asked, unknown=("a", "b", "c")), some)
-    assert rank.openness(replace(asked, terms={**asked.terms, "cliff": 9.0}), some) == 1.0
+    whole = Question(terms={"terns": 1.0, "tern": 1.5})
+    assert rank.share_of_meaning(whole, some) == 0.0
+    assert 0.0 < rank.share_of_meaning(replace(whole, unknown=("a", "b")), some) < 1.0
+    half = replace(whole, terms={**whole.terms, "cliff": 2.5})
+    one = Question(terms={"nest": 2.5, "cliff": 2.5})
+    assert 0.0 < rank.share_of_meaning(half, some) < rank.share_of_meaning(one, some) == 0.5
+    assert rank.share_of_meaning(Question(terms={"gull": 1.0}), some) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
@@ -159,26 +177,6 @@ def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, Sc
     assert rank.retrieve(snapshot, "terns nest", vector=b"").passages == rank.retrieve(snapshot, "terns nest").passages
     other = rank.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
     assert [one.score for one in other.passages] == [one.score for one in rank.retrieve(snapshot, "terns nest").passages]
-
-
-def candidates(count: int) -> dict[str, Candidate]:
-    """Passages p00 .. of which the first five hold the question's words."""
-    ids = [f"p{number:02}" for number in range(count)]
-    return {id: Candidate(id, id, "", 0, (), "", 5.0 - at if at < 5 else 0.1) for at, id in enumerate(ids)}
-
-
-def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
-    some = candidates(40)
-    agreeing = {id: 0.9 if one.bm25 >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
-    blind = {id: (at * 17 % 40) / 40 for at, id in enumerate(some)}
-    contrary = {id: -value for id, value in agreeing.items()}
-    assert rank.agreement(some, agreeing) == 1.0 and rank.agreement(some, contrary) == 0.0
-    assert 0.0 <= rank.agreement(some, blind) < 0.5
-
-
-def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
-    wordless = {id: Candidate(id, id, "", 0, (), "", 0.0) for id in ("p1", "p2")}
-    assert rank.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 
 def test_entities_near_the_question_in_meaning_are_proposed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 Manners: "good" (as documented), "strict" (wants the key "right-key", refuses unknown fields, max_tokens and
 temperature), "sloppy" (no usage, content as parts, 400 without a reason on response_format, vectors out of order),
 "local" (thinks aloud, fences JSON, floats for vectors, ignores encoding_format and stream_options; object mode only).
+`provider`: the manners of a provider (tests/support/providers.py) in place of these.
 `script`: what the first calls get instead, one entry each: a status, (status, headers, body), "reset", "hang", "html",
 "drip" (a blank now and then, without end), "huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends
 early), "slow" (a stream of pieces that come 0.1 seconds apart), or None for a normal answer.
@@ -30,6 +31,7 @@ from typing import Any
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import ScriptedChat
 from tests.support.demonstration import demonstration
+from tests.support.providers import Provider
 
 Answering = Callable[[list[dict[str, Any]], dict[str, Any]], str]
 Scripted = int | str | None | tuple[int, Mapping[str, str], str]
@@ -54,6 +56,7 @@ class Server:
     url: str
     answer: Answering
     manners: str = "good"
+    provider: Provider | None = None
     latency: float = 0.0
     dimension: int = 8
     script: list[Scripted] = field(default_factory=list)
@@ -134,6 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _objection(self, state: Server, body: dict[str, Any]) -> tuple[int, str] | None:
         """The refusal that the manners call for, if any."""
+        if state.provider is not None and self.path.endswith("completions"):
+            return state.provider.objection(body)
         wanted = (body.get("response_format") or {}).get("type")
         if state.manners == "strict":
             key = self.headers.get("authorization", "").removeprefix("Bearer ")
@@ -150,7 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _chat(self, state: Server, body: dict[str, Any]) -> None:
-        text = state.answer(body["messages"], body)
+        provider = state.provider or Provider({})
+        if not provider.obeys:
+            body = {name: value for name, value in body.items() if name != "response_format"}
+        text = state.answer(provider.read(body), body)
         if state.manners == "local":
             fenced = f"```json\n{text}\n```" if "response_format" in body else text
             text = f"<think>Let me see.\nIt is {len(text)} letters.</think>\n\n{fenced}"
@@ -158,12 +166,14 @@ class _Handler(BaseHTTPRequestHandler):
         used = {"prompt_tokens": asked, "completion_tokens": state.count(text, False)}
         usage = None if state.manners == "sloppy" else used
         if body.get("stream"):
-            plain = state.manners in ("local", "sloppy")
+            plain = state.manners in ("local", "sloppy") or not provider.counts
             wanted = usage if (body.get("stream_options") or {}).get("include_usage") and not plain else None
             self._stream(text, wanted, whole=True)
             return
         content: Any = [{"type": "text", "text": half} for half in (text[:3], text[3:])]
         message = {"role": "assistant", "content": content if state.manners == "sloppy" else text}
+        if provider.thinks:
+            message[provider.thinks] = "I look at the text first."
         reply = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
         self._send(200, json.dumps({**reply, **({"usage": usage} if usage else {})}))
 
@@ -247,12 +257,12 @@ class _Http(ThreadingHTTPServer):
 @contextmanager
 def openai_server(
     answer: Answering = echo, *, manners: str = "good", latency: float = 0.0, dimension: int = 8,
-    script: Sequence[Scripted] = (), count: Callable[[str, bool], int] | None = None,
+    script: Sequence[Scripted] = (), count: Callable[[str, bool], int] | None = None, provider: Provider | None = None,
 ) -> Iterator[Server]:  # fmt: skip
     """The server on a free port of 127.0.0.1; `url` ends with /v1."""
     http = _Http(("127.0.0.1", 0), _Handler)
     url = f"http://127.0.0.1:{http.server_port}/v1"
-    http.state = Server(url, answer, manners, latency, dimension, list(script))
+    http.state = Server(url, answer, manners, provider, latency, dimension, list(script))
     http.state.count = count or http.state.count
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

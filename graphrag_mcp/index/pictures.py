@@ -1,0 +1,56 @@
+"""Descriptions of pictures by the model that the setting `vision_model` names.
+
+They are text of the document that holds the picture, and are asked for while files are read. Replies are
+kept in the reply cache by the bytes of the picture, so that no picture is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.llm.asker import Ask, Asker
+from graphrag_mcp.llm.prompts import load
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.replies import BadReply, without_thoughts
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.pictures import media_type
+from graphrag_mcp.sources.piece import Described, Picture
+from graphrag_mcp.sources.read import Describe
+
+LANGUAGE = "that of the text in the picture, else English"
+MOST_WORDS = 400  # asked for
+LONGEST = 8_000  # characters that are kept of a description
+
+
+def describer(
+    asker: Asker, folder: Path, settings: Settings, take: Callable[[Future[Any]], Any]
+) -> Describe | None:
+    """What has pictures described; None without such a model. `take` waits for an answer."""
+    if asker.vision is None:
+        return None
+    vision, template = asker.vision, load("picture", folder)
+    prompt = template.substitute(language=settings.output_language or LANGUAGE, words=MOST_WORDS)
+
+    async def answers(pictures: Sequence[Picture]) -> list[Described]:
+        found = await asyncio.gather(*(vision.ask(_ask(prompt, one)) for one in pictures))
+        return [Described(one.value, one.by, one.reason) for one in found]
+
+    return lambda pictures: take(vision.start(answers(pictures)))
+
+
+def _ask(prompt: str, picture: Picture) -> Ask[str]:
+    data = base64.b64encode(picture.data).decode("ascii")
+    url = f"data:{media_type(picture.data)};base64,{data}"
+    return Ask("picture", (Message("user", prompt, (url,)),), _said, str)
+
+
+def _said(reply: str) -> str:
+    """The description on one line: a paragraph of a document."""
+    said = " ".join(without_thoughts(reply).split())
+    if not said:
+        raise BadReply("the reply is empty")
+    return said[:LONGEST]

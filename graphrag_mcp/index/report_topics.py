@@ -1,0 +1,170 @@
+"""Reports on topics from the summaries of their documents: what a model or an agent is shown, and the
+earlier report that still tells of nearly all of them.
+
+A report stays as long as fewer than a fifth of its documents changed. That is decided by the reply cache
+alone: a reply is kept with what it was made of, and a question without a reply takes the reply of the
+same level that shares most documents. So an index after edits has the reports that a fresh one has with
+the same replies."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.index.report_content import Paper
+from graphrag_mcp.index.report_extractive import Report
+from graphrag_mcp.index.report_llm import Line, Prompted, Ref, Rows, prompted, statements
+from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import content_id, lists_of, terms
+
+SHARED = 0.8  # of the documents, from which a report stays
+FOR_REPORTS = 0.5  # of the tokens, where summaries alone do not fit
+ABOUT = "about"  # of a kept reply: what it was made of
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A document, or a section of a long one, with its summary. `identity` is another one where the
+    text or the summary is; `unit` is the text unit that a reference leads to."""
+
+    document: str
+    identity: str
+    unit: str
+    title: str
+    date: str
+    text: str
+
+    def line(self) -> Line:
+        return Line((self.title, self.date, self.text), Ref(sources=(self.unit,)), (self.unit,), 2)
+
+
+def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, Told]:
+    """What was written of the text in which each text unit stands."""
+    if "summaries" not in snapshot.manifest.tables:
+        return {}
+    columns = ["document_id", "place", "char_start", "heading", "text", "sha"]
+    rows = snapshot.rows("summaries", columns=columns).to_pylist()
+    of = lists_of((row["document_id"], row) for row in sorted(rows, key=lambda row: row["place"]))
+    columns = ["document_id", "char_start", "id"]
+    units = snapshot.rows("text_units", columns=columns).to_pylist()
+    units.sort(key=lambda row: (row["document_id"], row["char_start"]))
+    found: dict[str, Told] = {}
+    made: dict[tuple[str, int], Told] = {}
+    for unit in units:
+        some = of.get(unit["document_id"], [])
+        some = [row for row in some if row["place"]] or some
+        if not some:
+            continue
+        at = max(bisect_right([row["char_start"] for row in some], unit["char_start"]) - 1, 0)
+        row, key = some[at], (unit["document_id"], at)
+        if key not in made:
+            paper = papers[unit["document_id"]]
+            title = f"{paper.title}: {row['heading']}" if row["heading"] else paper.title
+            identity = content_id("told", row["sha"], row["text"])
+            facts = unit["id"], title, paper.date, row["text"]
+            made[key] = Told(unit["document_id"], identity, *facts)
+        found[unit["id"]] = made[key]
+    return found
+
+
+def of_units(known: Mapping[str, Told], units: Iterable[str]) -> list[Told]:
+    """What was written of these text units, each once, by time, title and text."""
+    some = {one.identity: one for unit in units if (one := known.get(unit)) is not None}
+    return sorted(some.values(), key=lambda one: (one.date or "9999", one.title, one.identity))
+
+
+def context(
+    told: Sequence[Told], worth: Mapping[str, float], children: Sequence[Report] | None, tokens: int
+) -> Prompted | None:
+    """The summaries within so many tokens; where they do not fit, what the reports of the children say,
+    in half of the room, and the summaries that hold most of the characteristic terms (`worth`). None
+    where `children` are needed and are None."""
+    whole = Rows({"Sources": [one.line() for one in told]})
+    if whole.fits(tokens):
+        return prompted(whole)
+    if children is None:
+        return None
+    best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
+    reports = _fitting([statements(child)[0] for child in best], int(FOR_REPORTS * tokens))
+    left = tokens - sum(line.price() for line in reports)
+    value = {
+        one.identity: math.fsum(worth.get(term, 0.0) for term in set(terms(one.text)))
+        for one in told
+    }
+    order = sorted(told, key=lambda one: (-round(value[one.identity], 9), one.identity))
+    lines = [one.line() for one in order]
+    chosen = {line.about for line in _fitting(lines, left)}
+    shown = [one.line() for one in told if (one.unit,) in chosen]
+    return prompted(Rows({"Reports": reports, "Sources": shown}), len(told) - len(shown))
+
+
+def _fitting(lines: Sequence[Line], tokens: int) -> list[Line]:
+    kept: list[Line] = []
+    for line in lines:
+        tokens -= line.price()
+        if tokens < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+# ---- replies that are kept -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a reply was made of: the level of the topic, all its texts, and those that its rows of
+    Sources show, in their order."""
+
+    level: int
+    texts: frozenset[str]
+    shown: Sequence[str] = ()
+
+    def kept(self, reply: str) -> str:
+        """The reply with this in it; as it is, where it is no object."""
+        try:
+            value = replies.read(reply).values[0]
+        except BadReply:
+            return reply
+        if not isinstance(value, dict):
+            return reply
+        about = {"level": self.level, "texts": sorted(self.texts), "shown": list(self.shown)}
+        return json.dumps({**value, ABOUT: about}, ensure_ascii=False)
+
+
+@dataclass
+class Earlier:
+    """The replies on topics that were there before a run, read once."""
+
+    asker: Asker
+    _read: list[tuple[About, str]] | None = field(default=None)
+
+    def nearest(self, about: About) -> tuple[About, str] | None:
+        """The reply, with what it is about, that shares most texts with a topic, at
+        least SHARED of either's; None where none does."""
+        if self._read is None:
+            self._read = list(self._replies())
+        best: tuple[float, str, tuple[About, str]] | None = None
+        for one in self._read:
+            texts = one[0].texts
+            common = len(texts & about.texts) / max(len(texts), len(about.texts), 1)
+            if one[0].level == about.level and common >= SHARED:
+                place = (-common, one[1], one)
+                best = min(best, place, key=lambda each: each[:2]) if best else place
+        return best[2] if best else None
+
+    def _replies(self) -> Iterable[tuple[About, str]]:
+        for stored in self.asker.book.of_kind("report", f'"{ABOUT}"') if self.asker.book else ():
+            try:
+                value: Any = json.loads(stored.text).get(ABOUT)
+                about = About(value["level"], frozenset(value["texts"]), tuple(value["shown"]))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue  # of another form
+            yield about, stored.text
