@@ -303,7 +303,11 @@ def elsewhere(app: App, corpus: str) -> str:
         meant = app.corpus_for_reading()
     except GraphRAGError:
         meant = ""
-    return "" if meant == corpus else f"note: add --corpus {corpus} to commands that you give in this folder"
+    return (
+        ""
+        if meant == corpus
+        else f"note: add --corpus {corpus} to commands that you give in this folder"
+    )
 
 
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:

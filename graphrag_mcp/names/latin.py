@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
+from graphrag_mcp.text.temporal import DAY_WORDS
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, STOP_WORDS, UPPER, WORD, stop_word
 
 _CAP = rf"[{UPPER}][{WORD}]*+(?:[’'‐&·-][{WORD}]++)*+(?!\$)"  # not US$370m
@@ -160,6 +161,8 @@ class _Reader:
             return True
         if before in lex.MONTHS or piece[0].lower() in lex.MONTHS:
             return True  # on Monday San Francisco said
+        if before in DAY_WORDS and _opens(self.text, run[-1].start()):
+            return True  # Yesterday Ida Holm met
         if piece[0] in self.evidence.speakers and len(run) == 1 and ordinary(before):
             return True  # Hello Ravi, Chat of Lena
         link = gap.strip().split(" ")[0]
@@ -297,8 +300,7 @@ def _without_opener(name: Name, evidence: Evidence) -> Name | None:
     rest = name.words[1:]
     alone = " ".join(rest)
     if len(rest) > 1:
-        full = ordinary(first) and first not in lex.TITLES and not any(map(ordinary, name.lows[1:]))
-        known = bool(evidence.inside[alone] + evidence.led[alone]) or (name.opening and full)
+        known = bool(evidence.inside[alone] + evidence.led[alone])
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others

@@ -21,6 +21,8 @@ TITLES, LEADS = (
     80,
     2,
 )  # titles that are looked up; first passages of a document with such a title or summary
+MOST = 800  # passages that are looked through for PROPOSED different texts
+END = 60  # characters of the terms by which copies are looked for; titles stand at the beginning
 CROWDED = 5  # a title of more documents than this leads to none
 K1, B = 1.2, 0.75  # BM25, the usual values
 # A word of the summary counts as one that the passage repeats without end. Questions that share no word
@@ -65,7 +67,7 @@ class Candidates:
 def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Candidates:
     """The passages that hold a term of the question, best first by full text, those that are nearest
     to its vector, and those of the texts whose summaries hold a term: at most PROPOSED of each."""
-    rows = snapshot.full_text("passages", list(question.terms), PROPOSED, COLUMNS)
+    rows = _proposed(snapshot, list(question.terms))
     summarised, first = _summarised(snapshot, question)
     if more := sorted(set(first).difference(values_of(rows["id"]))):
         rows = pa.concat_tables(
@@ -124,6 +126,30 @@ def extend(
         one.id: one for one in _read(snapshot, question, rows, cosines, keep, found.summarised)
     }
     return Candidates({**found.passages, **added}, len(added), found.summarised)
+
+
+def _proposed(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
+    """The best passages by full text: PROPOSED different texts, if there are as many among the first
+    MOST."""
+    limit = PROPOSED
+    while True:
+        rows = snapshot.full_text("passages", terms, limit, COLUMNS)
+        different = len({text[-END:] for text in values_of(rows["terms"])})
+        if different >= PROPOSED or rows.num_rows < limit or limit >= MOST:
+            return rows
+        limit = min(limit + max(PROPOSED - different, PROPOSED // 4), MOST)
+
+
+def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:
+    """Passages with the same text as another candidate, letters in one case and blanks as one: the id
+    of each, with the first id of those that have this text."""
+    by_end = lists_of((one.terms[-END:], one.id) for one in passages if one.terms)
+    alike = [id for ids in by_end.values() if len(ids) > 1 for id in ids]
+    if not alike:
+        return {}
+    rows = rows_of(snapshot.by_key("passages", alike, "id", ["id", "text"]))
+    same = lists_of((" ".join(text.casefold().split()), id) for id, text in rows)
+    return {id: min(ids) for ids in same.values() if len(ids) > 1 for id in ids}
 
 
 def place_of(passage: Candidate) -> Place:

@@ -54,6 +54,11 @@ class FirstRound:
     passages: Mapping[str, Candidate]
     scores: Mapping[str, float] = field(default_factory=dict)
     high: Sequence[Candidate] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)  # of `candidates.copies`
+
+    def text(self, id: str) -> str:
+        """The passage that stands for all that have the same text."""
+        return self.copies.get(id, id)
 
     def score(self, passage: Candidate) -> float:
         return self.scores[passage.id]
@@ -127,13 +132,15 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
         for id in names.intersection(passage.entity_ids):
             holders[id].append(passage)
     gain: dict[str, float] = defaultdict(float)
+    texts = {id: len({first.text(one.id) for one in some}) for id, some in holders.items()}
     for source in first.high:
         for id in source.entity_ids:
             others = holders.get(id, ())
-            if 2 <= len(others) <= SHARING:
-                share = first.score(source) / (len(others) - 1)
+            if 2 <= texts.get(id, 0) <= SHARING:
+                share = first.score(source) / (texts[id] - 1)
                 for other in others:
-                    if other.document_id != source.document_id:
+                    apart = first.text(other.id) != first.text(source.id)
+                    if apart and other.document_id != source.document_id:
                         gain[other.id] = max(gain[other.id], share)
     return lambda passage: gain.get(passage.id, 0.0)
 
@@ -184,4 +191,5 @@ PARTS = {
     "entities": "entities",
     "relationships": "pairs of them",
     "reranker": "reranker",
+    "copy": "its text stands in a passage before",
 }  # as `explain` says them

@@ -6,14 +6,14 @@ makes hits of them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing.budget import citation, one_line, repeats
+from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repeats
 from graphrag_mcp.query import context, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import entity_id, query_terms
@@ -208,7 +208,20 @@ def of_ranked(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:
                 own = summaries.covering(written[hit.document], hit.citation.char_start)
                 hit.summary = own.text if own else ""
             found[number, hit.passage] = hit
+        _name_copies(source, [one for _, other, one in ranked if other == number], some)
     return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
+
+
+def _name_copies(source: Source, ranked: Sequence[Ranked], found: Sequence[Hit]) -> None:
+    """Put the ids of passages with the same text beside the hits."""
+    copies = {one.id: one.copies for one in ranked if one.copies}
+    wanted = sorted({id for ids in copies.values() for id in ids})
+    columns = ("id", "n", "part", "parts")
+    rows = source.snapshot.by_key("passages", wanted, "id", columns).to_pylist() if wanted else []
+    prefix = f"{source.corpus}/" if source.corpus else ""
+    alias = {row["id"]: f"{prefix}{passage_alias(row)}" for row in rows}
+    for hit in found:
+        hit.also += [alias[id] for id in copies.get(hit.passage, ()) if id in alias]
 
 
 def worth_of(sources: Sequence[Source]) -> dict[str, float]:
@@ -227,18 +240,20 @@ def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
     return {term: value for term, value in worth.items() if term not in own} or dict(worth)
 
 
-def naming(
-    found: Sequence[Hit], names: Sequence[Mention], entities: Mapping[str, Collection[str]]
-) -> list[Hit]:
-    """The passages that name something the question names, by the entities of the index or by all
-    words of the name; every passage where none does. `entities`: ids by passage (content id)."""
-    sure = [name for name in names if name.strong]
-    ids = {entity_id(name.key) for name in sure}
+def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
+    """The passages that name a person of the question, by an entity of the index or by all words of the
+    name; every passage where none does. The index knows who is a person, else the question."""
+    names = {entity_id(name.key): name for source in sources for name in source.found.names}
+    people = {id for id, name in names.items() if name.type == "person"}
+    for source in sources:
+        rows = source.snapshot.by_key("entities", sorted(names), "id", ["id", "type"])
+        people |= {id for id, kind in rows_of(rows) if kind == "person"}
+    entities = {one.id: one.entity_ids for source in sources for one in source.found.passages}
 
     def is_named(hit: Hit) -> bool:
         text = f"{hit.citation.title}\n{hit.body}".casefold()
-        return not ids.isdisjoint(entities.get(hit.passage, ())) or any(
-            all(word in text for word in name.form.casefold().split()) for name in sure
+        return not people.isdisjoint(entities.get(hit.passage, ())) or any(
+            all(word in text for word in names[id].form.casefold().split()) for id in people
         )
 
     return [hit for hit in found if is_named(hit)] or list(found)

@@ -379,15 +379,16 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     if in_time := form.sort == "time":
         most += LINES_PER_QUESTION
         found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
-    known = [hit for hit in found[:most] if hit.id in page.full]
+    above = {hit.id: {hit.id, *hit.also} & page.full for hit in found}
+    known = sorted({id for hit in found[:most] for id in above[hit.id]})
     if absent := unnamed(sources, found):
         page.add(absent)
-    rest = [hit for hit in found if hit.id not in page.full]
+    rest = [hit for hit in found if not above[hit.id]]
     full = 0 if absent else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
     render.show(page, rest, hits.worth_of(sources), form, limits)
     if known:
-        page.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
+        page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
 
 
 # ---- corpora -----------------------------------------------------------------------------------

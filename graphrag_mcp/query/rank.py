@@ -19,6 +19,7 @@ from graphrag_mcp.query.candidates import Candidate, Keep
 from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import Mention
 
 SOURCES = 10  # high passages of the first round that the second starts from
@@ -39,7 +40,7 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A passage with the parts of its score, and the score as a share of the best one's; `summary`: as
-    in `Candidate`."""
+    in `Candidate`; `copies`: ids of passages with the same text, which come last."""
 
     id: str
     document_id: str = ""
@@ -50,6 +51,7 @@ class Ranked:
     parts: Mapping[str, float] = field(default_factory=dict)
     score: float = 0.0
     summary: float = 0.0
+    copies: Sequence[str] = ()
 
     def total(self) -> float:
         return sum(self.parts.values())
@@ -125,17 +127,19 @@ def retrieve(
     if not found.passages:
         return Ranking(asked)
     top = max(one.bm25 for one in found.passages.values())
-    first = FirstRound(top, weights, found.passages)
+    repeated = candidates.copies(snapshot, found.passages.values())
+    first = FirstRound(top, weights, found.passages, copies=repeated)
     if weights.uses_graph():
         high = best(first, scored(FIRST, asked, first))
         found = candidates.extend(snapshot, asked, found, high, keep)
-        first = FirstRound(top, weights, found.passages)
+        repeated = candidates.copies(snapshot, found.passages.values())
+        first = FirstRound(top, weights, found.passages, copies=repeated)
     alone = scored(FIRST, asked, first)
     first = replace(first, scores=totals(alone), high=best(first, alone))
     beside = scored(SECOND, asked, first)
     parts = {id: {**alone[id], **beside[id]} for id in found.passages}
     meaning = share_of_meaning(asked, found.passages) if asked.vector else 0.0
-    ordered = ranked(found.passages, with_meaning(parts, found.passages, meaning))
+    ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(one.cosine is not None for one in found.passages.values())
@@ -169,6 +173,16 @@ def ranked(
     return found
 
 
+def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
+    """The passages, each text once: the others that have it come last with a score of 0, and their ids
+    stand with the best one. `copies`: of `candidates.copies`."""
+    same = lists_of((copies.get(one.id, one.id), one) for one in ordered)
+    best = [replace(some[0], copies=tuple(one.id for one in some[1:])) for some in same.values()]
+    others = (one for some in same.values() for one in some[1:])
+    lost = [replace(one, score=0.0, parts={**one.parts, "copy": -one.total()}) for one in others]
+    return [*best, *lost]
+
+
 def scored(
     features: Sequence[Feature], question: Question, first: FirstRound
 ) -> dict[str, dict[str, float]]:
@@ -189,9 +203,12 @@ def totals(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def best(first: FirstRound, parts: Mapping[str, Mapping[str, float]]) -> list[Candidate]:
-    """The SOURCES best by the first round."""
+    """The SOURCES best by the first round, each text once."""
     order = sorted((-round(score, 9), id) for id, score in totals(parts).items())
-    return [first.passages[id] for _, id in order[:SOURCES]]
+    by_text: dict[str, Candidate] = {}
+    for _, id in order:
+        by_text.setdefault(first.text(id), first.passages[id])
+    return list(by_text.values())[:SOURCES]
 
 
 # ---- meaning -------------------------------------------------------------------------------------

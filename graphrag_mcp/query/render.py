@@ -201,7 +201,8 @@ def line(hit: Hit, said: str) -> str:
 
 
 def _also(hit: Hit) -> str:
-    return f"(also {', '.join(hit.also[:4])})" if hit.also else ""
+    more = f" and {len(hit.also) - 4} more" if len(hit.also) > 4 else ""
+    return f"(also {', '.join(hit.also[:4])}{more})" if hit.also else ""
 
 
 def _joined(*parts: str) -> str:
@@ -217,12 +218,16 @@ def _without_repeats(page: Page, found: Sequence[Hit], floor: float) -> list[Hit
         if hit.id in page.full:
             continue
         runs = runs_of(hit.body)
-        others = ((id, other) for id, other in page.seen.items() if id != hit.id)
+        others = (
+            (id, other)
+            for id, other in page.seen.items()
+            if id != hit.id and (id in kept or id in page.full)
+        )
         same = next((id for id, other in others if alike(runs, other)), "")
         if not same:
             page.seen[hit.id] = runs
             kept[hit.id] = hit
-        elif same in kept:
+        elif same in kept and hit.id not in kept[same].also:
             kept[same].also.append(hit.id)
     return list(kept.values())
 

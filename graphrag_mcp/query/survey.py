@@ -87,8 +87,7 @@ def survey(sources: Sequence[Source], most: int = MOST, worth: hits.Worth | None
     ]
     filters = {source.corpus: source.filters for source in sources}
     found = [of_then(hit, filters[hit.corpus]) for hit in hits.of_ranked(sources, ranked)]
-    entities = {one.id: one.entity_ids for source in sources for one in source.found.passages}
-    named = hits.naming(found, names, entities)
+    named = hits.naming(found, sources)
     of_hit = {(sources[number].corpus, id): value for (number, id), value in values.items()}
     lines = _best_lines(named, terms_worth, of_hit, each)
     lines = _with_summaries(sources, lines, named, of_hit)

@@ -1,0 +1,56 @@
+"""A text that stands in several documents counts once: among candidates, in what names tie, and in results."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import candidates
+from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.local import find, local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+LICENCE = "Permission is granted to use the harbour software free of charge, without any warranty for the lamp or the crane."
+NOTES = tuple(
+    f"The crane number {n} of the harbour lost its lamp in storm {n}, so that the quay was dark."
+    for n in range(4)
+)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """More licences than full text proposes, and four notes. One licence has other blanks and capitals."""
+    home = tmp_path_factory.mktemp("mixed")
+    licences = [LICENCE] * (candidates.PROPOSED + 40) + [LICENCE.replace(" to use", "\nto Use")]
+    texts = [InlineText(text, f"l{n}", f"Licence {n}") for n, text in enumerate(licences)]
+    texts += [InlineText(text, f"n{n}", f"Note {n}") for n, text in enumerate(NOTES)]
+    index_documents(home / "c", IndexRequest(texts=tuple(texts)), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def test_copies_take_one_place_and_leave_room_for_other_texts(mixed: Snapshot) -> None:
+    found = find(mixed, "harbour software crane lamp warranty")
+    first, *rest = found.passages
+    assert len(first.copies) > 100 and {
+        one.score for one in found.passages if one.id in first.copies
+    } == {0.0}
+    assert len([one for one in rest if one.score > 0]) == len(NOTES)
+
+
+def test_a_result_shows_a_text_once_and_names_where_else_it_stands(mixed: Snapshot) -> None:
+    text = local_search(mixed, "harbour software without warranty", max_tokens=2_000).text
+    assert text.count("Permission is granted") == 1
+    assert re.search(r"\(also t\d+, t\d+, t\d+, t\d+ and \d+ more\)", text)
+
+
+def test_a_filter_finds_a_copy_by_its_document(mixed: Snapshot) -> None:
+    found = local_search(mixed, "harbour software", filters=["uri=text:l7"])
+    assert [one.uri for one in found.citations] == ["text:l7"] and "also" not in found.text
+
+
+def test_documents_with_a_copied_text_are_still_listed(mixed: Snapshot) -> None:
+    assert list_documents(mixed, filters=["uri=text:l*"]).total == candidates.PROPOSED + 41
