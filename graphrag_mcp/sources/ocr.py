@@ -4,7 +4,7 @@ Its models (PP-OCRv6: Latin scripts, Chinese, Japanese) lie in its wheel, so not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,11 +12,24 @@ from typing import Any
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, tidy
 
+# Of 56 lines of 8.6 points, and of 80 lines of 5.8 points, on a page of 1654 x 2339 pixels all are found with
+# a longest side of 960, in 1.0 s of CPU instead of 5.5. Lines one at a time are not padded to the longest of
+# six, and one thread does not spin: 12 lines take 2.3 s of CPU instead of 8.3, read with 0.994 instead of 0.996.
+PARAMETERS = {
+    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+    "Rec.rec_batch_num": 1,
+    "Det.limit_side_len": 960,
+    "Det.limit_type": "max",
+}
 DPI = 200  # of a page's picture: letters of 10 points are 28 pixels high
 LEAST = 0.5  # of the confidence of a line that is kept; what is less is mostly no text
 INSTALL = 'pip install "graphrag-mcp[ocr]"'
 SCANNED = f"its pages are pictures; {INSTALL} reads them"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
+
+
+# Called before each picture: the process that reads files gives each of them the time of a file.
+signals: list[Callable[[], None]] = []
 
 
 @dataclass(frozen=True)
@@ -33,12 +46,21 @@ def engine() -> Any:
     logging.disable(logging.INFO)
     from rapidocr import RapidOCR
 
-    return RapidOCR()
+    return RapidOCR(params=PARAMETERS)
 
 
 def read(picture: bytes) -> Reading:
-    """The lines of a picture, from top to bottom."""
-    found = engine()(picture)
+    """The lines of a picture, from top to bottom. ReadError where it is none."""
+    for signal in signals:
+        signal()
+    try:
+        found = engine()(picture)
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # what its library says of damaged pictures
+        raise ReadError("it is damaged, or no picture") from error
     texts = [] if found.txts is None else list(found.txts)
     scores = [] if found.scores is None else list(found.scores)
     kept = [(text, score) for text, score in zip(texts, scores, strict=True) if score >= LEAST]

@@ -61,7 +61,7 @@ def _readable() -> tuple[str, ...]:
 
 def _prepare(suffix: str) -> None:
     """Import what reads such a file, without limits; what the libraries take is not the file's."""
-    global _libraries, _loaded
+    global _libraries, _loaded, _reads_pictures
 
     from graphrag_mcp.sources import formats, ocr
     from graphrag_mcp.sources.walk import ocr_installed
@@ -76,6 +76,7 @@ def _prepare(suffix: str) -> None:
         _loaded = True
     if suffix in ocr.PICTURES | {"pdf"} and ocr_installed():
         ocr.engine()
+        _reads_pictures = True
     _libraries += _address_space() - before
 
 
@@ -159,6 +160,16 @@ def _parse(
         _try("RLIMIT_FSIZE", 0)
         reads_pictures = suffix in ocr.PICTURES | {"pdf"} and ocr_installed()
         _try("RLIMIT_AS", _libraries + (OCR_MEMORY if reads_pictures else MEMORY))
+
+        def another() -> None:
+            """A picture is read: it has the time of a file."""
+            faulthandler.cancel_dump_traceback_later()
+            faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
+            _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
+            out.write(b'{"more": true}\n')
+            out.flush()
+
+        ocr.signals[:] = [another]
         _sealed = True
         if described:
             for found in pictures.pictures(data, suffix):
@@ -213,7 +224,8 @@ def main() -> None:
             return
         said = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
         del data
-        grown = _address_space() > _libraries + GROWN or _resident() > began + MEMORY
+        room = OCR_MEMORY / 2 if _reads_pictures else 0  # the engine keeps what it has used
+        grown = _address_space() > _libraries + GROWN + room or _resident() > began + MEMORY + room
         said["last"] = said.get("last", False) or grown
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
@@ -223,6 +235,7 @@ def main() -> None:
 
 _libraries = 0  # bytes of address space that Python and its libraries take
 _loaded = False  # the libraries that read documents
+_reads_pictures = False  # the engine that reads pictures is loaded
 _nowhere: Any = None
 
 if __name__ == "__main__":

@@ -87,7 +87,17 @@ class _Child(Child):
         options = {"cwd": sys.prefix, "stderr": subprocess.DEVNULL}
         super().__init__("sources.parser_child", kept, **options)
         self.late = False
+        self.watch: threading.Timer | None = None
         self.sound = True  # may be used again
+
+    def watched(self, seconds: float) -> None:
+        """From now on it has so many seconds; 0: as many as it wants."""
+        if self.watch is not None:
+            self.watch.cancel()
+        self.watch = threading.Timer(seconds, self.kill) if seconds else None
+        if self.watch is not None:
+            self.watch.daemon = True
+            self.watch.start()
 
     def kill(self) -> None:
         self.late = True
@@ -113,6 +123,9 @@ class _Child(Child):
             said = _read(line)
             if isinstance(said, Piece | NotRead | Picture):
                 pieces.append(said)
+                continue
+            if "more" in said:  # another picture, which has the time of a file
+                self.watched(seconds + GRACE)
                 continue
             self.sound = not said.get("last")
             if said.get("error"):
@@ -142,13 +155,11 @@ def parse(
         if _child is not None and _child.process.poll() is not None:
             close()
         child = _child = _child or _Child()
-        watch = threading.Timer(seconds + GRACE, child.kill)
-        watch.daemon = True
-        watch.start()
+        child.watched(seconds + GRACE)
         try:
             return child.parse(data, suffix, seconds, described)
         finally:
-            watch.cancel()
+            child.watched(0)
             if child.late or not child.sound:
                 close()
 

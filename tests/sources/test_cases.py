@@ -12,6 +12,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.walk import find
+from tests.support import ole
 
 SHARED = Path(__file__).parents[3] / "shared/data/cases"
 SETTINGS = Settings(home=Path("unused"))
@@ -99,6 +100,42 @@ def packed(**parts: str | bytes) -> bytes:
     return out.getvalue()
 
 
+ODF = 'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:draw="g" xmlns:presentation="p" xmlns:dc="d"'
+ODS = (
+    f"<office:document-content {ODF}><office:body><office:spreadsheet>"
+    '<table:table table:name="Berths"><table:table-row><table:table-cell><text:p>Berth</text:p></table:table-cell>'
+    '<table:table-cell table:number-columns-repeated="2"><text:p>Depth</text:p></table:table-cell></table:table-row>'
+    '<table:table-row table:number-rows-repeated="2"/><table:table-row><table:table-cell><text:p>North quay</text:p></table:table-cell>'
+    '<table:table-cell office:value-type="float" office:value="8.4"><text:p>8.4 m</text:p></table:table-cell></table:table-row></table:table>'
+    "</office:spreadsheet></office:body></office:document-content>"
+)
+ODP = (
+    f"<office:document-content {ODF}><office:body><office:presentation>"
+    '<draw:page draw:name="one"><draw:frame><draw:text-box><text:p>Harbour plan</text:p></draw:text-box></draw:frame></draw:page>'
+    '<draw:page draw:name="two"><draw:frame><draw:text-box><text:p>The dredger Marigold is sold</text:p></draw:text-box></draw:frame>'
+    "<presentation:notes><draw:frame><draw:text-box><text:p>Ask Ruth Behrens</text:p></draw:text-box></draw:frame></presentation:notes></draw:page>"
+    "</office:presentation></office:body></office:document-content>"
+)
+MHTML = (
+    "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/ferry\nSubject: =?utf-8?Q?F=C3=A4hre?=\nMIME-Version: 1.0\n"
+    'Content-Type: multipart/related; type="text/html"; boundary="b"\n\n--b\nContent-Type: text/html; charset=utf-8\n'
+    "Content-Transfer-Encoding: quoted-printable\n\n<html><head><title>F=C3=A4hre</title></head><body><nav>Menu</nav>"
+    "<main><p>Die F=C3=A4hre f=C3=A4hrt ab M=C3=A4rz nach Borkum.</p></main></body></html>\n\n"
+    "--b\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n--b--\n"
+)
+OPF = (
+    '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>The Light</dc:title>'
+    '<dc:creator>Ana Holm</dc:creator></metadata><manifest><item id="a" href="a.xhtml"/></manifest><spine><itemref idref="a"/></spine></package>'
+)
+CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/c.opf"/></rootfiles></container>'
+MSG = ole.msg(
+    {"costs.csv": b"item,cost\nengine,99000\n"},
+    p0037="Offer for the Skua", p0C1A="Jörg Vos", p5D01="joerg@x.org", p0E04="Mara Lindt; Tom Reed", p1035="<o1@x>",
+    p1000="The pilot boat costs 418,000 euros.\r\n",
+    p007D="From: Jörg Vos <joerg@x.org>\nDate: Mon, 04 Mar 2024 09:15:00 +0100\n",
+)  # fmt: skip
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
     "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
     "reply.txt": (("MIME-Version: 1.0\n" + REPLY).encode(), ["The pump is sold.", "!Kestrel"]),
@@ -107,6 +144,13 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "a.vcf": (VCF.encode(), ["name: Jörg Kolb", "organization: Brandt, Pumps"]),
     "a.srt": (SRT.encode(), ["ANA: We lost the pump.", "!00:00:01,000"]),
     "a.odt": (packed(**{"content.xml": ODT}), ["# Lease", "Rent is  due.", "Comment (Ana): ask Tom", "| Item | Cost |"]),
+    "berths.ods": (packed(**{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": ODS}), ["## Berths", "| Berth | Depth | Depth |", "| North quay | 8.4 m |"]),
+    "plan.odp": (packed(**{"content.xml": ODP}), ["Harbour plan", "The dredger Marigold is sold", "Ask Ruth Behrens"]),
+    "ferry.mhtml": (MHTML.encode(), ["Fähre", "Die Fähre fährt ab März nach Borkum.", "https://example.org/ferry", "!Menu", "!iVBOR"]),
+    "light.epub": (packed(**{"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF, "OEBPS/a.xhtml": "<html><body><h1>One</h1><p>Ines rowed &amp; sang.</p></body></html>"}), ["The Light", "Ines rowed & sang."]),
+    "offer.msg": (MSG, ["# Offer for the Skua", "The pilot boat costs 418,000 euros.", "Jörg Vos wrote to Mara Lindt and Tom Reed.", "2024-03-04T09:15:00+01:00", "cost: 99000", "'message_id': 'o1@x'"]),
+    "lease.doc": (ole.doc("Lease of shed 4\rThe shed is let to Nordfisch for 1,850 €.\r"), ["# Lease of shed 4", "The shed is let to Nordfisch for 1,850 €."]),
+    "plan.ppt": (ole.ppt("Harbour plan", "The dredger Marigold is sold"), ["Harbour plan", "The dredger Marigold is sold", "'slides': 2"]),
     "papers.zip": (packed(**{"in/a.md": "# Alpha\n\nWords of Ana.", "b.exe": b"MZ", "id_rsa": "x", "c.eml": REPLY}), ["Words of Ana.", "The pump is sold.", "NOT READ b.exe: binary", "NOT READ id_rsa: looks like a secret"]),
     "coded.md": (b"aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dCBvZiBtYW55IHdvcmRzIDE=\n" * 40, ["ERROR it is mostly base64"]),
     "coded.txt": (b"Gr=C3=BC=C3=9Fe aus K=C3=B6ln und M=C3=BCnchen von J=C3=B6rg.\n" * 5, ["ERROR its letters are quoted-printable"]),
