@@ -106,13 +106,13 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
     return found.span() if found else (0, 0)
 
 
-def _document(fact: Row) -> Data:
+def _document(fact: Mapping[str, Any]) -> Data:
     _, _, title, uri, name = fact["document"]
     place = {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE)}
     return {**place, "date": fact["date"]}
 
 
-def paper(fact: Row) -> Data:
+def paper(fact: Mapping[str, Any]) -> Data:
     """A document in a list."""
     return {"n": int(fact["document"][0][1:]), **_document(fact)}
 
@@ -147,7 +147,7 @@ def community(snapshot: Snapshot, n: int) -> Data:
     members = snapshot.by_key("entities", row["entity_ids"], "id", NUMBERED)
     ranked = sorted(members.to_pylist(), key=lambda one: (-one["degree"], one["n"]))
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
-    documents = list(dict.fromkeys(units["document_id"].to_pylist()))
+    documents = list(dict.fromkeys(str(id) for id in units["document_id"].to_pylist()))
     written = summaries.of_documents(snapshot, documents)
     papers = [
         {**paper(sources.documents[id]), "summary": written.get(id, "")}

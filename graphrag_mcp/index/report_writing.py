@@ -138,6 +138,7 @@ class Writing:
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(id)
             shown = await aside(report_topics.context, *asked, children, self.prompt.tokens)
+            assert shown is not None
         identity = {one.unit: one.identity for one in told}
         sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
         about = About(community.level, frozenset(identity.values()), sources)
@@ -180,6 +181,7 @@ class Writing:
                 self.unsure.add(id)
             given = replace(given, children=children)
             shown = await aside(context, given, self.prompt.tokens)
+            assert shown is not None
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
         if answer.value is None:
             self.degraded[id] = answer.reason

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from graphrag_mcp.packing.budget import HIGHEST, one_line, passage_alias
 from graphrag_mcp.store.schema import doubts
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot, once, values_of
 from graphrag_mcp.text.terms import counted, lists_of
 
 LONGEST = 800  # characters of a summary that is shown
@@ -160,7 +160,7 @@ def missing(snapshot: Snapshot) -> str:
     total, there = counters.get("documents", 0), counters.get("summarised", 0)
     if total <= there:
         return ""
-    tokens = sum(snapshot.rows("text_units", "", ["n_tokens"])["n_tokens"].to_pylist())
+    tokens = sum(values_of(snapshot.rows("text_units", "", ["n_tokens"])["n_tokens"]))
     if tokens <= HIGHEST:
         return ""
     left = tokens * (total - there) // total
