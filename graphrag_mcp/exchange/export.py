@@ -130,7 +130,7 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     Raises BadInput where the folder lies inside the index itself or cannot be written."""
     with _beside(snapshot, folder, "folder") as (target, made):
         maps = _maps(snapshot)
-        graph = (_entities, _relationships, _communities, _reports, _covariates)
+        graph = (_entities, _relationships, _communities, _reports, _covariates, _summaries)
         makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph), strict=True)
         counts = {
             name: _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
@@ -316,6 +316,13 @@ def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             **{name: value or "NONE" for name, value in {**names, **dates}.items()},
             "source_text": "\n".join(row["quotes"]),
         }
+
+
+def _summaries(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
+    """Documents in the order of their numbers, each with its sections."""
+    for id in list(maps.units_of_document):
+        rows = snapshot.by_key("summaries", [id], "document_id").to_pylist()
+        yield from sorted(rows, key=lambda row: row["place"])
 
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:

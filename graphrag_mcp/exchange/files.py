@@ -312,6 +312,7 @@ class Foreign:
     claims: list[tuple[str, Claim]] = field(default_factory=list)
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
+    summaries: list[Row] = field(default_factory=list)  # as our own export has them
     notes: list[str] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)

@@ -21,7 +21,7 @@ from graphrag_mcp.store import stored
 
 # Of every run; reports may have been left out.
 NEEDED = ("documents", "text_units", "entities", "relationships")
-OPTIONAL = ("covariates", "nodes")
+OPTIONAL = ("covariates", "nodes", "summaries")
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
@@ -43,7 +43,7 @@ def tables_of(folder: Path, found: files.Foreign) -> dict[str, list[Row]]:
             needed=name in NEEDED,
         )
         or []
-        for name in (*files.TABLES, "nodes")
+        for name in (*files.TABLES, "nodes", "summaries")
     }
 
 
@@ -59,6 +59,7 @@ def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     found.claims = [_claim(row) for row in tables["covariates"]]
     found.communities = _communities(tables["communities"], ends, found.entities, tables["nodes"])
     found.reports = [_report(row, own) for row in tables["community_reports"]]
+    found.summaries = tables.get("summaries", []) if own else []
 
 
 def text(row: Mapping[str, Any], *names: str) -> str:

@@ -34,7 +34,7 @@ from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import distinct, shown
-from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, relationship_id
+from graphrag_mcp.text.terms import content_id, counted, entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 HEAD_LINES = 30  # lines put before a unit (metadata of its document) that are looked behind
@@ -391,6 +391,16 @@ def import_folder(
     # no one is asked.
     asked = replace(settings, max_calls=-1)
     result = index_documents(corpus, IndexRequest(), asked, progress=progress, bring=bring)
+    if foreign.program == "graphrag-mcp" and foreign.summaries:
+        from graphrag_mcp.index.summaries_stage import take_in
+
+        taken, lost = take_in(corpus, settings, foreign.summaries)
+        if lost:
+            foreign.notes.append(
+                f"{counted(lost, 'summaries')} of no text that is here are left out"
+            )
+        if taken:
+            index_documents(corpus, IndexRequest(), asked, progress=progress)
     return result, foreign.notes
 
 

@@ -43,6 +43,7 @@ BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
 LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # characters
 MOST_LABELS, MOST_NAMES = 8, 8
+LISTS = ("labels", "names", "types")  # columns of the table
 LEAST = 30  # tokens of the line of a section, where a document has so many that each is cut
 _NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
@@ -187,6 +188,15 @@ class Summary:
 
 
 Summaries = Mapping[int, Summary]
+
+
+def as_reply(row: Mapping[str, Any]) -> str:
+    """A row of the table as the reply to a question about its text alone."""
+    listed = {name: row[name] if isinstance(row.get(name), list) else [] for name in LISTS}
+    pairs = zip(listed["names"], listed["types"], strict=False)
+    names = [{"name": name, "type": kind} for name, kind in pairs]
+    said = {"id": 1, "text": row.get("text"), "labels": listed["labels"], "names": names}
+    return json.dumps({"summaries": [said]}, ensure_ascii=False)
 
 
 def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:

@@ -3,15 +3,37 @@ question was left open. The rows of a document go with it (documents.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.index import documents
 from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
-from graphrag_mcp.index.summaries import Written, parts_of, summarise
+from graphrag_mcp.index.models import with_tuned
+from graphrag_mcp.index.summaries import (
+    BRIEF,
+    OWN_WORDS,
+    Part,
+    Summary,
+    Written,
+    as_reply,
+    ask,
+    params_from,
+    parts_of,
+    read,
+    summarise,
+    whole_of,
+)
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.store.tables import Change, values_of
+from graphrag_mcp.llm.asker import key_of
+from graphrag_mcp.llm.replies import BadReply, words
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import shared_replies
+from graphrag_mcp.store.reply_cache import Stored
+from graphrag_mcp.store.tables import Change, open_snapshot, values_of
+from graphrag_mcp.text.terms import content_id
 
 Row = dict[str, Any]
 KIND = "summary"
@@ -64,6 +86,45 @@ def summaries(run: Run, refresh: bool) -> None:
     whole = {row["document_id"] for row in made if row["place"] == 0}
     moved = len(whole) - len(documents.summarised(snapshot, sorted(replaced & have)))
     documents.commit_draft(run, run.manifest.sources, [], run.manifest.next, {"summarised": moved})
+
+
+def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int, int]:
+    """Put the summaries that another index exported into the reply cache, each for the texts with its
+    check value: how many were taken, and how many are of no text here or cannot be used. The next run
+    finds them."""
+    known = {str(row.get("sha", "")): row for row in given if row.get("written_by") != OWN_WORDS}
+    params, snapshot = params_from(with_tuned(settings, folder), folder), open_snapshot(folder)
+    answers: dict[str, Stored] = {}
+    used: set[str] = set()
+
+    def summary_of(part: Part) -> Summary | None:
+        if words(part.text) <= BRIEF:
+            return Summary(" ".join(part.text.split()))
+        row = known.get(sha := content_id(part.text))
+        try:
+            said = read(as_reply(row), [part], params.language)[1] if row else None
+        except BadReply:
+            return None
+        if row and said:
+            used.add(sha)
+            by = str(row.get("written_by", ""))
+            by = by if re.fullmatch(r"(?:llm|agent):[^\n]{1,100}", by) else "agent:import"
+            single = ask([part], params)
+            key = key_of(single.messages, single.schema)
+            answers[key] = Stored(key, by, KIND, said.as_json())
+        return said
+
+    for batch in snapshot.batches("documents", COLUMNS) if known else ():
+        for row in batch.to_pylist():
+            parts = parts_of(row)
+            told = [(part, said) for part in parts if (said := summary_of(part)) is not None]
+            if len(parts) > 1 and len(told) == len(parts):
+                summary_of(whole_of(told))
+    if answers:
+        book = shared_replies.book(folder)
+        book.put(answers.values())
+        book.close()
+    return len(used), len(known) - len(used)
 
 
 def _written(run: Run, ids: Sequence[str]) -> list[Written]:

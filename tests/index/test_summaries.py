@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
 from graphrag_mcp.index import documents
 from graphrag_mcp.index.pipeline import index_documents
@@ -876,3 +879,48 @@ def test_a_text_that_changes_between_claim_and_submit_is_refused_and_offered_aga
     assert len(done.accepted) == 1 and [one["work_id"] for one in done.rejected] == [old.work_id]
     (new,) = claim(corpus, home, "ada", kind="summary").items
     assert "1905" in new.prompt and new.work_id != old.work_id
+
+
+# ---- export and import --------------------------------------------------------------------------
+
+
+def test_an_export_has_the_summaries_and_an_import_takes_them_without_a_question(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    long = "\n\n".join(f"# Part {n}\n\nIn part {n} the board met. {FILLER * 40}" for n in range(12))
+    docs, corpus = write(tmp_path / "docs", {**TEXTS, "long.md": long}), tmp_path / "corpora" / "c"
+    index(corpus, docs, server)
+    assert export(open_snapshot(corpus), tmp_path / "out")["summaries"] == len(rows(corpus)) > 7
+    model.asked.clear()
+    result, notes = import_folder(
+        tmp_path / "corpora" / "new", tmp_path / "out", Settings(home=tmp_path)
+    )
+    assert (
+        result.status == "done"
+        and not model.asked
+        and not [note for note in notes if "summaries" in note]
+    )
+    new = rows(tmp_path / "corpora" / "new")
+    assert sorted(row["text"] for row in new.values()) == sorted(told(corpus).values())
+    assert {row["written_by"] for row in new.values()} == {"llm:m", "text"} and doctor(
+        tmp_path / "corpora" / "new"
+    ) == []
+
+
+def test_summaries_of_an_import_that_fit_no_text_are_named_and_left_out(tmp_path: Path) -> None:
+    docs, corpus, home = (
+        write(tmp_path / "docs", TEXTS),
+        tmp_path / "corpora" / "c",
+        Settings(home=tmp_path),
+    )
+    written(corpus, docs, home, SAID)
+    export(open_snapshot(corpus), tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "summaries.parquet").to_pylist()
+    for row in (row for row in table if row["written_by"] != "text"):
+        row["sha"] = "0" * 32 if "burned" in row["text"] else row["sha"]
+        row["written_by"] = row["written_by"] if "burned" in row["text"] else "someone\nelse"
+    pq.write_table(pa.Table.from_pylist(table), tmp_path / "out" / "summaries.parquet")
+    _, notes = import_folder(tmp_path / "corpora" / "new", tmp_path / "out", home)
+    assert "1 summary of no text" in " ".join(notes) or "1 summaries of no text" in " ".join(notes)
+    new = rows(tmp_path / "corpora" / "new")
+    assert {row["written_by"] for row in new.values()} == {"agent:import", "text"} and len(new) == 3
