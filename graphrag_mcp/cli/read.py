@@ -375,6 +375,7 @@ def status(options: argparse.Namespace) -> int:
     if options.json:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
     said = _disk_line(disk) if disk else ""
+    repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
     if result.corpus and wanted():
         title, counts, *rest = result.text.split("\n")
         from rich.table import Table
@@ -383,12 +384,18 @@ def status(options: argparse.Namespace) -> int:
         table = Table(title=title, **form)
         table.add_column(style="cyan", no_wrap=True)
         table.add_column(overflow="fold")
-        for name, cell in [("holds", counts), *map(_row, rest), ("on disk", said)]:
+        for name, cell in [
+            ("holds", counts),
+            *map(_row, rest),
+            ("on disk", said),
+            ("copies", repeated),
+        ]:
             if cell:
                 table.add_row(name, fencing.clean(cell))
         _console().print(table)
         return 0
     result.text += f"\nOn disk: {said}" if said else ""
+    result.text += f"\nCopies: {repeated}" if repeated else ""
     return show(options, result)
 
 
@@ -410,6 +417,18 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     if unread := disk.get("unread", ()):
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line
+
+
+def _copies_line(snapshot: Snapshot) -> str:
+    from graphrag_mcp.query.copies import copies
+
+    found = [uri.partition("/")[2] for uri in copies(snapshot) if not uri.startswith("text:")]
+    if not found:
+        return ""
+    return (
+        f"all of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
+        "Lines with these names in a file .graphragignore leave them out."
+    )
 
 
 def _first(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ import pytest
 from graphrag_mcp.cli import read as terminal
 from graphrag_mcp.text import terms
 from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.files import write
 
 QUESTION = "Who opened the canister with the sounding roll?"
 no_pty = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -74,6 +75,19 @@ def test_an_excerpt_begins_with_the_sentence_that_fits_and_says_its_line() -> No
     shown = terminal.marked("Bells ring. 回流只在大潮期间出现。", set(terms.query_terms("bell 回流")))
     assert [shown.plain[one.start : one.end] for one in shown.spans][0] == "Bells"
     assert any("回流".startswith(shown.plain[one.start : one.end]) for one in shown.spans[1:])
+
+
+def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -> None:
+    more = "# Bells\n\nThe chapel bell was cast in 1904 and cracked in the great frost.\n"
+    texts = {"a.md": more, "old/a.md": more, "b.md": "# Wells\n\nWater is drawn from three wells.\n"}
+    write(tmp_path / "notes", texts)
+    home = tmp_path / "home"
+    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
+    told = run_cli("status", "--home", home).stdout
+    assert "Copies: all of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
+    (tmp_path / "notes" / ".graphragignore").write_text("old/a.md\n", "utf-8")
+    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
+    assert "Copies" not in run_cli("status", "--home", home).stdout
 
 
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
