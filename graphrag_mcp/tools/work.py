@@ -167,7 +167,8 @@ def _no_work(found: Any, kind: str) -> str:
         there = f'open are {others}: claim_work(kind="any").'
         return f"Nothing of kind {kind} waits for an agent; {there}"
     if kind == "summary" and not found.remaining:
-        return "Every document has a summary."
+        reports = 'claim_work(kind="report", level=0)'
+        return f"Every document has a summary. Reports of topics are written from them: {reports}."
     if kind == "report" and not found.agents:
         return (
             "No report of a top topic is open: each is written, is being merged, or is of a topic too "
