@@ -20,7 +20,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import (
     descriptions,
     imported,
@@ -328,7 +327,6 @@ class Reporting:
     models: Models
     wanted: set[str]
     take: Callable[[Future[Any]], Any] = Future.result
-    spread: Callable[[int], Executor] = lambda _: InProcess()  # who makes so many reports
     known: Papers | None = None  # None: they are read
 
     def __post_init__(self) -> None:
@@ -366,8 +364,8 @@ class Reporting:
         rest = [id for id in left if id not in asked]
         for _, same in groupby(rest, key=lambda id: every[id].level):
             ids = list(same)
-            made = self.spread(len(ids)).map(composed, map(self._item, ids))
-            self.done.update(zip(ids, made, strict=True))
+            # In this process: to hand a community to another one takes half as long as its report.
+            self.done.update((id, composed(self._item(id))) for id in ids)
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure
@@ -453,7 +451,7 @@ class Reporting:
         names = [self.content.entities[id].title for id in members]
         said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
         own = self.tree.terms.get(report.id, {})
-        return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
+        return " ".join([*terms(" | ".join(said)), f"#{len(own)}", *own])
 
 
 def told_of(
@@ -513,7 +511,6 @@ def told(
 
 
 def composed(item: Item) -> report_extractive.Report:
-    """As an executor is given it."""
     community, inside, children = item
     if inside.title:
         return report_code.compose(community, inside, children)
@@ -567,7 +564,7 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     for part in _in_parts(tree, _changed(run, snapshot, tree, prints)):
         run.check()
         draft = run.draft_snapshot()
-        reporting = Reporting(draft, tree, run.models, part, run.take, run.spread, known)
+        reporting = Reporting(draft, tree, run.models, part, run.take, known)
         rows = []
         for id, report in sorted(reporting.write().items()):
             row = {name: getattr(report, name) for name in _REPORT}

@@ -252,9 +252,11 @@ def pairwise_spans(flat: Sequence[int]) -> Iterable[tuple[int, int]]:
 
 
 def _one_in_other(one: str, other: str) -> bool:
-    """Does one name hold the other? Where both stand ("Joe Sepi is away, ask Joe") they are mostly
-    one thing, of which the sentence does not tell how it relates to itself."""
-    return f" {one} " in f" {other} " or f" {other} " in f" {one} "
+    """Does one name hold all words of the other? Where both stand ("Joe Sepi is away, ask Joe";
+    Sachiko Kokubu, Kokubu Sachiko) they are mostly one thing, of which the sentence does not tell
+    how it relates to itself."""
+    words, others = set(one.split()), set(other.split())
+    return words <= others or others <= words
 
 
 def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:

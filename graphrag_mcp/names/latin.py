@@ -12,7 +12,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from operator import or_
 
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import by_form, kind_of, noun_type, words_before
@@ -27,7 +29,7 @@ _PARTICLE = "|".join(sorted(lex.PARTICLES, key=lambda word: (-len(word), word)))
 _SEPARATOR = rf"(?:[ \n]|(?<=\.)| & |(?<=s)[’'] |[ \n](?:and|{_PARTICLE})(?: (?:{'|'.join(sorted(lex.ARTICLES))}))?[ \n]| ?al-)"
 _NUMBER = r"\d{1,4}"
 _PHRASE = re.compile(
-    rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER} )?(?:{_TOKEN})(?:{_SEPARATOR}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:]\d)))*+"
+    rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER} )?(?:{_TOKEN})(?:{_SEPARATOR}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:/–-]\d)))*+"
 )
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
@@ -41,7 +43,7 @@ _STOPS = frozenset(".!?…:;\n。！？|")
 _LONGEST = 6  # words of a name
 
 
-def language(lower: set[str]) -> str:
+def language(lower: AbstractSet[str]) -> str:
     """The language with most words of grammar among these lower-case words; else English."""
     english = len(LANGUAGES["en"] & lower)
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
@@ -63,13 +65,11 @@ class Name:
     article: str = ""
     kind: str = ""
     lows: list[str] = field(default_factory=list)
+    form: str = ""
 
     def __post_init__(self) -> None:
         self.lows = [word.lower().rstrip(".") for word in self.words]
-
-    @property
-    def form(self) -> str:
-        return " ".join(self.words)
+        self.form = " ".join(self.words)
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ def names(
     """The names of a text, each with whether the text shows it to be one; and the evidence.
     `spans`: of its sentences; `speakers`: names of those who speak in it."""
     lower = Counter(_LOWER_WORD.findall(text))
-    evidence = Evidence(language(lower.keys() & _GRAMMAR), lower)
+    evidence = Evidence(language(_GRAMMAR.intersection(lower)), lower)
     evidence.speakers = frozenset(name.split(" ")[0] for name in speakers)
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
@@ -115,7 +115,7 @@ def names(
                 evidence.holders.setdefault(word, set()).update(name.words)
     judged = []
     for name in found:
-        name = _without_opener(name, evidence)
+        name = _without_opener(text, name, evidence)
         if name is None:
             continue
         name.kind = kind_of(text, name.start, name.end, name.words, name.titled)
@@ -137,18 +137,31 @@ class _Reader:
 
     def read(self) -> Iterator[Name]:
         text = self.text
+        grammar = STOP_WORDS | LANGUAGES[self.evidence.language]
         for match in _PHRASE.finditer(text):
-            pieces = list(_PIECE.finditer(text, *match.span()))
-            run: list[re.Match[str]] = []
-            for at, piece in enumerate(pieces):
-                if run and self._parts(run, piece):
-                    yield from self._name(run)
-                    run = []
-                run.append(piece)
-                if self._ends(piece, pieces[at + 1 : at + 3]):
-                    yield from self._name(run)
-                    run = []
-            yield from self._name(run)
+            if match[0].lower() in grammar and match[0].istitle() and _opens(text, match.start()):
+                continue  # a word of grammar that opens a sentence, which is a fifth of all phrases
+            runs = list(self._runs(list(_PIECE.finditer(text, *match.span()))))
+            numbered = [run for run in runs if len(run) > 1 and run[-1][0].isdigit()]
+            for run in runs:
+                # Newcastle 2 Liverpool 1; not Route 6 and Route 82
+                score = len(numbered) > 1 and run in numbered and " and " not in match[0]
+                if name := self._name(run[:-1] if score else run):
+                    yield name
+
+    def _runs(self, pieces: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:
+        """The words of a phrase, divided where another name begins or one ends."""
+        run: list[re.Match[str]] = []
+        for at, piece in enumerate(pieces):
+            if run and self._parts(run, piece) and not self._shares(run, pieces[at : at + 2]):
+                yield run
+                run = []
+            run.append(piece)
+            if self._ends(piece, pieces[at + 1 : at + 3]):
+                yield run
+                run = []
+        if run:
+            yield run
 
     def _sentence(self, at: int) -> int:
         return max(bisect_right(self.starts, at) - 1, 0)
@@ -180,9 +193,22 @@ class _Reader:
         year = piece[0].isdigit() and len(piece[0]) == 4
         return year and lex.NOUN_TYPES.get(before) != "event"  # Euro 2004, not Paris 1998
 
+    def _shares(self, run: list[re.Match[str]], following: list[re.Match[str]]) -> bool:
+        """Do the names on both sides of "and" share the noun behind: the Trent and Mersey Canal?"""
+        if self.text[run[-1].end() : following[0].start()] != " and ":
+            return False
+        words = [one[0].lower() for one in run]
+        noun = lex.NOUN_TYPES.get(following[-1][0].lower(), "person")
+        if noun == "person" or len(following) < 2 or not lex.NOUN_TYPES.keys().isdisjoint(words):
+            return False
+        before = words_before(self.text, run[0].start())
+        return bool(before) and before[-1].lower() in lex.ARTICLES
+
     def _ends(self, piece: re.Match[str], behind: Sequence[re.Match[str]]) -> bool:
         """Does a name end with this piece, whatever stands behind it? `behind`: the next two."""
         word = piece[0]
+        if word.isalnum():
+            return False
         owner, mark, tail = word.replace("’", "'").rpartition("'")
         if mark and tail.islower() and len(tail) < 5:
             # Mara's house, Israel's Dana Levi, Ankara'da; but King's College, Schindler's List
@@ -192,23 +218,23 @@ class _Reader:
         head, dash, tail = word.rpartition("-")
         return bool(dash) and tail.islower() and ordinary(tail)  # London-based
 
-    def _name(self, run: list[re.Match[str]]) -> Iterator[Name]:
+    def _name(self, run: list[re.Match[str]]) -> Name | None:
         """The name of a run of words: without the title before it, numbers that count, and
         what is glued to its last word."""
-        pieces = [piece for piece in run if piece[0]]
-        if pieces and pieces[0][0].isdigit():
+        pieces = run
+        if pieces[0][0].isdigit():
             last = pieces[-1][0].lower()
             if len(pieces) < 3 or lex.NOUN_TYPES.get(last) != "event":
                 pieces = pieces[1:]
         while len(pieces) > 2 and pieces[-1][0].isupper() and pieces[-1][0].lower() in lex.TITLES:
-            pieces.pop()  # Boris Johnson MP
+            pieces = pieces[:-1]  # Boris Johnson MP
         if not pieces:
-            return
+            return None
         first = pieces[0].start()
         lead, titled = self._title(pieces)
         pieces = pieces[lead:]
         if not pieces or len(pieces) > _LONGEST:
-            return
+            return None
         words = [piece[0] for piece in pieces]
         start, end = pieces[0].start(), pieces[-1].end()
         last = words[-1].replace("’", "'")
@@ -223,7 +249,7 @@ class _Reader:
         if self.evidence.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
             start, words[0] = start + 2, words[0][2:]  # L'Université
         if not words[0] or not words[-1]:
-            return
+            return None
         before = words_before(self.text, first)
         low = before[-1].lower() if before else ""
         article = "the" if low in lex.ARTICLES else "a" if low in lex.INDEFINITE_ARTICLES else ""
@@ -231,7 +257,7 @@ class _Reader:
         if (article or origin) and (noun := _NOUN_BEHIND.match(self.text, end)):
             article = article if stop_word(noun[1]) else "a"  # the Asian economy, Russian ships
         opening = not lead and _opens(self.text, first)
-        yield Name(start, end, words, opening, titled, self._is_prose(first), article)
+        return Name(start, end, words, opening, titled, self._is_prose(first), article)
 
     def _title(self, pieces: list[re.Match[str]]) -> tuple[int, bool]:
         """How many words stand before the name as titles or offices (Tory Shadow Chancellor Oliver
@@ -274,7 +300,7 @@ def _without_genitives(found: Sequence[Name]) -> None:
         last = name.words[-1]
         if last.endswith("s") and last[:-1] in words:
             name.words[-1], name.end = last[:-1], name.end - 1
-            name.lows[-1] = name.lows[-1][:-1]
+            name.__post_init__()
 
 
 def _opens(text: str, at: int) -> bool:
@@ -287,7 +313,7 @@ def _opens(text: str, at: int) -> bool:
     return index < 0 or text[index] in _STOPS
 
 
-def _without_opener(name: Name, evidence: Evidence) -> Name | None:
+def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     """The name without a word that only opens its sentence, or that says what its bearer is: where
     the rest stands by itself elsewhere; words of grammar always, unless the whole stands within a
     sentence elsewhere (Do Muoi)."""
@@ -305,9 +331,12 @@ def _without_opener(name: Name, evidence: Evidence) -> Name | None:
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
     if known or (name.opening and grammar):
-        return Name(
-            name.start + len(name.words[0]) + 1, name.end, rest, False, name.titled, name.prose
-        )
+        behind = name.start + len(name.words[0])
+        start = text.find(rest[0], behind, name.end)
+        if (
+            start >= 0 and " and " not in text[behind:start]
+        ):  # the Food and Agriculture Organization
+            return Name(start, name.end, rest, False, name.titled, name.prose)
     return name
 
 
@@ -349,6 +378,11 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
     usual = [ordinary(low) or low.isdigit() for low in name.lows]
     if name.titled:
         return True
+    if name.article and name.lows[-1] in lex.TITLES:
+        return None  # the Roman Catholic Bishop
+    people = [_ORIGIN.fullmatch(word) is not None for word in name.words]
+    if name.article == "a" and people[-1] and all(map(or_, usual, people)):
+        return False  # the South Korean navy
     if not name.prose:
         return not any(usual)
     if len(usual) == 2 and all(usual) and name.lows[1].isdigit():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import holds_cjk, terms
+from graphrag_mcp.text.terms import holds_cjk, latin_language, terms
 from graphrag_mcp.text.tokens import count_tokens
 
 Worth = Mapping[str, float]
@@ -76,13 +76,15 @@ def scored(
     left_out = {plain(one) for one in skip if one}
     whole = math.fsum(worth.values()) or 1.0
     folded = [one.casefold() for one in literals]
+    language = latin_language(text)
     found: list[Quote] = []
     for place, (start, end) in enumerate(sentences(text)):
         said = text[start:end]
         if left_out and plain(said) in left_out:
             continue
-        share = math.fsum(worth[term] for term in set(terms(said)) & worth.keys()) / whole
-        exact = sum(one in said.casefold() for one in folded)
+        held = worth.keys() & terms(said, language)
+        share = math.fsum(worth[term] for term in held) / whole
+        exact = sum(one in said.casefold() for one in folded) if folded else 0
         score = (share + 0.01) * says(said) * length_factor(said) * (1 + LED / (1 + place))
         found.append(Quote(start, end, one_line(said), round(score + 2 * exact, 9), share))
     return found

@@ -395,12 +395,14 @@ def _tokens(text: str) -> list[str]:
     return _TERM.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, language: str | None = None) -> list[str]:
     """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and
     accents folded, the stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`;
-    CJK characters and bigrams, Chinese ones simplified."""
+    CJK characters and bigrams, Chinese ones simplified. `language`: what `latin_language` gives of
+    the text that this one is a part of; None: of itself."""
     text = composed(text)
-    language = latin_language(text)
+    if language is None:
+        language = latin_language(text)
     if not language and text.isascii():  # as `_expand` does it, in half of the time
         return [term for token in _tokens(text) for term in _word_terms(token)]
     return [term for token in _tokens(text) for term in _expand(token, language)]

@@ -56,8 +56,10 @@ def parts(
     used: Set[str] = {start for word in _WORD.findall(known) for start in _starts(word)}
     chosen: list[str] = []
     for form in sorted(worth, key=lambda form: (-worth[form], form)):
+        if len(chosen) == most:
+            break
         starts = _starts(form)
-        if worth[form] and not starts & used and len(chosen) < most:
+        if worth[form] and not starts & used:
             chosen.append(form)
             used |= starts
     return chosen

@@ -110,9 +110,11 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
 
 def _found(text: str) -> list[tuple[int, int]]:
     """What is to be masked in a text without disguise; some may lie within another."""
+    lower = text.lower() if text.isascii() else ""  # "": K may be the sign of Kelvin
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
-        for pattern, is_one in _SHAPES
+        for pattern, is_one, words in _SHAPES
+        if not (lower and words) or any(word in lower for word in words)
         for match in pattern.finditer(text)
         if is_one(match)
     ]
@@ -158,11 +160,12 @@ def _random(value: str) -> bool:
 
 
 # Patterns of keys, and whether a match is one; the first four characters of its group stay.
+# With the words of which a text must hold one, where letters of either case make a pattern slow.
 _SHAPES = (
-    (_KEY, _begins),
-    (_BOT, lambda match: re.search(r"\d", match[0])),
-    (_NAMED, lambda match: _random(match[1])),
-    (_HEADER, _authorizes),
+    (_KEY, _begins, ()),
+    (_BOT, lambda match: re.search(r"\d", match[0]), ()),
+    (_NAMED, lambda match: _random(match[1]), ("key", "token", "secret")),
+    (_HEADER, _authorizes, ("bearer", "token", "bot", "apikey", "basic")),
 )
 
 
