@@ -186,9 +186,17 @@ LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
-def search_text(snapshot: Snapshot, query: str, **wishes: Any) -> SearchResult:
+def search_text(
+    snapshot: Snapshot,
+    query: str,
+    *,
+    max_tokens: int = DEFAULT_TOKENS,
+    cursor: str = "",
+    filters: Sequence[str] = (),
+) -> SearchResult:
     """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
-    return search([("", snapshot)], query, **wishes)
+    parts = [("", snapshot)]
+    return search(parts, query, max_tokens=max_tokens, cursor=cursor, filters=filters)
 
 
 def search(

@@ -90,9 +90,11 @@ def scored(
     return found
 
 
-def best(text: str, worth: Worth, **options: Collection[str]) -> Quote | None:
+def best(
+    text: str, worth: Worth, *, literals: Collection[str] = (), skip: Collection[str] = ()
+) -> Quote | None:
     """The best sentence of a text; None for a text without words."""
-    return next(iter(quotes(text, worth, 1, **options)), None)
+    return next(iter(quotes(text, worth, 1, literals=literals, skip=skip)), None)
 
 
 def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import anyio
@@ -52,22 +52,38 @@ async def local_search(
     from graphrag_mcp.query import local
     from graphrag_mcp.query.render import Form
 
-    wishes = _wishes(answer, response_type, instructions, general_knowledge)
+    _remark_on_answer(answer, response_type, instructions, general_knowledge)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     wanted = default if max_tokens == DEFAULT else max_tokens
     inner, whole = budgets(ctx, wanted, default, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "form": Form(breadth, sort)}
+    form = Form(breadth, sort)
     if queries:
         asked = [*queries, query]
 
         def many(parts: Parts) -> Result:
-            return local.several(parts, asked, askers=_askers(ctx, parts, corpus), **given)
+            askers = _askers(ctx, parts, corpus)
+            return local.several(
+                parts, asked, max_tokens=inner, filters=filters, askers=askers, form=form
+            )
 
         return await read(ctx, "local_search", corpus, many, whole, ())
-    given |= {"cursor": cursor, "keywords": keywords}
-    given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
-    request = local.Request(query, on_text=pieces.append, **given, **wishes)
+    request = local.Request(
+        query,
+        inner,
+        cursor,
+        keywords=keywords,
+        filters=filters,
+        history=history,
+        explain=explain,
+        form=form,
+        answer=answer,
+        response_type=response_type,
+        instructions=instructions,
+        general_knowledge=general_knowledge,
+        on_text=pieces.append,
+        seconds=ANSWER_SECONDS,
+    )
 
     def work(parts: Parts) -> Result:
         return local.search(parts, request, _askers(ctx, parts, corpus, answer))
@@ -96,13 +112,24 @@ async def global_search(
     from graphrag_mcp.query import global_
     from graphrag_mcp.query.local import Request
 
-    wishes = _wishes(answer, response_type, instructions, general_knowledge)
+    _remark_on_answer(answer, response_type, instructions, general_knowledge)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
-    given: dict[str, Any] = {"level": clamp("level", level, -1, 99), "max_tokens": inner}
-    given |= {"cursor": cursor, "filters": filters}
-    given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
-    request = Request(query, on_text=pieces.append, **given, **wishes)
+    request = Request(
+        query,
+        inner,
+        cursor,
+        filters=filters,
+        history=history,
+        explain=explain,
+        level=clamp("level", level, -1, 99),
+        answer=answer,
+        response_type=response_type,
+        instructions=instructions,
+        general_knowledge=general_knowledge,
+        on_text=pieces.append,
+        seconds=ANSWER_SECONDS,
+    )
 
     def work(parts: Parts) -> Result:
         several = len(parts) > 1
@@ -129,26 +156,28 @@ async def search_text(
     from graphrag_mcp.query import text_search
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
-
-    work = partial(text_search.search, query=query, **given)
+    work = partial(
+        text_search.search, query=query, max_tokens=inner, cursor=cursor, filters=filters
+    )
     return await read(ctx, "search_text", corpus, work, whole, ())
 
 
 # ---- a model's answer -------------------------------------------------------------------------------
 
 
-def _wishes(
+def _remark_on_answer(
     answer: bool, response_type: str, instructions: str, general_knowledge: bool
-) -> dict[str, Any]:
-    """What is wished of an answer; a remark where no one is asked for it."""
-    wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
-    wishes["general_knowledge"] = general_knowledge
-    named = [name for name, value in wishes.items() if value]
+) -> None:
+    """Remark on arguments that shape an answer where no answer is asked for."""
+    given = {
+        "response_type": response_type,
+        "instructions": instructions,
+        "general_knowledge": general_knowledge,
+    }
+    named = [name for name, value in given.items() if value]
     if named and not answer:
         what = f"{', '.join(named)} changed nothing"
         remark(f"{what}: that is for an answer by a model, asked for with answer=true.")
-    return wishes | {"seconds": ANSWER_SECONDS}
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
