@@ -128,12 +128,12 @@ class Tally:
         """The questions about documents without a summary, several short texts in one."""
         params, parts = self.run.models.summaries, []
         for row in rows if params is not None and self.asker.on else ():
-            for part in summaries.parts_of(row):
+            for part in summaries.parts_of(row, params.longest):
                 asked = summaries.ask([part], params)
                 own = words(part.text) <= summaries.BRIEF
                 if not (own or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
-        for texts in summaries.packed(parts):
+        for texts in summaries.packed(parts, params.longest if params else summaries.LONGEST):
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 

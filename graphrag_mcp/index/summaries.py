@@ -54,19 +54,22 @@ _TAG = re.compile(r"<(?=/?\s{0,9}(?:text|document)\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SummaryParams:
-    """How summaries are asked for."""
+    """How summaries are asked for. `longest`: tokens of the texts of one question, no more than the
+    model is given for a report: with a context of 8,000 the texts and the reply must fit."""
 
     template: Template
     language: str = ""
+    longest: int = LONGEST
 
     @property
     def fingerprint(self) -> str:
-        return content_id("summaries-2", self.template.template, self.language, str(LONGEST))
+        return content_id("summaries-2", self.template.template, self.language, str(self.longest))
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:
     language = " ".join(settings.output_language.split())[:60]
-    return SummaryParams(prompts.load("summarise", corpus_folder), language)
+    longest = min(LONGEST, settings.report_tokens)
+    return SummaryParams(prompts.load("summarise", corpus_folder), language, longest)
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -91,13 +94,14 @@ class Part:
         return content_id("summary", self.document_id, str(self.place))
 
 
-def parts_of(document: Mapping[str, Any]) -> list[Part]:
-    """The sections of a document row, or the document alone where it is short enough."""
+def parts_of(document: Mapping[str, Any], longest: int = LONGEST) -> list[Part]:
+    """The sections of a document row, each of up to `longest` tokens, or the document alone where it
+    is short enough."""
     text = document["text"]
     metadata = json.loads(document["metadata"])
     context = Context(document["uri"], document["title"], text, metadata)
     found = list(headings(text))
-    spans = cut(text, [offset for offset, _, _ in found])
+    spans = cut(text, [offset for offset, _, _ in found], longest)
     parts = []
     for place, (start, end) in enumerate(spans, len(spans) > 1):
         at = bisect_right([offset for offset, _, _ in found], start) - 1
@@ -346,17 +350,17 @@ def open_asks(
         if known := asker.known(single):
             told.append((part, known.value[1]))
     if len(parts) > 1 and len(told) == len(parts):
-        yield ask([whole_of(told)], params)
+        yield ask([whole_of(told, params.longest)], params)
 
 
-def whole_of(told: Sequence[tuple[Part, Summary]]) -> Part:
-    """A document of several sections, as the text that their summaries make, of at most LONGEST tokens:
-    of more, each is cut, and of very many sections every n-th is there."""
+def whole_of(told: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:
+    """A document of several sections, as the text that their summaries make, of at most `longest`
+    tokens: of more, each is cut, and of very many sections every n-th is there."""
     first, last = told[0][0], told[-1][0]
     lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in told]
-    if count_tokens("\n".join(lines)) > LONGEST:
-        lines = lines[:: -(-len(lines) * LEAST // LONGEST)]
-        lines = [shorten(line, LONGEST // len(lines) - 1) for line in lines]
+    if count_tokens("\n".join(lines)) > longest:
+        lines = lines[:: -(-len(lines) * LEAST // longest)]
+        lines = [shorten(line, longest // len(lines) - 1) for line in lines]
     return replace(first, place=0, start=0, end=last.end, heading="", text="\n".join(lines))
 
 
@@ -371,7 +375,7 @@ async def summarise(
     for parts in (parts for parts in documents if len(parts) > 1):
         told = [(part, of[part.id].summary) for part in parts]
         if all(summary for _, summary in told):
-            wholes.append(whole_of(told))
+            wholes.append(whole_of(told, params.longest))
         else:
             whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
@@ -390,18 +394,20 @@ async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) 
             found[part.id] = Written(part, None, reason=why)
         else:
             missing.append(part)
-    for written in await asyncio.gather(*(_call(asker, some, params) for some in packed(missing))):
+    for written in await asyncio.gather(
+        *(_call(asker, some, params) for some in packed(missing, params.longest))
+    ):
         found |= {one.part.id: one for one in written}
     return [found[part.id] for part in parts]
 
 
-def packed(parts: Sequence[Part]) -> list[list[Part]]:
-    """The texts in calls of up to LONGEST tokens, in their order."""
+def packed(parts: Sequence[Part], longest: int = LONGEST) -> list[list[Part]]:
+    """The texts in calls of up to `longest` tokens, in their order."""
     calls: list[list[Part]] = []
     size = 0
     for part in parts:
         tokens = count_tokens(part.text)
-        if not calls or size + tokens > LONGEST:
+        if not calls or size + tokens > longest:
             calls.append([])
             size = 0
         calls[-1].append(part)

@@ -129,7 +129,8 @@ def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int
 
 def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     rows = run.snapshot().served("documents", list(ids), COLUMNS)
-    parts = [parts_of(row) for row in rows]
+    params = run.models.summaries
+    parts = [parts_of(row, params.longest) for row in rows]
     run.check()
     asker = run.models.asker
-    return run.take(asker.start(summarise(asker, parts, run.models.summaries)))
+    return run.take(asker.start(summarise(asker, parts, params)))

@@ -447,7 +447,10 @@ def _questions(
                     future.result()
             elif row["kind"] == SUMMARY:
                 for told in snapshot.served("documents", [row["subject"]], COLUMNS):
-                    _listen(listener, open_asks(listener, parts_of(told), summary_params))
+                    _listen(
+                        listener,
+                        open_asks(listener, parts_of(told, summary_params.longest), summary_params),
+                    )
             elif (one := tree.communities.get(row["subject"])) and gone.isdisjoint(one.members):
                 Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)

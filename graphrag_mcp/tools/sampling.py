@@ -99,6 +99,7 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
         if not ctx.session.can_send_request:
             state = json.dumps(asdict(progress))
             return InputRequiredResult(input_requests={KEY: request}, request_state=state)
+        reply = None
         with anyio.move_on_after(ends - time.monotonic()) as waited:
             try:
                 reply = await ctx.session.send_request(request, CreateMessageResult)
@@ -108,6 +109,7 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
         if waited.cancelled_caught:
             refused = " The time of this call was over; call it again to go on."
             break
+        assert reply is not None
         progress = await aside(_submitted, desk.app, progress, reply, who, client)
     else:
         if progress.accepted and progress.rounds >= most:

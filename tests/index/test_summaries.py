@@ -43,7 +43,7 @@ from graphrag_mcp.store import manifest
 from graphrag_mcp.store.schema import OTHER_SCRIPT, TABLES
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import IndexRequest, IndexResult
+from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
 from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, demonstrated, openai_server
@@ -924,3 +924,18 @@ def test_summaries_of_an_import_that_fit_no_text_are_named_and_left_out(tmp_path
     assert "1 summary of no text" in " ".join(notes) or "1 summaries of no text" in " ".join(notes)
     new = rows(tmp_path / "corpora" / "new")
     assert {row["written_by"] for row in new.values()} == {"agent:import", "text"} and len(new) == 3
+
+
+def test_the_texts_of_a_question_are_no_longer_than_the_context_that_the_settings_leave(tmp_path: Path) -> None:
+    """With a context of 8,000 tokens (preset "small") the texts and the reply must fit."""
+    prompts: list[str] = []
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        prompts.append(messages[0]["content"])
+        return "{}"
+
+    texts = (*(InlineText("The ferry sails at noon. " * 120, f"s{n}") for n in range(12)), InlineText("The mill stands still. " * 1500, "long"))
+    with openai_server(answer) as server:
+        chosen = Settings(chat_model="m", base_url=server.url, report_tokens=3000, max_retries=0, report_min_units=999)
+        index_documents(tmp_path / "c", IndexRequest(texts=texts, method="light"), chosen)
+    assert len(prompts) > 4 and max(map(count_tokens, prompts)) < 3000 + 600

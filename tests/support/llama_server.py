@@ -8,6 +8,7 @@ poor. Tests with it are about the way to a model: the protocol, limits, streams 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import socket
 import subprocess
@@ -73,8 +74,7 @@ def llama_server(context: int = CONTEXT, key: str = "") -> Iterator[Llama]:
 
 def serve(model: str, port: int, context: int, key: str) -> None:
     """Runs until its standard input ends, so that it never outlives the tests."""
-    import xllamacpp
-
+    xllamacpp = importlib.import_module("xllamacpp")  # it has no types
     params = xllamacpp.CommonParams()
     params.model.path, params.hostnames, params.port = model, ["127.0.0.1"], port
     params.n_ctx, params.n_parallel, params.warmup = context, PARALLEL, False
