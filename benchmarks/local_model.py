@@ -9,7 +9,6 @@ million parameters). A reply is read at once, read after one more question with 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 import tempfile
