@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -178,13 +179,15 @@ class App:
             return held[1]
 
     def table(self, name: str, corpus: str = "") -> DataFrame:
-        """One table of the newest generation as a pandas DataFrame, sorted by id.
+        """One table of the newest generation as a pandas DataFrame, sorted by id (extra [pandas]).
 
         `name` is one of `store.schema.TABLES`, for example entities, relationships, text_units or
         communities; the columns are in docs/reference.md. The whole table is read into memory.
-        Raises NotFound for another name and for a corpus that does not exist."""
+        Raises NotFound for another name and for a corpus that does not exist, BadInput without pandas."""
         from graphrag_mcp.store.schema import TABLES
 
+        if find_spec("pandas") is None:
+            raise BadInput("pandas is not installed", 'pip install "graphrag-mcp[pandas]"')
         if name not in TABLES:
             known = ", ".join(sorted(TABLES))
             raise NotFound(f"there is no table {name!r}", f"The tables are: {known}")
