@@ -83,8 +83,10 @@ def summaries(run: Run, refresh: bool) -> None:
         }
     )
     run.parameters = {**run.manifest.parameters, **run.parameters, "summaries": fingerprint}
-    whole = {row["document_id"] for row in made if row["place"] == 0}
-    moved = len(whole) - len(documents.summarised(snapshot, sorted(replaced & have)))
+    # Counted whole, since an index of an earlier release has summaries and no count of them.
+    whole = documents.summarised(snapshot, sorted(have - replaced))
+    whole |= {row["document_id"] for row in made if row["place"] == 0}
+    moved = len(whole) - run.manifest.counters.get("summarised", 0)
     documents.commit_draft(run, run.manifest.sources, [], run.manifest.next, {"summarised": moved})
 
 
