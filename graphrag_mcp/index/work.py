@@ -64,7 +64,7 @@ def read_result(
         return value.as_json() if dropped else text, "; ".join(left_out)
     if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
         missing = doubts(summary.unsupported)
-        why = "correct it and submit it again, else it is shown as such"
+        why = "the summary is kept; submit it again without these, else it is shown with a mark"
         return summary.as_json(), f"{missing}; {why}" if missing else ""
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})

@@ -23,8 +23,8 @@ _PAYLOAD = re.compile(r"<(?:text(?: id=\"\d+\")?|context|descriptions)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
     '"target", "description", "keywords", "strength"}]}, or the JSON above as "text".',
-    "summary": 'Each text is one item here. Hand in {"work_id", "text", "labels": [...], "names": [{"name", "type"}]} for '
-    "each, all of them in one submit_work.",
+    "summary": 'Each text below is an item with a work_id. In place of the JSON above hand in {"work_id", "text", "labels": '
+    '[...], "names": [{"name", "type"}]} for each, all of them in one submit_work.',
     "other": 'Hand in {"work_id", "text"}.',
 }
 Kind = Annotated[

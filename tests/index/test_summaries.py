@@ -444,7 +444,7 @@ def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) 
     )
     assert len(done.accepted) == 2 and not done.left_out
     (lie,) = submit(corpus, home, "bo", [handed(second.items[0], "It won 99 prizes.")]).left_out
-    assert "not in the text: 99; correct it" in lie["reason"]
+    assert "not in the text: 99; the summary is kept" in lie["reason"]
     index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
     found = rows(corpus)
     assert len(found) == 4 and {row["written_by"] for row in found.values()} == {
