@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import logging
 import os
 import pickle
 import queue
@@ -178,7 +179,7 @@ class Ray(Executor):
                 host, colon, port = address.rpartition("://")[2].rpartition(":")
                 if colon and port.isdigit():
                     socket.create_connection((host.strip("[]"), int(port)), GREETED).close()
-                ray.init(log_to_driver=False, logging_level="error", **options)
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
             except (OSError, ValueError, RuntimeError) as error:
                 raise BadInput(
                     f"the Ray cluster cannot be reached ({error})"[:300],
