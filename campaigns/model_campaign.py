@@ -398,7 +398,7 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
     made = Bad(kind)
     corpus = work / "corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    request = IndexRequest(paths=(str(files),))
+    request = IndexRequest(paths=(str(files),), retry_refused=True)
     with openai_server(Half(kind) if kind in REPLIES else demo) as server:
         server.script = [FAULTS[kind], None] * 5000 if kind in FAULTS else []
         seconds = 0.4 if kind == "time-out" else 30.0

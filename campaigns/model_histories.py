@@ -171,7 +171,11 @@ class History:
         cancelled, recluster = more.pop("cancelled", lambda: False), more.pop("recluster", False)
         on = {"chat_model": "m", "base_url": self.server.url, "max_retries": 0, "home": self.home}
         request = IndexRequest(
-            (str(self.docs),), remove_missing=True, method=method, recluster=recluster
+            (str(self.docs),),
+            remove_missing=True,
+            method=method,
+            recluster=recluster,
+            retry_refused=True,  # the model that refuses is another one after a while
         )
         given = Settings(**{**self.chosen, **on, **more})
         result = index_documents(corpus or self.corpus, request, given, cancelled=cancelled)

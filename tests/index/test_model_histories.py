@@ -28,7 +28,7 @@ DEEP = {**EAGER, "embedding_model": "", "report_tokens": 400, "max_cluster_size"
 
 def run(corpus: Path, docs: Path, server: Server, recluster: bool = False, **more: Any) -> IndexResult:
     chosen = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "max_retries": 0, **more})
-    result = index_documents(corpus, IndexRequest(paths=(str(docs),), recluster=recluster), chosen)
+    result = index_documents(corpus, IndexRequest(paths=(str(docs),), recluster=recluster, retry_refused=True), chosen)
     assert result.status == "done" and not result.errors
     return result
 
