@@ -89,14 +89,13 @@ def checkout(folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32" or not shutil.which("make"), reason="needs make and a shell")
 def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(tmp_path: Path) -> None:
-    """Each line is given to a shell, as a reader pastes it. `make test` runs one file of tests, pip installs the
-    checkout without its dependencies into a folder, and uv, which cannot, is left to the reader."""
+    """Each line is given to a shell, as a reader pastes it. `make test` runs one file of tests; uv, which would fetch
+    packages, is left to the reader."""
     copy, user = checkout(tmp_path), tmp_path / "user"
     shutil.copytree(SAMPLE, user / "notes")
     env = clean_environment(
         HOME=str(user), XDG_DATA_HOME=str(user / "data"), XDG_CONFIG_HOME="", PYTHONPATH=str(copy),
         PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/cli/test_help.py -k nearest",
-        PIP_NO_DEPS="1", PIP_NO_INDEX="1", PIP_NO_BUILD_ISOLATION="0", PIP_TARGET=str(tmp_path / "site"),
     )  # fmt: skip
     printed, ran = "", []
     for kind, body in BLOCK.findall((ROOT / "README.md").read_text("utf-8")):
@@ -113,7 +112,7 @@ def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(t
         elif kind == "output":
             assert_printed(printed, body)
     assert len(ran) >= 6
-    assert (user / ".claude.json").is_file() and list((tmp_path / "site").glob("graphrag_mcp-*.dist-info"))
+    assert (user / ".claude.json").is_file()
 
 
 def assert_printed(printed: str, wanted: str) -> None:
@@ -396,7 +395,7 @@ def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_
     assert run_cli("try", tmp_path / "empty", "--home", tmp_path / "home").returncode == 1
 
 
-README_LINES = 130
+README_LINES = 135
 
 
 def test_the_readme_is_short_and_every_page_is_linked_from_the_guide() -> None:
