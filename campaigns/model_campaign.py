@@ -36,7 +36,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import key_of
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.reply_cache import AnswerBook
+from graphrag_mcp.store.reply_cache import REFUSED, AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.demonstration import demonstration
@@ -430,7 +430,8 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
 def _keys(corpus: Path) -> list[str]:
     book = AnswerBook(corpus)
     try:
-        return [f"{one['key']} {one['time']}" for one in book.listing()]
+        answers = (one for one in book.listing() if one["kind"] != REFUSED)
+        return [f"{answer['key']} {answer['time']}" for answer in answers]
     finally:
         book.close()
 
