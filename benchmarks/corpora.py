@@ -14,7 +14,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def sets(data: Path = DATA) -> list[str]:
-    return sorted(path.parent.name for path in data.glob("*/corpus.jsonl"))
+    """The sets with questions; one without them has texts for other measurements."""
+    return sorted(path.parent.name for path in data.glob("*/queries.jsonl"))
 
 
 def write_out(name: str, folder: Path, data: Path = DATA) -> Path:
