@@ -426,7 +426,7 @@ def _copies_line(snapshot: Snapshot) -> str:
     if not found:
         return ""
     return (
-        f"all of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
+        f"the whole text of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
         "Lines with these names in a file .graphragignore leave them out."
     )
 

@@ -32,6 +32,7 @@ SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
 # Of one table: 500,000 rows of ten columns. As rows of Python they take some 0.5 GB.
 MOST_VALUES = 5_000_000
 MOST_BYTES = 500_000_000
+LONGEST = 20_000_000  # bytes of one value: a text costs several times its size on its way
 Row = dict[str, Any]
 Edge = tuple[str, str, Row]
 
@@ -89,6 +90,13 @@ def rows_of(folder: Path, table: str) -> list[Row] | None:
         size = sum(_decoded(part) for column in read.columns for part in column.chunks)
         if size > MOST_BYTES:
             raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
+        if (
+            max((_longest(part) for column in read.columns for part in column.chunks), default=0)
+            > LONGEST
+        ):
+            raise Unreadable(
+                f"it holds a longer value, and at most {LONGEST:,} bytes of one are read"
+            )
         return read.to_pylist()
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Unreadable(error) from error
@@ -101,8 +109,23 @@ def _check_size(metadata: pq.FileMetaData) -> None:
     values = sum(one.num_values for one in chunks)
     if values > MOST_VALUES:
         raise Unreadable(f"it holds {values:,} values, and at most {MOST_VALUES:,} are read")
+    if any(one.total_uncompressed_size > LONGEST * max(one.num_values, 1) for one in chunks):
+        raise Unreadable(f"it holds a longer value, and at most {LONGEST:,} bytes of one are read")
     if (size := sum(one.total_uncompressed_size for one in chunks)) > MOST_BYTES:
         raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
+
+
+def _longest(array: Any) -> int:
+    """Bytes of the longest text of an array."""
+    if pa.types.is_dictionary(array.type):
+        return _longest(array.dictionary)
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return _longest(array.flatten())
+    if pa.types.is_struct(array.type):
+        return max(map(_longest, array.flatten()), default=0)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return pc.max(pc.binary_length(array)).as_py() or 0
+    return 0
 
 
 def _decoded(array: Any) -> int:

@@ -7,12 +7,14 @@ import heapq
 import json
 import math
 import os
+import posixpath
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
@@ -72,6 +74,10 @@ GIVEN = 2_000  # characters of one string of ids that are read
 THREADS = 3  # documents of which the mails of their thread are named
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(r"([tderck])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
+# A place as citations and editors write it: notes/b.md:1-3, notes/b.md:3, notes/b.md#L3-L5
+_CITED_LINES = re.compile(
+    r"(?P<path>[^\n]{1,1000}?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?"
+)
 _FULL_ID = re.compile(r"[0-9a-f]{32}")
 _SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
 _GROUP = re.compile(  # the words of a citation of ours
@@ -366,11 +372,26 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         return _of_full_id(snapshot, alone)
     if found := _by_uri(snapshot, given, alone) or _aliases(given):
         return found
+    if cited := _CITED_LINES.fullmatch(alone):
+        path, first, last = cited["path"], int(cited["first"]), int(cited["last"] or cited["first"])
+        documents = _by_uri(snapshot, path, path)
+        if found := [id for one in documents for id in _at_lines(snapshot, one, first, last)]:
+            return found
     if named := entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]:
         return [f"e{row['n']}" for row in named]
     files = snapshot.rows("documents", f"contains(uri, '{_sql(alone)}.')", ["n", "uri"]).to_pylist()
     same = [row for row in files if PurePosixPath(row["uri"]).stem == alone]  # a name without .txt
     return [f"d{row['n']}" for row in same] if len(same) == 1 else []
+
+
+def _at_lines(snapshot: Snapshot, document: str, first: int, last: int) -> list[str]:
+    """The passages that these lines of a document (`d4`) lie in, in reading order."""
+    rows = context.numbered(snapshot, "documents", [int(document[1:])])
+    place = " OR ".join(f"document_id = '{row['id']}'" for row in rows)
+    where = f"({place}) AND line_start <= {last} AND line_end >= {first}"
+    columns = ["n", "part", "parts", "position"]
+    found = snapshot.rows("passages", where, columns).to_pylist()
+    return [packing.passage_alias(row) for row in sorted(found, key=lambda row: row["position"])]
 
 
 def _sql(text: str) -> str:
@@ -415,8 +436,10 @@ def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
     """The uris that a path may have in this index: in the form of their accents (NFC), and for an
     absolute path `<label>/<path below the folder>`, the innermost folder last."""
     name = unicodedata.normalize("NFC", path)
-    if not os.path.isabs(path):
-        return [name]
+    if name.startswith("file://"):
+        name = unquote(name.removeprefix("file://"))
+    if not os.path.isabs(name):
+        return [name, posixpath.normpath(name)]
     name, found = os.path.normpath(name), []
     for label, source in snapshot.manifest.sources.items():
         folder = unicodedata.normalize("NFC", source.get("path", "")).rstrip(os.sep) + os.sep

@@ -376,15 +376,16 @@ def readable(text: str) -> str:
         return text.strip()
     text = _OPEN.sub(r"\1", _BEGUN.sub(r"\1", text, count=1)) if "](" in text else text
     lines: list[str] = []
+    closed = _closed(text) if "<" in text else frozenset()
     menu: list[str] = []  # lines that are a link and nothing else: three in a row are navigation
     for line in [*(_FORMS.definition.sub("", text) if "]:" in text else text).split("\n"), "."]:
         if _ITEM.fullmatch(line):
-            menu.append(_line(line))
+            menu.append(_line(line, closed))
             continue
         if menu and line.strip():
             lines += menu if len(menu) < RUN else []
             menu = []
-        shown = _line(line)
+        shown = _line(line, closed)
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
@@ -430,8 +431,28 @@ def navigation(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _line(line: str) -> str:
-    """One line as it is shown; "" for what only leads elsewhere or separates."""
+# Elements that need no end.
+_OPEN_ENDED = frozenset("br img source path p li tr td th".split())
+
+
+def _closed(text: str) -> Set[str]:
+    """The elements of HTML that end in this text: `<div>` alone is a word about HTML."""
+    return {tag["name"].lower() for tag in _FORMS.tag.finditer(text) if tag["end"]} | _OPEN_ENDED
+
+
+def _without_tag(tag: re.Match[str], closed: Set[str]) -> str:
+    """A blank in the place of a tag of HTML; `if a<b and c>d` and a lone `<div>` hold none."""
+    name, more = tag["name"], tag["more"]
+    if name is None or tag["end"]:
+        return " "
+    if more and more.strip():
+        return " " if "=" in more else tag[0]
+    return " " if name.lower() in closed else tag[0]
+
+
+def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
+    """One line as it is shown; "" for what only leads elsewhere or separates. `closed`: the elements
+    of HTML whose tags are left out."""
     plain = _FORMS.image.sub(_formula, line) if "![" in line else line
     if "](" in plain:
         links = _FORMS.link.findall(plain)
@@ -445,7 +466,7 @@ def _line(line: str) -> str:
         if not _CODE.search(plain):
             plain = _FORMS.number.sub("", plain)
     if "<" in plain:
-        plain = _FORMS.tag.sub(" ", plain)
+        plain = _FORMS.tag.sub(lambda tag: _without_tag(tag, closed), plain)
     if "&" in plain:
         plain = html.unescape(plain).replace("\xa0", " ")
     if "\\" in plain and plain != line:

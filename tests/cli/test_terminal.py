@@ -84,7 +84,7 @@ def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -
     home = tmp_path / "home"
     assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
     told = run_cli("status", "--home", home).stdout
-    assert "Copies: all of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
+    assert "Copies: the whole text of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
     (tmp_path / "notes" / ".graphragignore").write_text("old/a.md\n", "utf-8")
     assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
     assert "Copies" not in run_cli("status", "--home", home).stdout

@@ -19,6 +19,8 @@ LARGE: dict[str, dict[str, Any]] = {
     "items": {"id": ["a"], "text_unit_ids": pa.array([["x"] * 6_000_000])},
     "texts": {"id": pa.DictionaryArray.from_arrays(pa.array([0] * 600, pa.int32()), pa.array([TEXT]))},
     "lists of texts": {"id": ["a"], "text_unit_ids": [[TEXT] * 550]},
+    "one text": {"id": ["a"], "text": ["x" * 40_000_000]},
+    "one text among short ones": {"id": ["a"] * 50, "text": ["x"] * 49 + ["x" * 40_000_000]},
     "objects": {"id": ["a"], "findings": [[{"summary": TEXT}] * 550]},
 }
 

@@ -216,3 +216,16 @@ def test_entries_without_authors_are_a_list_of_works() -> None:
     assert not is_bibliography(said) and not entries(said)
 
 
+
+
+@pytest.mark.parametrize("text", [
+    "The alarm rings if a<b and c>d on pump four.",
+    "Wrap it in a <div> element, and use <b> for what is heavy.",
+    "A List<String> of <your name>.",
+])  # fmt: skip
+def test_less_than_and_words_about_html_stay(text: str) -> None:
+    assert readable(text) == text
+
+
+def test_tags_of_html_are_left_out() -> None:
+    assert readable('<div>The dam</div>\n<p class="x">broke<br>in <b>spring</b>.') == "The dam\n broke in spring ."

@@ -37,3 +37,17 @@ def test_a_path_without_a_name_is_no_document(tmp_path: Path, wanted: str) -> No
     with connected(build_server(App(Settings(home=tmp_path / "home", roots=(tmp_path,))))) as call:
         call.good("index_documents", texts=[{"text": "One sentence about a harbour.", "id": "a"}], wait_seconds=50)
         assert "ids" in call.bad("get_source", ids=[wanted])
+
+
+@pytest.mark.parametrize("place", ["{0}:3", "{0}:3-4", "{0}#L3", "{0}#L3-L4", "./{0}:3", "{1}:3-3", "file://{1}", "file://{1}#L3"])
+def test_a_place_is_found_as_citations_and_editors_write_it(tmp_path: Path, place: str) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a b.md").write_text("The mill was built.\n\nThe dam broke in spring.\n\nIt was mended.\n", "utf-8")
+    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(root,))))) as call:
+        call.good("index_documents", paths=["."], wait_seconds=50)
+        path = str(root / "a b.md")
+        path = path.replace(" ", "%20") if place.startswith("file:") else path
+        found = call.good("get_source", ids=[place.format("notes/a b.md", path)])
+        assert "The dam broke in spring." in found["text"]
+        assert "none of these ids is known" in call.bad("get_source", ids=["notes/a b.md:900"])
