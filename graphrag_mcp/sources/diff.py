@@ -200,7 +200,7 @@ def _left(plan: Plan, file: FoundFile, reason: str) -> None:
     _set_unread(plan.found.sources[file.source], file.uri, _hash(file))
 
 
-def _unread(source: Mapping[str, str]) -> dict[str, str]:
+def unread_files(source: Mapping[str, str]) -> dict[str, str]:
     """Files of a source that could not be read: uri -> SHA-256 of the bytes that were tried."""
     with suppress(ValueError):
         return stored.parsed(source.get("unread", "{}"), dict[str, str])
@@ -209,7 +209,7 @@ def _unread(source: Mapping[str, str]) -> dict[str, str]:
 
 def _set_unread(source: dict[str, str], uri: str, sha: str) -> None:
     """Remember that these bytes could not be read; forget the file where `sha` is ""."""
-    files = _unread(source)
+    files = unread_files(source)
     files.pop(uri, None)
     files |= {uri: sha} if sha else {}
     source.pop("unread", None)
@@ -221,7 +221,7 @@ def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     there = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
     prefixes = tuple(scope.prefix for scope in plan.found.scopes if scope.complete)
     for source in plan.found.sources.values():
-        for uri in _unread(source):
+        for uri in unread_files(source):
             if uri not in there and uri.startswith(prefixes):
                 _set_unread(source, uri, "")
     for file, uris in plan.by_file.items():
@@ -304,7 +304,7 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
             paths.append(os.path.join(source["path"], rest))
     there = [path for path in paths if os.path.exists(path)]
     found = {one.uri: one for one in walk.find(there, sources, settings).files}
-    tried = {uri: sha for source in sources.values() for uri, sha in _unread(source).items()}
+    tried = {uri: sha for source in sources.values() for uri, sha in unread_files(source).items()}
     unread = {uri for uri, sha in tried.items() if uri in found and _hash(found[uri]) == sha}
     both = sorted((found.keys() & known.keys()) - unread)
     return {

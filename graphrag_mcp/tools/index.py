@@ -34,6 +34,7 @@ from graphrag_mcp.types import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from graphrag_mcp.store.manifest import Manifest
     from graphrag_mcp.store.tables import Snapshot
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ SHOWN_CHANGES = 100  # lines on what changed
 RECENT_JOBS = 5
 LONGEST = {"id": 300, "title": 1_000}  # characters of what is stored of a text
 POLL = 0.05  # seconds between two looks at a job
+SHOWN_UNREAD = 10
 SHOWN_LOSSES = 5  # text units whose losses are told with their reasons
 _TAKEN = (
     "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet), source code, PDF, office documents, "
@@ -428,6 +430,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     sources = sorted(manifest.sources.items())[:10]
     if folders := [f"{label} ({source.get('path', '')})" for label, source in sources]:
         lines.append(f"Folders: {', '.join(folders)}.")
+    lines += _unread(manifest)
     lines += _losses(snapshot, result)
     if manifest.stale:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")
@@ -455,6 +458,17 @@ def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
     named = {"texts": texts, "claims": f"the claims of {texts}", "reports": reports}
     listed = ", ".join(named[kind] for kind in kinds)
     return [f"The next index_documents asks the model again: {listed} (other prompts or settings)."]
+
+
+def _unread(manifest: Manifest) -> list[str]:
+    """The files of folders that could not be read, which no search finds."""
+    from graphrag_mcp.sources.diff import unread_files
+
+    names = sorted(uri for source in manifest.sources.values() for uri in unread_files(source))
+    more = f" and {len(names) - SHOWN_UNREAD:,} more" if len(names) > SHOWN_UNREAD else ""
+    listed = ", ".join(names[:SHOWN_UNREAD])
+    what = f"{counted(len(names), 'files')} could not be read and cannot be found"
+    return [f"{what}: {listed}{more}."] if names else []
 
 
 def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:

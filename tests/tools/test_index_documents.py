@@ -21,6 +21,7 @@ from mcp.types import CallToolResult
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.jobs import queue
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, Desk, OurTool, serve
@@ -211,3 +212,14 @@ def test_time_running_out_and_crashes_become_answers(
         assert crash.is_error and crash.content[0].text.startswith("internal error in local_search (logged as ")
         assert "division" not in crash.content[0].text and "division" in caplog.text
         assert caller.bad("local_missing") == "there is no such thing. Look elsewhere."
+
+
+def test_graph_status_names_the_files_that_could_not_be_read(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.md").write_text("The mill was built.\n", "utf-8")
+    (root / "broken.docx").write_bytes(b"PK\x03\x04 no archive")
+    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(root,))))) as call:
+        call.good("index_documents", paths=["."], wait_seconds=50)
+        told = call.good("graph_status")["text"]
+        assert "1 file could not be read and cannot be found: notes/broken.docx." in told
