@@ -17,10 +17,8 @@ from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import lists_of
 
 PROPOSED = 200  # passages that full text proposes, and as many by vector
-TITLES, LEADS = (
-    80,
-    2,
-)  # titles that are looked up; first passages of a document with such a title or summary
+TITLES = 80  # titles that are looked up
+LEADS = 2  # first passages of a document with such a title or summary
 MOST = 800  # passages that are looked through for PROPOSED different texts
 END = 60  # characters of the terms by which copies are looked for; titles stand at the beginning
 CROWDED = 5  # a title of more documents than this leads to none

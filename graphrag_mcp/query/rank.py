@@ -219,7 +219,8 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> f
     question's worth, to the power of the root of how many of its terms it holds. One term that a
     passage holds may be chance, ten of twenty are not. Unknown words count as an average term each.
 
-    Never below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC (docs/dev/decisions.md)."""
+    With a multilingual model not below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC, the sets
+    that it was chosen on; an English model costs CMRC 2 points (docs/how-to/meaning.md)."""
     best = max(passages.values(), key=lambda one: (one.bm25, one.id))
     worth = question.terms
     held = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []
