@@ -26,7 +26,7 @@ from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listeni
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
 from graphrag_mcp.logs import Repeats, to_stderr
-from graphrag_mcp.server import build_server, to_the_end
+from graphrag_mcp.server import build, to_the_end
 from graphrag_mcp.settings import Settings, of_tenant
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.app import App
 
-HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
+HOST, PORT, PATH, API = "127.0.0.1", 8765, "/mcp", "/api"
 TOKENS, TENANTS = "GRAPHRAG_MCP_TOKENS", "GRAPHRAG_MCP_TENANTS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
 SESSIONS = 1_000  # in all, shared by the names of the tokens: one takes some 60 kB
@@ -73,6 +73,7 @@ def serve(
     """Serve until told to stop, with `build_server(app, **offer)` in as many processes as
     `workers`. Ends the process: threads left behind must not keep it."""
     from graphrag_mcp.app import App
+    from graphrag_mcp.tools import api
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
     tenants = tenants_of(os.environ.get(TENANTS, ""), set(tokens.values()))
@@ -89,8 +90,8 @@ def serve(
     for tenant in folders or [""]:
         app = App(of_tenant(settings, tenant, len(folders)) if tenant else settings, corpus)
         app.page = f"{page.BASE}/"
-        servers[tenant] = build_server(app, **offer, warm=True)
-        _add_routes(servers[tenant], page.routes(app, corpus))
+        servers[tenant], desk = build(app, **offer, warm=True)
+        _add_routes(servers[tenant], [*page.routes(app, corpus), *api.routes(desk)])
     callers: dict[str, Any] = {"tenants": tenants, "names": names, "tokens": tokens}
     door = Door.of_servers(servers, sessions=count == 1, **callers)
     who = "without tokens, for this machine only"
@@ -123,15 +124,21 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
+    from graphrag_mcp.jobs import start
+    from graphrag_mcp.tools import api
+
     once = page.OneTime()
     listener = listening(HOST, 0)
-    routes = page.routes(app, corpus, once)
+    _, desk = build(app)
+    routes = [*page.routes(app, corpus, once), *api.routes(desk, as_owner=True)]
     handlers = [Route(path, call, methods=[how]) for path, how, call in routes]
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
     opened(f"{address_of(listener).removesuffix(PATH)}{page.BASE}/#token={once.token}")
-    asyncio.run(run(door, listener))
+    with start.keeping(app.settings):
+        asyncio.run(run(door, listener))
+    start.hand_over(app.settings)
 
 
 def _add_routes(server: MCPServer[Any], routes: Iterable[tuple[str, str, Any]]) -> None:
@@ -307,7 +314,9 @@ async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str)
 
     headers = {"www-authenticate": 'Bearer realm="graphrag-mcp"'} if status == 401 else None
     reply = PlainTextResponse(text, status, headers)
-    if scope["method"] == "POST":  # clients show only errors of their own protocol
+    if scope["path"].startswith(f"{API}/"):
+        reply = JSONResponse({"error": text}, status, headers)
+    elif scope["method"] == "POST":  # clients show only errors of their own protocol
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
         reply = JSONResponse(error, status, headers)
     await reply(scope, receive, send)

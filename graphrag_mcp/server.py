@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
+    from graphrag_mcp.tools.contract import Desk
     from graphrag_mcp.tools.resources import Updates
 
 
@@ -116,6 +117,19 @@ def build_server(
     `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds
     search and fetch; `more` are tools of the one who embeds it. With `warm`, the heavy imports and
     the default corpus are opened in a thread, after the first tools/list."""
+    return build(app, tools, read_only, compat, more=more, warm=warm)[0]
+
+
+def build(
+    app: App,
+    tools: str = "all",
+    read_only: bool = False,
+    compat: bool = False,
+    *,
+    more: Sequence[Tool] = (),
+    warm: bool = False,
+) -> tuple[MCPServer[Any], Desk]:
+    """The server of `build_server`, and what its calls share, for calls that come without MCP."""
     import anyio
     from mcp.server import MCPServer
 
@@ -129,7 +143,7 @@ def build_server(
     updates = resources.Updates(app)
     names = {tool.name for tool in given}
     waits = app.settings.chat_model or app.settings.embedding_model or app.store
-    threads = WAITING if waits else THREADS
+    desk = Desk(app, anyio.CapacityLimiter(WAITING if waits else THREADS), given)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[Desk]:
@@ -139,7 +153,7 @@ def build_server(
         async with anyio.create_task_group() as updates.tasks:
             tasks = updates.tasks
             with keeping:
-                yield Desk(app, anyio.CapacityLimiter(threads))
+                yield desk
             tasks.cancel_scope.cancel()
 
     server: MCPServer[Any] = MCPServer(
@@ -160,7 +174,7 @@ def build_server(
     prompts.register(server, app, names)
     prompts.register_completion(server, app)
     updates.attach(server)
-    return server
+    return server, desk
 
 
 def _door(

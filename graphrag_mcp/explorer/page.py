@@ -253,8 +253,17 @@ async def _session(once: OneTime, request: Request) -> Response:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = once.exchange(token.strip()) if scheme.lower() == "bearer" else ""
     if session:
-        return _json({"token": session})
-    return _json({"error": "this address was used before"}, 401)
+        return json_response({"token": session})
+    return json_response({"error": "this address was used before"}, 401)
+
+
+def caller(app: App, request: Request, as_owner: bool) -> None:
+    """Say in this context who calls: the name of the token, which the door has checked, or with
+    `as_owner` the user of this machine."""
+    user = request.scope.get("user")
+    SUBJECT.set("" if as_owner else str(getattr(user, "display_name", "") or ""))
+    SHOW_SECRETS.set(app.settings.show_secrets)
+    HOME.set(app.home)
 
 
 async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
@@ -263,19 +272,20 @@ async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
 
     from graphrag_mcp.explorer.data import load
 
-    given, user = dict(request.query_params), request.scope.get("user")
-    SUBJECT.set("" if own else str(getattr(user, "display_name", "") or ""))
-    SHOW_SECRETS.set(app.settings.show_secrets)
-    HOME.set(app.home)
+    given = dict(request.query_params)
+    caller(app, request, own)
     try:
         name = given.pop("corpus", "") or corpus
-        return _json(await run_in_threadpool(load, app, request.path_params["view"], given, name))
+        return json_response(
+            await run_in_threadpool(load, app, request.path_params["view"], given, name)
+        )
     except GraphRAGError as error:
         status = 400 if isinstance(error, BadInput) else 404
-        return _json({"error": f"{error.what[:1].upper()}{error.what[1:]}."}, status)
+        return json_response({"error": f"{error.what[:1].upper()}{error.what[1:]}."}, status)
 
 
-def _json(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
+    """The value as JSON that no cache keeps and no page renders."""
     from starlette.responses import Response
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

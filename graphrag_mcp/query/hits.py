@@ -91,9 +91,9 @@ class Hit:
     def why(self) -> str:
         return f"(why: {self.citation.why})" if self.citation.why else ""
 
-    def cited(self) -> list[Citation]:
-        """The citation with the days that the text speaks of."""
-        return [self.citation.model_copy(update={"when": self.times.cited()})]
+    def cited(self, text: str = "") -> list[Citation]:
+        """The citation with the days that the passage speaks of, and the text that is shown of it."""
+        return [self.citation.model_copy(update={"when": self.times.cited(), "text": text})]
 
 
 def read(

@@ -131,7 +131,8 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         if kept and kept[0] not in strong:  # or the next page begins with it again
             said = line_of(kept[0], worth, form.literals)
             shorter = (said, said.partition("\n")[0], f"- [{kept[0].id}]")
-            if any(page.add(text, kept[0].cited()) for text in shorter):
+            cited = kept[0].cited(sentence_of(kept[0], worth, form.literals))
+            if any(page.add(text, cited) for text in shorter):
                 page.full.add(kept[0].id)
     else:
         strong, lines = strong[: limits.most], limits.lines
@@ -139,7 +140,8 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
-        if number == lines or not page.add(line_of(hit, worth, form.literals), hit.cited()):
+        cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
+        if number == lines or not page.add(line_of(hit, worth, form.literals), cited):
             return next(at for at, other in enumerate(found) if other is hit)
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
     return next(below, len(found))
@@ -156,7 +158,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         body = quote.excerpt(hit.body, worth, size, form.literals)
         beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
         block = "\n".join([head_of(hit, body), quoted(body), *beside]) + "\n"
-        if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
+        if count_tokens(block) + 2 > room or not page.add(block, hit.cited(body)):
             break
         page.full.add(hit.id)
         if body != hit.body and not form.window:
@@ -165,7 +167,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         hit = strong[0]
         head = f"[{hit.id}]\n"
         body = quote.excerpt(hit.body, worth, page.room - count_tokens(head) - 4, form.literals)
-        if page.add(head + quoted(body), hit.cited()):
+        if page.add(head + quoted(body), hit.cited(body)):
             page.full.add(hit.id)
 
 
@@ -183,12 +185,19 @@ def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     source code, its line."""
     if language_of(hit.uri):
         return "\n".join(code_lines(hit, worth, literals))
+    return line(hit, sentence_of(hit, worth, literals))
+
+
+def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
+    """What a line shows of a hit; of source code all of its lines."""
+    if language_of(hit.uri):
+        return hit.raw
     if hit.summary and not literals:
-        return line(hit, hit.summary)
+        return hit.summary
     best = quote.best(hit.body, worth, literals=literals)
     said = quote.with_speaker(hit.body, best).text if best else ""
     cut = {literal.casefold(): 9.0 for literal in literals} or worth
-    return line(hit, quote.clipped(said, cut, LINE))
+    return quote.clipped(said, cut, LINE)
 
 
 def line(hit: Hit, said: str) -> str:
@@ -253,7 +262,7 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent:
     page is cut to its room."""
     order = sorted(found, key=lambda one: hits.by_time(one.hit)) if by_time else found
     for added, one in enumerate(order):
-        if not page.add(indent + line(one.hit, one.text), one.hit.cited()):
+        if not page.add(indent + line(one.hit, one.text), one.hit.cited(one.text)):
             return added + _add_cut(page, one.hit, one.text)
     return len(order)
 
@@ -263,7 +272,7 @@ def _add_cut(page: Page, hit: Hit, said: str) -> bool:
     if page.citations or page.room < PART:
         return False
     short = quote.cut(said, {}, page.room - HEAD)
-    return page.add(f"- [{hit.id}] {short}", hit.cited())
+    return page.add(f"- [{hit.id}] {short}", hit.cited(short))
 
 
 def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], str]) -> int:
@@ -284,7 +293,7 @@ def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], 
         if topic:
             page.add(f"\n{topic}" if page.blocks else topic)
         for said, one in some:
-            page.add(said, one.hit.cited())
+            page.add(said, one.hit.cited(one.told))
     taken = sum(map(len, shown.values()))
     if not taken and found:
         return int(_add_cut(page, found[0].hit, found[0].told))

@@ -122,7 +122,9 @@ def document_values(source: Source) -> dict[str, float]:
     best = sorted(own, key=lambda id: (-round(own[id], 9), id))[:FEEDBACK]
     shared = Counter(term for id in best for term in held[id])
     # A form before its stem, as `term_worth` reads them, and in one order whatever that of a set is.
-    several = sorted((t for t, count in shared.items() if count > 1 and tells_topic(t)), reverse=True)
+    several = sorted(
+        (t for t, count in shared.items() if count > 1 and tells_topic(t)), reverse=True
+    )
     rarity, _ = term_worth(source.snapshot, several)
     weight = {term: shared[term] * rarity[term] for term in several if term in rarity}
     first = sorted(weight, key=lambda term: (-round(weight[term], 9), term))[:FEEDBACK_TERMS]

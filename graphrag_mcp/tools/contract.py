@@ -83,9 +83,21 @@ class Desk:
 
     app: App
     threads: anyio.CapacityLimiter
+    tools: Sequence[Tool] = ()
 
 
 Ctx = Context[Desk]
+
+
+@dataclass(slots=True)
+class ApiCall:
+    """A call over plain HTTP (api.py), which is answered with the result of the engine itself."""
+
+    result: types.Result | None = None
+    error: Exception | None = None
+
+
+API_CALL: ContextVar[ApiCall | None] = ContextVar("API_CALL", default=None)
 
 # Remarks about the arguments of this call (clamped, unknown, cut); they end in its `hint`.
 REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
@@ -173,6 +185,8 @@ def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
 
 def _sent(result: types.Result) -> CallToolResult:
     """Text; fields only of results on which programs act: hosts may show models these alone."""
+    if (call := API_CALL.get()) is not None:
+        call.result = result
     fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
     return sent(sendable(result.text), fields, _meta=meta_of(result))
 
@@ -333,6 +347,8 @@ def telling(tool: str) -> Generator[None]:
     except ToolError:
         raise
     except Exception as error:
+        if (call := API_CALL.get()) is not None:
+            call.error = error
         raise ToolError(encodable(_explained(tool, error))) from None
 
 
