@@ -446,9 +446,11 @@ class Asker:
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
                 self._doubted -= 1
-                better = isinstance(taken, Answer) and taken is not first
-                self._vain = 0 if better else self._vain + 1
-                return taken if better else first
+                if isinstance(taken, BadReply) or taken is first:
+                    self._vain += 1
+                    return first
+                self._vain = 0
+                return taken
             if isinstance(taken, BadReply):
                 reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
             # of what was cut off the rest is asked for

@@ -173,7 +173,8 @@ class OpenAIChat:
                 alarm.reschedule(loop.time() + silence)  # a long answer is no silence
                 usage = data.get("usage") or usage
                 last = choice if choice.get("finish_reason") else last
-                delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+                delta = choice.get("delta")
+                delta = delta if isinstance(delta, dict) else {}
                 thought += _thinking_of(delta)
                 if piece := _text_of(delta.get("content")):
                     answer.append(piece)
@@ -370,8 +371,8 @@ def _usage(given: Any, prompts: Sequence[str], output: str) -> Usage:
     figures = given if isinstance(given, dict) else {}
     prompt = figures.get("prompt_tokens")
     spoken = figures.get("completion_tokens", 0 if not output else None)
-    plausible = type(prompt) is int and type(spoken) is int
-    if plausible and 0 < prompt < MOST_USED and 0 <= spoken < MOST_USED and (spoken or not output):
-        return Usage(prompt, spoken)
-    prompt = sum(map(count_tokens, prompts))
-    return Usage(prompt, count_tokens(output) if output else 0, estimated=True)
+    if type(prompt) is int and type(spoken) is int and (spoken or not output):
+        if 0 < prompt < MOST_USED and 0 <= spoken < MOST_USED:
+            return Usage(prompt, spoken)
+    counted = sum(map(count_tokens, prompts))
+    return Usage(counted, count_tokens(output) if output else 0, estimated=True)

@@ -74,8 +74,9 @@ class ScriptedChat:
         words = list(re.finditer(r"\S+", said)) if max_output else []
         cut = len(words) > max_output
         text = said[: words[max_output - 1].end()] if cut else said
-        for start in range(0, len(text), PIECE) if on_text else ():
-            on_text(text[start : start + PIECE])
+        if on_text is not None:
+            for start in range(0, len(text), PIECE):
+                on_text(text[start : start + PIECE])
         prompt = sum(count_tokens(message.content) for message in messages)
         usage = Usage(prompt, count_tokens(text), estimated=True)
         return Reply(text, usage, "length" if cut else "stop")
@@ -85,7 +86,8 @@ class ScriptedChat:
         for rule in self._rules:
             pattern, said = rule if isinstance(rule, tuple) else ("", rule)
             if re.search(pattern, conversation):
-                said = said(messages, schema) if callable(said) else said
+                if not isinstance(said, str | Exception):
+                    said = said(messages, schema)
                 if said is not None:
                     return said
         return None

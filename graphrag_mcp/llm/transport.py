@@ -16,7 +16,7 @@ import math
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -152,7 +152,9 @@ class Server:
         making."""
         import openai
 
-        for tried in range(self._tries):
+        tried = 0
+        while True:
+            tried += 1
             await self._pace.turn(tokens)
             try:
                 async with asyncio.timeout(self._timeout) as alarm:
@@ -165,17 +167,18 @@ class Server:
                 # The time-out of asyncio has the cancelling as its cause.
                 kind = error if isinstance(error, TimeoutError) else error.__cause__ or error
                 failed = self._broken(type(kind).__name__)
-            if failed.unreachable and not self._answered and tried + 1 >= NEVER_REACHED:
-                break  # no one is there; waiting for seconds more would only keep everybody waiting
-            if tried + 1 < self._tries:
-                # Full jitter: many callers that failed together do not come back together.
-                wait = random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**tried))
-                if failed.after is not None:
-                    wait = failed.after + min(wait, FIRST_WAIT)
-                log.debug("%s: %s; next try in %.1f s", self._what, failed.reason, wait)
-                await self._pace.sleep(wait)
+            # Where no server ever answered, seconds of waiting would only keep the caller waiting.
+            never_reached = failed.unreachable and not self._answered
+            if tried >= (min(self._tries, NEVER_REACHED) if never_reached else self._tries):
+                break
+            # Full jitter: many callers that failed together do not come back together.
+            wait = random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2 ** (tried - 1)))
+            if failed.after is not None:
+                wait = failed.after + min(wait, FIRST_WAIT)
+            log.debug("%s: %s; next try in %.1f s", self._what, failed.reason, wait)
+            await self._pace.sleep(wait)
         # Raised here and not in `except`, where it would carry the request along.
-        tries = f"given up after {tried + 1} tries" if tried else "given up at once"
+        tries = f"given up after {tried} tries" if tried > 1 else "given up at once"
         if failed.unreachable and not self._answered:
             what = f"{self._what} cannot be reached at {self._address}, {tries}: {failed.reason}"
             move = f"Start that server or correct {self._address_setting}"
@@ -188,13 +191,13 @@ class Server:
         import httpx2
         import openai
 
-        refused = None
+        refused = False
         try:
             reply = await self._open().post(path, body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
-            refused = error.response
-        if refused is not None:  # raised here, where it does not carry the request along
-            raise self._judged_reply(refused, body)
+            reply, refused = error.response, True
+        if refused:  # raised here, where it does not carry the request along
+            raise self._judged_reply(reply, body)
         if not reply.content.strip():
             raise Again("an empty reply")
         if reply.content.lstrip().startswith(b"<"):
@@ -208,7 +211,7 @@ class Server:
         self.check(data, body)
         return data
 
-    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """The JSON objects of a chat reply in pieces; none from a server that ignores `stream`."""
         import openai
 

@@ -39,7 +39,8 @@ def candidates(text: str, short: bool) -> list[Candidate]:
         japanese = _japanese(text)
         # A word of a document that nothing types is not certain: katakana spell many words.
         found += (
-            (*span, kind, sure and (short or kind != "other")) for *span, kind, sure in japanese
+            (start, end, kind, sure and (short or kind != "other"))
+            for start, end, kind, sure in japanese
         )
     elif n_han:
         found += _chinese(text, short)

@@ -387,7 +387,8 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
     for match in _BRACKET.finditer(text):
         begin, (start, end) = match.start(), match.span(1)
         inner = match[1].rstrip(" ;,")
-        long = None
+        short: Span | None = None
+        long: Span | None = None
         if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) > 1:
             short = (start, start + len(inner))  # World Health Organization (WHO)
             long = _spelled(text, inner, max(0, begin - 120), begin)
@@ -397,7 +398,7 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
                 stop = re.search(r"[,;:，；]", inner)
                 long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
-        if long:
+        if short and long:
             aliases[short] = long
             words = text[slice(*long)].split()
             kind = by_form(words) or "other"
@@ -415,7 +416,7 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
     words = list(_WORDS.finditer(text, start, end))
     if not words or text[words[-1].end() : end].strip(" \"”’'"):
         return None
-    last = words[-1].end()
+    first = last = words[-1].end()
     while letters and words:
         word = words.pop()
         inside = (ch.lower() for ch in word[0][1:] if ch.isupper() and not word[0].isupper())

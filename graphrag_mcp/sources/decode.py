@@ -33,9 +33,10 @@ _BOMS = (
 # bytes that windows-1252 gives no letter worth keeping
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
 # Encodings that files have: of all of Python's, mac_iceland or iso8859_10 win on short texts.
-_LEGACY = (
-    "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 cp1256 cp874"
-).split()
+_LEGACY: list[str] = [
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_r"),
+    *("cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
+]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # no-break, figure, thin and narrow no-break: "Mr.\xa0Weston" is written with one
 _BLANK = re.compile("[\xa0\u2007\u2009\u202f]")

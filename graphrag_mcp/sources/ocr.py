@@ -44,7 +44,7 @@ def engine() -> Any:
     import logging
 
     logging.disable(logging.INFO)
-    from rapidocr import RapidOCR
+    from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
 
     return RapidOCR(params=PARAMETERS)
 

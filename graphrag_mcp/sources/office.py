@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal
 
 from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.decode import ReadError
@@ -122,6 +122,20 @@ def _title(data: bytes, first: str) -> str:
 # ---- Office --------------------------------------------------------------------------------------
 
 
+# What office-oxide calls the format of a suffix.
+_KINDS: dict[str, Literal["docx", "pptx", "doc", "ppt", "xls"]] = {
+    "docx": "docx",
+    "docm": "docx",
+    "pptx": "pptx",
+    "pptm": "pptx",
+    "doc": "doc",
+    "dot": "doc",
+    "ppt": "ppt",
+    "pps": "ppt",
+    "xls": "xls",
+}
+
+
 def office(data: bytes, suffix: str) -> Iterator[Piece]:
     """docx, pptx, doc, ppt, xls: what office-oxide finds, as plain text."""
     import office_oxide
@@ -130,7 +144,7 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
         archive.checked(data, suffix)
     elif not data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ReadError(f"it is damaged, or no {suffix} file")
-    kind = {"docm": "docx", "pptm": "pptx", "dot": "doc", "pps": "ppt"}.get(suffix, suffix)
+    kind = _KINDS[suffix]
     try:
         found = office_oxide.Document.from_bytes(data, kind).to_ir()
     except Exception as error:  # whatever the library says of bytes that it does not expect
