@@ -236,6 +236,13 @@ async def drift(guest: Guest) -> None:
     cited(state, 3)
     result = await guest.ask("drift_finish", session_id=session)
     head(result["text"], 7)
+    result = await guest.ask(
+        "write_note",
+        "kept as a Markdown file, its ids as links to the lines of the documents",
+        title="Why the array was moved",
+        text=PRIMER_ANSWER % sources(state),
+    )
+    head(result["text"], 2)
 
 
 def sources(state: dict[str, Any]) -> str:
@@ -337,6 +344,10 @@ async def main() -> None:
                 home,
                 "--root",
                 str(SAMPLE),
+                "--root",
+                os.path.join(home, "written"),
+                "--notes",
+                os.path.join(home, "written"),
             ],
             env={**kept, "PYTHONUTF8": "1"},
             cwd=ROOT,

@@ -303,6 +303,27 @@ class App:
             raise outside  # a link has been put there meanwhile
         return real
 
+    def notes_folder(self) -> Path:
+        """The folder of notes without links, made where it is missing. BadInput where the server keeps
+        no notes, or in a folder that no index reads; OutsideRoots for one outside of the roots."""
+        from graphrag_mcp.sources.walk import folder_reason
+
+        if not self.settings.notes:
+            advice = "Start it with --notes DIR, a folder inside one of its roots"
+            raise BadInput("this server keeps no notes", advice)
+        base = Path(self.settings.notes).resolve()
+        holding = [root for root in self._roots() if base.is_relative_to(root)]
+        if not holding:
+            listed = ", ".join(map(str, self._roots())) or "none"
+            what = f"the folder of notes {_short(base)} is outside the folders this server may read"
+            raise OutsideRoots(what, f"Name a folder below one of them ({listed}) with --notes")
+        below = base.relative_to(max(holding, key=lambda root: len(root.parts)))
+        if reasons := [reason for part in below.parts if (reason := folder_reason(part, ()))]:
+            what = f"the folder of notes {_short(base)} is not indexed ({reasons[0]})"
+            raise BadInput(what, "Name another folder with --notes")
+        base.mkdir(parents=True, exist_ok=True)
+        return self.allowed(base)
+
     def _roots(self) -> list[Path]:
         """The roots as they were at the start; one that leads elsewhere by now is none any more."""
         return [real for root, real in self._pinned if root.resolve() == real]

@@ -138,7 +138,10 @@ def build(
 
     app.read_only = app.read_only or read_only
     warmer = _Once(app.warm if warm else lambda: None)
-    plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model), True), *more]
+    has = {"model": bool(app.settings.chat_model), "notes": bool(app.settings.notes)}
+    plain = [*offered(tools, read_only, compat, writers=True, **has), *more]
+    if app.settings.notes and not read_only:
+        app.notes_folder()  # or the server does not start
     given, extensions = with_page(plain)
     updates = resources.Updates(app)
     names = {tool.name for tool in given}

@@ -37,6 +37,9 @@ Count = Annotated[int, Ge(0)]  # 0 = none, or no limit
 Positive = Annotated[int, Ge(1)]
 Price = Annotated[float, Ge(0)]
 Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+NotesFolder = Annotated[  # a text, which a job's record can hold
+    str, AfterValidator(lambda path: str(Path(path).expanduser().absolute()) if path else "")
+]
 Texts = Annotated[
     tuple[str, ...],
     AfterValidator(lambda texts: tuple(one.strip() for one in texts if one.strip())),
@@ -53,6 +56,7 @@ class Settings:
 
     home: Folder = field(default_factory=lambda: user_data_path("graphrag-mcp"))
     roots: tuple[Folder, ...] = ()  # folders that tools may index; the command line indexes any
+    notes: NotesFolder = ""  # where agents write notes, inside one of the roots; "" = nowhere
     chunk_size: Annotated[int, Ge(50)] = 1200
     chunk_overlap: Count = 100
     chunk_mode: ChunkMode = "auto"
@@ -200,11 +204,16 @@ def address_of(home: Path) -> str:
 
 
 def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
-    """The settings of one of the tenants: `tenants/<name>` of the home, `<name>` of each root."""
+    """The settings of one of the tenants: `tenants/<name>` of the home, `<name>` of each root, and the
+    folder of notes at the same place below it."""
     address = address_of(settings.home)
     home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
     roots = tuple(root / tenant for root in settings.roots)
-    return replace(settings, home=home, roots=roots, cache_bytes=settings.cache_bytes // tenants)
+    inside = [root for root in settings.roots if Path(settings.notes).is_relative_to(root)]
+    deepest = max(inside, key=lambda root: len(root.parts), default=None)
+    notes = str(deepest / tenant / Path(settings.notes).relative_to(deepest)) if deepest else ""
+    own = {"home": home, "roots": roots, "notes": notes}
+    return replace(settings, **own, cache_bytes=settings.cache_bytes // tenants)
 
 
 @cache

@@ -305,6 +305,17 @@ class EditResult(Result):
     )
 
 
+class NoteResult(Result):
+    corpus: str = ""
+    status: str = "done"  # of the indexing: queued, running, done, failed
+    job_id: str = ""
+    path: str = Field(default="", description="of the file, below the folder of notes")
+    id: str = Field(default="", description="of the note as a document, e.g. d9")
+    check: str = Field(default="", description="append, replace and undo take it")
+    cites: int = Field(default=0, description="places of documents that it cites")
+    documents: int = Field(default=0, description="that it cites")
+
+
 class RemoveResult(Result):
     corpus: str = ""
     dry_run: bool = True

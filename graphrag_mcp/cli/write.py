@@ -225,7 +225,7 @@ SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of
 
 def serve(options: argparse.Namespace) -> int:
     """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
-    settings = output.settings_of(options, roots=options.root)
+    settings = output.settings_of(options, roots=options.root, notes=options.notes)
     offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
     offer["corpus"] = options.corpus
     if options.http:

@@ -32,7 +32,7 @@ from graphrag_mcp.text.terms import counted
 OF_ROWS = ("topic", "entity", "type", "rating")  # of more than what is known of a document
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
 DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
-FIELDS = ("document", "uri", "topic", "entity", "type", "date", "rating", *TIME)
+FIELDS = ("document", "uri", "kind", "topic", "entity", "type", "date", "rating", *TIME)
 GUESSES = {
     "doc": "document",
     "path": "uri",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repeats
-from graphrag_mcp.query import context, series, summaries, times
+from graphrag_mcp.query import context, note_sources, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import places
@@ -59,7 +59,8 @@ class Hit:
     document: str = ""
     corpus: str = ""
     whole: bool = False  # the whole document
-    validity: str = ""  # what the document says of its own validity
+    validity: str = ""  # what the document says of its own validity; that it is a note
+    note: bool = False  # written by an agent or a person from other documents
     places: str = ""  # as the table of places has them
     summary: str = ""  # what was written of its text, where that holds words of the question
     also: list[str] = field(default_factory=list)
@@ -117,13 +118,15 @@ def read(
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
         said = next(iter(time.said), "")
         date = said or (fact["date"] if fact and not fact["by"] else "")
+        note = note_sources.told(snapshot, id)
+        raw = note_sources.with_ids(snapshot, id, row["text"]) if note else row["text"]
         cited = citation(row, score[row["id"]], fact["document"][0] if fact else id)
         cited = context.placed(corpus, cited) if corpus else cited
         hits.append(
             Hit(
                 score[row["id"]],
-                row["text"],
-                _body(row["text"], row["title"], row["uri"]),
+                raw,
+                _body(raw, row["title"], row["uri"]),
                 cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
@@ -133,7 +136,8 @@ def read(
                 id,
                 corpus,
                 whole=count[id] == 1 and "cut" not in row,
-                validity=valid.get(id, ""),
+                validity=" ".join(filter(None, (note, valid.get(id, "")))),
+                note=bool(note),
                 places=row.get("places", ""),
             )
         )

@@ -24,6 +24,7 @@ from graphrag_mcp.query import (
     context,
     duplicates,
     entities,
+    note_sources,
     render,
     series,
     summaries,
@@ -233,6 +234,9 @@ def passage_items(
         notes.append(f"Left out: {of_links} of links (raw=true shows them).")
     of = list(dict.fromkeys(row["document_id"] for row in found.values()))
     notes += filter(None, (threads.told(snapshot, id) for id in of[:THREADS]))
+    notes += filter(None, (_note(snapshot, id) for id in of))
+    if not raw:
+        _show_ids(snapshot, found)
     documents = context.document_aliases(snapshot, of)
     said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
@@ -259,6 +263,27 @@ def passage_items(
     return items, notes
 
 
+def _note(snapshot: Snapshot, document: str) -> str:
+    """What an agent has to know of a note that it reads: how it writes to it, and what became of its
+    sources."""
+    if not note_sources.is_note(snapshot, document):
+        return ""
+    row = snapshot.by_key("documents", [document], "id", ["n", "text"]).to_pylist()[0]
+    alias = f"d{row['n']}"
+    said = f"{alias} is a note, its check value {note_sources.check_of(row['text'])}."
+    since = note_sources.since(note_sources.sources(snapshot, document))
+    shows = f'get_source(ids=["{alias}"], changes=true) shows what they said and say.'
+    return f"{said} {since[0].upper()}{since[1:]}: {shows}" if since else said
+
+
+def _show_ids(snapshot: Snapshot, found: Mapping[str, Row]) -> None:
+    """Put the ids of their sources into the passages of notes."""
+    for row in found.values():
+        if note_sources.is_note(snapshot, row["document_id"]):
+            text = note_sources.with_ids(snapshot, row["document_id"], row["text"])
+            row |= {"text": text, "n_tokens": count_tokens(text)}
+
+
 def _found(
     snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, whole: bool
 ) -> tuple[dict[str, Row], dict[str, int], int]:
@@ -269,7 +294,7 @@ def _found(
     turns: dict[str, int] = {}
     left_out: set[str] = set()
     for alias in aliases:
-        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
+        rows = _section(snapshot, alias) if "#" in alias else passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
         if (alias[0] == "d" or alias[-1] == "+") and not whole:
@@ -475,7 +500,7 @@ def _only_links(text: str) -> bool:
     return not readable(text) or ("](http" in text and 4 * words < len(_LINKED.findall(text)))
 
 
-def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
+def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     """Passages that an id stands for, in reading order."""
     match = _ALIAS.fullmatch(alias)
     assert match is not None

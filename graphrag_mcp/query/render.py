@@ -227,14 +227,14 @@ def _without_repeats(page: Page, found: Sequence[Hit], floor: float) -> list[Hit
         if hit.id in page.full:
             continue
         runs = runs_of(hit.body)
-        others = (
+        others = (  # a note and its sources never stand for each other
             (id, other)
             for id, other in page.seen.items()
-            if id != hit.id and (id in kept or id in page.full)
+            if id != hit.id and not hit.note and (id in page.full or id in kept)
         )
         same = next((id for id, other in others if alike(runs, other)), "")
         if not same:
-            page.seen[hit.id] = runs
+            page.seen |= {} if hit.note else {hit.id: runs}
             kept[hit.id] = hit
         elif same in kept and hit.id not in kept[same].also:
             kept[same].also.append(hit.id)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
+from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import compiled, is_cjk, table
 
 _TABLES = table(__file__)
@@ -394,7 +395,8 @@ def readable(text: str) -> str:
 def searched(text: str) -> str:
     """The text by whose words a passage is found: without the targets of links to web pages, and
     without what follows the path of other addresses. On a saved web page these are half of the
-    characters, and their words are those of other pages."""
+    characters, and their words are those of other pages. Nor by the fingerprints of citations."""
+    text = without_fingerprints(text)
     text = _TARGET.sub("]", text) if "](" in text else text
     if "://" not in text:
         return text

@@ -12,7 +12,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.tools import drift, edit, explorer, index, lookup, search, work
+from graphrag_mcp.tools import drift, edit, explorer, index, lookup, notes, search, work
 from graphrag_mcp.tools.contract import TABLES, OurTool
 from graphrag_mcp.types import is_list, is_object
 
@@ -48,6 +48,7 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (edit.edit_graph, "Edit the graph", CHANGES),
     (work.claim_work, "Claim work", STARTS),
     (work.submit_work, "Submit work", RECORDS),
+    (notes.write_note, "Write a note", CHANGES),
 )
 
 
@@ -67,15 +68,18 @@ def offered(
     compat: bool = False,
     model: bool = True,
     writers: bool = False,
+    notes: bool = False,
 ) -> list[Tool]:
     """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at
     the end, `writers` those by which agents write summaries. Without a `model` the arguments that
-    only it uses are not listed."""
+    only it uses are not listed, without a folder of `notes` the tool that writes them."""
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
     nothing: frozenset[str] = frozenset()
     names = SETS.get(tools, nothing) | (WRITERS.get(tools, nothing) if writers else nothing)
     kept = [tool for tool in all_tools() if tools == "all" or tool.name in names]
+    if not notes:
+        kept = [tool for tool in kept if tool.name != "write_note"]
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
         kept = [tool for tool in kept if tool.name != "drift_finish"]  # there is no drift_search

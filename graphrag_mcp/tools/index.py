@@ -101,8 +101,8 @@ async def index_documents(
         if progress is not None:
             job, errors = queue.load(home, progress.job), list[dict[str, str]]()
         else:
-            job, errors = await _shielded(desk, begin)
-            job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
+            job, errors = await shielded(desk, begin)
+            job = await watch(ctx, job, min(wait, LONGEST_WAIT - 2))
         if by_client and not sampling.offered(ctx):
             remark(sampling.NOT_OFFERED)
         elif by_client and job.status == "done":
@@ -148,13 +148,13 @@ async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResu
     desk = desk_of(ctx)
     with telling("cancel_job"):
         job = await _aside(desk, lambda: start.cancel(desk.app.home, job_id.strip()))
-        job = await _watch(ctx, job, 5)
+        job = await watch(ctx, job, 5)
         if job.status not in FINAL:
             remark("It stops at its next step.")
         return await _aside(desk, lambda: reply(_job_status(desk.app, job.job_id)))
 
 
-async def _shielded(desk: contract.Desk, work: Callable[[], T]) -> T:
+async def shielded(desk: contract.Desk, work: Callable[[], T]) -> T:
     """Work that a cancelled call does not stop: a job that has started is written down and named."""
     with anyio.CancelScope(shield=True):
         return await _aside(desk, work)
@@ -224,7 +224,7 @@ def _wrong_text(body: Any) -> str:
 # ---- jobs -----------------------------------------------------------------------------------------
 
 
-async def _watch(ctx: Ctx, job: Job, seconds: float) -> Job:
+async def watch(ctx: Ctx, job: Job, seconds: float) -> Job:
     """The job when it has ended or the time is up. Reports progress twice a second at most."""
     began = reported = time.monotonic()
     home = desk_of(ctx).app.home

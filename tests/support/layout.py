@@ -19,7 +19,7 @@ LAYERS = {
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
-    **dict.fromkeys(("app", "jobs", "doctor", "exchange"), 6),
+    **dict.fromkeys(("app", "jobs", "doctor", "exchange", "notes"), 6),
     **dict.fromkeys(("tools", "connections", "explorer"), 7),
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),

@@ -1,0 +1,205 @@
+"""Notes, and what has become of the text that they cite.
+
+A note is a document whose front matter says `kind: note`. Its citations (text/citing.py) are compared
+with the documents of the generation that is asked: nothing of it is stored."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from graphrag_mcp.packing.budget import one_line, passage_alias
+from graphrag_mcp.query import times
+from graphrag_mcp.sources.decode import front_matter
+from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text import citing
+from graphrag_mcp.text.terms import counted, lists_of
+
+State = Literal["same", "changed", "gone"]
+Row = dict[str, Any]
+
+_WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a note cites, as it is now. `uri` and `document` (content id) are "" where the document is
+    gone. `id`: of the passage (`t12.3`), or of the document where all of it is cited or the text has
+    changed; "" where it is gone."""
+
+    citation: citing.Citation
+    state: State
+    uri: str = ""
+    document: str = ""
+    id: str = ""
+
+
+def is_note(snapshot: Snapshot, document: str) -> bool:
+    """Is the document with this content id a note?"""
+    fact = times.documents(snapshot).get(document)
+    return fact is not None and str(fact["metadata"].get("kind", "")).casefold() == "note"
+
+
+def notes(snapshot: Snapshot) -> list[str]:
+    """Content ids of all notes, by uri."""
+    facts = times.documents(snapshot)
+    return sorted((id for id in facts if is_note(snapshot, id)), key=lambda id: facts[id]["uri"])
+
+
+def sources(snapshot: Snapshot, document: str) -> tuple[Source, ...]:
+    """What a note cites, in the order of its text."""
+    known = _known(snapshot)
+    if document not in known:
+        known |= _read(snapshot, [document])
+    return known[document]
+
+
+def changed(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """How many sources of each note have changed or gone, and how many it has, of the notes of which
+    some have; by uri."""
+    known = _known(snapshot)
+    known |= _read(snapshot, [id for id in notes(snapshot) if id not in known])
+    facts = times.documents(snapshot)
+    counts = {facts[id]["uri"]: (_differing(known[id]), len(known[id])) for id in notes(snapshot)}
+    return {uri: pair for uri, pair in counts.items() if pair[0]}
+
+
+def told(snapshot: Snapshot, document: str) -> str:
+    """`(note by Ada; 2 of 5 sources changed since)` for a note, "" for another document."""
+    if not is_note(snapshot, document):
+        return ""
+    writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
+    by = f"note by {one_line(str(writer), 60)}" if writer else "note"
+    said = since(sources(snapshot, document))
+    return f"({by}; {said})" if said else f"({by})"
+
+
+def since(found: Sequence[Source]) -> str:
+    """`2 of 5 sources changed since`; "" where all are as they were."""
+    count = _differing(found)
+    return f"{count} of {counted(len(found), 'sources')} changed since" if count else ""
+
+
+def with_ids(snapshot: Snapshot, document: str, text: str) -> str:
+    """A part of a note as it is shown: without its front matter, each citation as the id that its
+    source has now, or with the name of the file where its text has changed or gone."""
+    text = text[front_matter(text)[1] :]
+    now = {
+        (one.citation.label, one.citation.fingerprint): one for one in sources(snapshot, document)
+    }
+    parts, at = [], 0
+    for citation in citing.citations(text):
+        source = now.get((citation.label, citation.fingerprint))
+        if source is None:
+            continue
+        shown = f"[{source.id}]"
+        if source.state != "same":
+            shown = f"[{citation.label}, {source.state} since]"
+        parts += [text[at : citation.start], shown]
+        at = citation.end
+    return "".join([*parts, text[at:]])
+
+
+def check_of(text: str) -> str:
+    """The check value of a note's text: 12 hexadecimal digits that another text does not have. White
+    space does not count."""
+    of = citing.fingerprint(text.removeprefix("\ufeff"))
+    return of.hash[-12:]
+
+
+def uri_of(snapshot: Snapshot, path: str) -> list[str]:
+    """The uris that an absolute path has in this index, that of the innermost folder last."""
+    name = unicodedata.normalize("NFC", os.path.normpath(path))
+    found: list[tuple[int, str]] = []
+    for label, source in snapshot.manifest.sources.items():
+        folder = unicodedata.normalize("NFC", source.get("path", "")).rstrip(os.sep) + os.sep
+        if source.get("path") and name.startswith(folder):
+            found.append((len(folder), f"{label}/{name[len(folder) :].replace(os.sep, '/')}"))
+    return [uri for _, uri in sorted(found)]
+
+
+# ---- what became of them ---------------------------------------------------------------------------
+
+
+@once
+def _known(snapshot: Snapshot) -> dict[str, tuple[Source, ...]]:
+    """The sources of the notes that were asked for, by content id of the note."""
+    return {}
+
+
+@once
+def _by_uri(snapshot: Snapshot) -> dict[str, str]:
+    return {fact["uri"]: id for id, fact in times.documents(snapshot).items()}
+
+
+def _differing(found: Iterable[Source]) -> int:
+    return sum(one.state != "same" for one in found)
+
+
+def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, ...]]:
+    """The sources of several notes; each document that they cite is read once."""
+    facts = times.documents(snapshot)
+    rows = snapshot.by_key("documents", list(wanted), "id", ["id", "text"]).to_pylist()
+    cited: dict[str, list[citing.Citation]] = {id: [] for id in wanted}
+    cited |= {row["id"]: list(citing.citations(row["text"])) for row in rows}
+    of: dict[tuple[str, int], str] = {}
+    for note, some in cited.items():
+        for number, one in enumerate(some):
+            of[note, number] = _document(snapshot, facts[note]["uri"], one)
+    found: dict[tuple[str, int], Source] = {}
+    for document, keys in lists_of((id, key) for key, id in of.items()).items():
+        some = [cited[note][number] for note, number in keys]
+        found |= zip(keys, _compared(snapshot, document, some), strict=True)
+    return {
+        note: tuple(found[note, number] for number in range(len(some)))
+        for note, some in cited.items()
+    }
+
+
+def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
+    """Content id of the document that a citation names; "" where there is none."""
+    by_uri, path = _by_uri(snapshot), citation.path
+    uris = [path.partition(":")[2]] if path.startswith("graphrag:") else []
+    if path.startswith("text:"):
+        uris = [path]
+    elif not uris:
+        label, _, rest = note.partition("/")
+        folder = snapshot.manifest.sources.get(label, {}).get("path", "")
+        path = path.removeprefix("file://")
+        if folder or os.path.isabs(path):
+            place = os.path.join(folder, os.path.dirname(rest), path)
+            uris = uri_of(snapshot, place)[::-1]
+    key = "" if _WITHIN.fullmatch(citation.fragment) else citation.fragment
+    for uri in uris:
+        for name in (f"{uri}#{key}", uri) if key else (uri,):
+            if name in by_uri:
+                return by_uri[name]
+    return ""
+
+
+def _compared(
+    snapshot: Snapshot, document: str, cited: Sequence[citing.Citation]
+) -> Iterable[Source]:
+    """The citations of one document with what became of their text."""
+    if not document:
+        yield from (Source(one, "gone") for one in cited)
+        return
+    alias, _, _, uri, _ = times.documents(snapshot)[document]["document"]
+    (row,) = snapshot.by_key("documents", [document], "id", ["text"]).to_pylist()
+    text = citing.Searchable(row["text"])
+    names = ["n", "part", "parts", "char_start", "char_end"]
+    passages = snapshot.by_key("passages", [document], "document_id", names).to_pylist()
+    for one in cited:
+        place = text.find(one.fingerprint)
+        whole = not one.fragment
+        if place is None or (whole and text.fingerprint != one.fingerprint):
+            yield Source(one, "changed", uri, document, alias)
+            continue
+        inside = [row for row in passages if row["char_start"] <= place[0] < row["char_end"]]
+        first = min(inside, key=lambda row: row["char_start"], default=None)
+        id = alias if whole or first is None else passage_alias(first)
+        yield Source(one, "same", uri, document, id)

@@ -1,0 +1,228 @@
+"""The tool that writes notes: Markdown files whose ids become links to their sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import anyio.to_thread
+from mcp.types import CallToolResult
+
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.jobs import start
+from graphrag_mcp.jobs.queue import FINAL, Job
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.terms import counted
+from graphrag_mcp.tools import contract
+from graphrag_mcp.tools.contract import Ctx, desk_of, reply, telling
+from graphrag_mcp.tools.index import shielded, watch
+from graphrag_mcp.trust.fencing import SUBJECT
+from graphrag_mcp.types import IndexRequest, NoteResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
+WAIT = 40.0  # seconds for the index; hosts want a reply within 50
+LONGEST_TITLE = 200  # characters
+MODES = ("new", "append", "replace", "undo")
+
+Title = Annotated[contract.Text, contract.called("note_title")]
+NoteText = Annotated[contract.Text, contract.called("note_text")]
+Folder = Annotated[contract.Text, contract.called("note_folder")]
+Mode = Annotated[
+    Literal["new", "append", "replace", "undo"],
+    contract.one_of("new"),
+    contract.called("note_mode"),
+]
+Check = Annotated[contract.Text, contract.called("note_check")]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is to be written. `mode` is one of MODES; `check` is the check value of what was read."""
+
+    title: str
+    text: str = ""
+    folder: str = ""
+    mode: str = "new"
+    check: str = ""
+
+
+@dataclass(slots=True)
+class Written:
+    """A note on the disk, and what is still to be indexed for it."""
+
+    corpus: str
+    path: Path
+    result: NoteResult
+    paths: tuple[str, ...]
+    remarks: list[str] = field(default_factory=list)
+
+
+async def write_note(
+    ctx: Ctx,
+    title: Title,
+    text: NoteText = "",
+    folder: Folder = "",
+    mode: Mode = "new",
+    check: Check = "",
+    corpus: contract.Corpus = "",
+) -> Annotated[CallToolResult, NoteResult]:
+    """Keep what was found as a Markdown note that people and later searches read. Cite the ids that
+    it is from: they become links, and the note says when their text changes."""
+    note = Note(title, text, folder, mode, check)
+    with telling("write_note"):
+        return reply(await written(ctx, note, corpus))
+
+
+async def written(ctx: Ctx, note: Note, corpus: str) -> NoteResult:
+    """Write a note and wait until it is searchable. What has begun is not cancelled with the call: the
+    file is there whole, or as it was."""
+    desk, by = desk_of(ctx), SUBJECT.get() or contract.who(ctx)
+
+    def begin() -> tuple[Written, Job]:
+        made = write(desk.app, note, corpus, by)
+        return made, start.start(quiet(desk.app), made.corpus, request(desk.app, made))
+
+    def tell() -> NoteResult:
+        return told(desk.app, made, job.status, job.job_id)
+
+    made, job = await shielded(desk, begin)
+    job = await watch(ctx, job, WAIT)
+    return await anyio.to_thread.run_sync(tell, limiter=desk.threads)
+
+
+def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:
+    """The same in this process, for the command line."""
+    from graphrag_mcp.index.pipeline import index_documents
+
+    made = write(app, note, corpus, by)
+    result = index_documents(app.folder(made.corpus), request(app, made), quiet(app))
+    return told(app, made, result.status)
+
+
+def quiet(app: App) -> Settings:
+    """Settings that ask no model, for a note is to be searchable when the call returns. What a model
+    has to read of it, the next indexing asks."""
+    return replace(app.settings, max_calls=-1)
+
+
+def request(app: App, made: Written) -> IndexRequest:
+    """What is to be indexed: the file of the note alone, or the folder that it has left."""
+    within = tuple(str(root.resolve()) for root in app.settings.roots)
+    return IndexRequest(made.paths, within=within)
+
+
+def write(app: App, note: Note, corpus: str, by: str) -> Written:
+    """Write the file. BadInput, with nothing written, where the note is there already, where it is
+    another one than `check` says, and where the text cannot be a note."""
+    from graphrag_mcp.notes import folder as files
+    from graphrag_mcp.notes import writing
+    from graphrag_mcp.query.note_sources import check_of
+
+    title = " ".join(note.title.split())
+    if not title or len(title) > LONGEST_TITLE:
+        raise BadInput(f"the title has {len(title)} characters", f"Give 1 to {LONGEST_TITLE}")
+    if note.mode not in MODES:
+        raise BadInput(f"there is no mode {note.mode[:40]!r}", f"Use {', '.join(MODES)}")
+    if note.mode != "undo" and not note.text.strip():
+        raise BadInput("the note has no text", "Give text, with the ids that it is from")
+    base = app.notes_folder()
+    name, snapshot = _corpus(app, corpus, base)
+    with files.locked(base):
+        path = files.place(base, title, note.folder)
+        shown, old = path.relative_to(base).as_posix(), files.read(path)
+        made = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
+        _compare(note, old, shown)
+        if note.mode == "undo":
+            if not files.undo(base, path, note.check.strip()):
+                made.paths = (str(path.parent),)
+            return made
+        day = datetime.now(UTC).date().isoformat()
+        linked = writing.linked(snapshot, path, note.text)
+        make = writing.appended if note.mode == "append" else writing.replaced
+        if old is None:
+            text = writing.composed(title, linked.text, day, by)
+        else:
+            text = make(old, title, linked.text, day, by)
+        files.write(base, path, text, linked.cited)
+    made.result.check = check_of(text)
+    if linked.topics:
+        made.remarks.append(f"{', '.join(linked.topics)}: a topic is no source that is followed.")
+    elif not linked.cited and note.mode == "new":
+        made.remarks.append("It cites nothing, so it cannot say when it is out of date.")
+    return made
+
+
+def _compare(note: Note, old: str | None, shown: str) -> None:
+    """Refuse a write over what the caller has not read."""
+    from graphrag_mcp.query.note_sources import check_of
+
+    now = check_of(old) if old is not None else ""
+    if note.mode == "new" and old is not None:
+        what = f"there is a note {shown!r} already"
+        advice = f'mode="append" adds to it; mode="replace" with check="{now}" once you have read it (get_source)'
+        raise BadInput(what, advice)
+    if note.mode in ("append", "replace") and old is None:
+        raise NotFound(f"there is no note {shown!r}", 'mode="new" writes it')
+    given = note.check.strip()
+    if (given and given != now) or (note.mode == "replace" and not given):
+        what = (
+            f"the note {shown!r} is not the one of this check value"
+            if given
+            else "replace needs check"
+        )
+        advice = f'Read it with get_source, then give check="{now}", so that nothing of it is lost unread'
+        raise BadInput(what, advice)
+
+
+def _corpus(app: App, corpus: str, base: Path) -> tuple[str, Snapshot | None]:
+    """The corpus whose ids a note cites and that holds it; a new one where there is none."""
+    try:
+        name = app.corpus_for_reading(corpus.strip())
+    except NotFound:
+        if app.corpora():
+            raise
+        return app.corpus_for_writing(corpus.strip(), base), None
+    return name, app.snapshot(name)
+
+
+def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
+    """The result, with what the index has made of the note."""
+    from graphrag_mcp.query import note_sources, times
+
+    result = made.result
+    result.status = status
+    lines = [f"Wrote {result.path}."] if made.path.exists() else [f"Took {result.path} away."]
+    if status == "done":
+        snapshot = app.snapshot(made.corpus)
+        facts = times.documents(snapshot)
+        ids = {fact["uri"]: id for id, fact in facts.items()}
+        for uri in note_sources.uri_of(snapshot, str(made.path)):
+            if id := ids.get(uri):
+                found = note_sources.sources(snapshot, id)
+                result.id, result.cites = facts[id]["document"][0], len(found)
+                result.documents = len({one.document for one in found})
+                (row,) = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
+                result.check = note_sources.check_of(row["text"])
+        if result.id:
+            cited = (
+                f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
+            )
+            lines[0] = f"Wrote {result.path} as [{result.id}], searchable now: {cited}."
+    elif status not in FINAL:
+        result.job_id, result.next_call = job_id, f'graph_status(job_id="{job_id}")'
+        lines.append("The file is there; it is searchable when the index has come to it.")
+    else:
+        lines.append(
+            "The file is there, but the index was not brought up to date: index_documents."
+        )
+    if result.check:
+        lines.append(f"Check value: {result.check}.")
+    result.text = "\n".join(one_line(line, 600) for line in lines)
+    result.hint = " ".join(made.remarks)
+    return result
