@@ -39,7 +39,7 @@ Span = tuple[int, int]
 Row = tuple[str, str, int, int]  # key, form, start, end
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 
-VERSION = "nlp-29"
+VERSION = "nlp-30"
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from operator import or_
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import by_form, kind_of, noun_type, words_before
+from graphrag_mcp.names.kinds import attributive, by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.temporal import DAY_WORDS
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, STOP_WORDS, UPPER, WORD, stop_word
@@ -38,6 +38,18 @@ _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish,
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
 _ROMAN = re.compile("[IVX]{1,5}")
+_COMPOUND = re.compile(
+    rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+(?:-[{WORD}]++)*)-([{LOWER}]{{1,20}})(?![{WORD}-])"
+)
+_ALONE = re.compile(rf"(?<![{WORD}-])[{UPPER}][{WORD}]*+(?![{WORD}-])")
+_LOWER_COMPOUND = re.compile(rf"(?<![{WORD}-])[{LOWER}]++(?:-[{LOWER}]++)++(?![{WORD}-])")
+_MONTH = re.compile(
+    rf"(?<![{WORD}-])(?:{'|'.join(sorted((word.title() for word in lex.MONTHS), key=lambda word: (-len(word), word)))})(?![{WORD}-])"
+)
+_NEXT_NAME = re.compile(rf"[ \n]([{UPPER}][{WORD}’'-]*+)")
+_LAST_NAME = re.compile(rf"([{UPPER}][{WORD}’'-]*+)[ \n]\Z")
+_DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}(?:st|nd|rd|th|\.)?(?: of)?[ \n]\Z")
+_DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
 _LONGEST = 6  # words of a name
@@ -78,7 +90,8 @@ class Evidence:
     often each phrase stands capitalised within sentences, `led`: behind "the", `one_of`: behind "a";
     `subject`: how often a sentence begins with it and goes on in lower case. `holders`: first and last
     words of phrases, each with the other words of these phrases. `speakers`: first words of the names
-    of those who speak."""
+    of those who speak. `dates`: where words such as May and Sunday are dates. `compounds`: words such as
+    Ki-moon, that are names whole; London-based is none."""
 
     language: str
     lower: Counter[str]
@@ -88,6 +101,8 @@ class Evidence:
     subject: Counter[str] = field(default_factory=Counter)
     holders: dict[str, set[str]] = field(default_factory=dict)
     speakers: frozenset[str] = frozenset()
+    dates: frozenset[int] = frozenset()
+    compounds: frozenset[str] = frozenset()
 
 
 def names(
@@ -98,6 +113,7 @@ def names(
     lower = Counter(_LOWER_WORD.findall(text))
     evidence = Evidence(language(_GRAMMAR.intersection(lower)), lower)
     evidence.speakers = frozenset(name.split(" ")[0] for name in speakers)
+    evidence.dates, evidence.compounds = _dates(text), _compounds(text)
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
@@ -125,6 +141,55 @@ def names(
 
 
 _GRAMMAR = frozenset().union(*LANGUAGES.values())
+
+
+def _dates(text: str) -> frozenset[int]:
+    """Where a word that is a month or a day of the week is one: beside a number, or behind a word that
+    stands before dates, unless the text has it beside the same name elsewhere without such a word (in
+    May Ling's house, where May Ling lives). Behind a name it is one where the text has it as a date too,
+    and this pair but once: Apple Wednesday said, not Sheffield Wednesday."""
+    sure, dated = set[int](), set[str]()
+    likely, behind = dict[int, tuple[str, str]](), dict[int, tuple[str, str]]()
+    names = Counter[tuple[str, str]]()
+    for match in _MONTH.finditer(text):
+        word, (at, end) = match[0], match.span()
+        following, before = _NEXT_NAME.match(text, end), text[max(0, at - 40) : at]
+        pair = (word, following[1]) if following else ("", "")
+        if _DAY_BEHIND.match(text, end) or _DAY_BEFORE.search(before):
+            sure.add(at)
+            dated.add(word)
+        elif not lex.BEFORE_DATES.isdisjoint(before.lower().split()[-1:]):
+            likely[at] = pair
+            dated.add(word)
+        else:
+            names[pair] += bool(following)
+            if name := _LAST_NAME.search(before):
+                behind[at] = (name[1], word)
+    often = Counter(behind.values())
+    sure.update(at for at, pair in likely.items() if not names[pair])
+    sure.update(at for at, pair in behind.items() if often[pair] < 2 and pair[1] in dated)
+    return frozenset(sure)
+
+
+def _compounds(text: str) -> frozenset[str]:
+    """Words with a hyphen and an everyday word in lower case behind it that are names (Ki-moon): their first
+    part does not stand alone in the text nor the whole in lower case, they are no participles, and a noun
+    does not follow everywhere (the Madrid-style terraces)."""
+    found = [
+        match
+        for match in _COMPOUND.finditer(text)
+        if ordinary(match[2]) and not match[2].endswith(("ed", "ing"))
+    ]
+    if not found:
+        return frozenset()
+    alone, lower = set(_ALONE.findall(text)), set(_LOWER_COMPOUND.findall(text))
+    return frozenset(
+        match[0]
+        for match in found
+        if match[1] not in alone
+        and match[0].lower() not in lower
+        and not attributive(text, match.end())
+    )
 
 
 class _Reader:
@@ -172,7 +237,7 @@ class _Reader:
         before = run[-1][0].lower().rstrip(".")
         if self._sentence(run[-1].start()) != self._sentence(piece.start()):
             return True
-        if before in lex.MONTHS or piece[0].lower() in lex.MONTHS:
+        if run[-1].start() in self.evidence.dates or piece.start() in self.evidence.dates:
             return True  # on Monday San Francisco said
         if before in DAY_WORDS and _opens(self.text, run[-1].start()):
             return True  # Yesterday Ida Holm met
@@ -214,9 +279,12 @@ class _Reader:
             # Mara's house, Israel's Dana Levi, Ankara'da; but King's College, Schindler's List
             owned = behind[0][0].lower() if tail == "s" and behind else ""
             kept = ordinary(owner.lower()) and owned in lex.NOUN_TYPES
-            return not (kept or (len(behind) == 1 and ordinary(owned)))
+            alone = len(behind) == 1 and ordinary(owned) and owned not in lex.MONTHS
+            return not (kept or alone)
         head, dash, tail = word.rpartition("-")
-        return bool(dash) and tail.islower() and ordinary(tail)  # London-based
+        return (
+            bool(dash) and word not in self.evidence.compounds and tail.islower() and ordinary(tail)
+        )
 
     def _name(self, run: list[re.Match[str]]) -> Name | None:
         """The name of a run of words: without the title before it, numbers that count, and
@@ -243,8 +311,8 @@ class _Reader:
             end -= len(last) - len(owner)
             words[-1] = words[-1][: len(owner)]
         head, dash, tail = words[-1].rpartition("-")
-        if dash and tail.islower() and ordinary(tail):
-            end -= len(tail) + 1
+        if dash and words[-1] not in self.evidence.compounds and tail.islower() and ordinary(tail):
+            end -= len(tail) + 1  # London-based
             words[-1] = head
         if self.evidence.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
             start, words[0] = start + 2, words[0][2:]  # L'Université
@@ -345,10 +413,12 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
     if len(name.words) > 1:
         return _strength_of_several(name, evidence)
     word, low = name.words[0], name.lows[0]
-    if len(low) < 2 or word[0].isdigit() or low in lex.MONTHS or _ROMAN.fullmatch(word):
+    if len(low) < 2 or word[0].isdigit() or _ROMAN.fullmatch(word):
         return None
     if name.titled:
         return True
+    if low in lex.MONTHS:
+        return None
     if low in lex.TITLES:
         return None
     inside, led = evidence.inside[word], evidence.led[word]
@@ -388,7 +458,8 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
     if len(usual) == 2 and all(usual) and name.lows[1].isdigit():
         return False  # Figure 2
     shown = evidence.inside[name.form] or evidence.subject[name.form] > 1
-    if name.opening and usual[0] and not shown and name.kind != "person":
+    given = name.words[-1].rpartition("-")[2].islower()  # Moon Jae-in
+    if name.opening and usual[0] and not (shown or given or name.kind == "person"):
         return False  # Exploring Japan
     if evidence.language == "de" and not by_form(name.words) and evidence.inside[name.form] < 2:
         return all(low not in evidence.lower for low in name.lows) and not name.opening

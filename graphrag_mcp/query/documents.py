@@ -15,6 +15,7 @@ from typing import Any
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
 from graphrag_mcp.query import (
     context,
@@ -39,7 +40,7 @@ from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
-from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
+from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -59,6 +60,7 @@ PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 80  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
+NAMESAKES = 60  # entities whose names hold a word of another
 FINEST = 3  # levels of topics of which the documents are listed by
 PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
@@ -336,17 +338,16 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
     """The documents that name the query where it is a name, that hold it where it is in quotes, else
     at most `most` of those that say most on it."""
     bare = query.strip("\"'“”«» ")
-    row = entities.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
-    if row is not None and _is_called(row, bare):
-        if not entities.is_symbol(row):
-            return _naming(snapshot, part, row)
-        # tests and documents use a symbol without a statement
-        query = f'"{row["title"].rpartition(".")[2]}"'
-    if row is None and bare.istitle() and 1 < len(bare.split()) <= WORDS:  # a name of no entity
-        if literally := _holding(part, f'"{bare}"')[0]:
-            others = _first_holding(part, [bare.split()[-1]])
-            least = not literally.keys() >= others.keys()
-            return Speaking(literally, f'name "{one_line(bare, 80)}"', at_least=least)
+    if 0 < len(bare.split()) <= WORDS:
+        row, others = entities.resolve(snapshot, bare)
+        name = entities.called(bare)
+        if row is not None and _is_called(row, name):
+            if not entities.is_symbol(row):
+                return _naming(snapshot, part, row)
+            # tests and documents use a symbol without a statement
+            query = f'"{row["title"].rpartition(".")[2]}"'
+        elif found := _naming_word(part, name, [one for one in (row, *others) if one]):
+            return found
     if text_search.quoted(query):
         lines, every = _holding(part, query)
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
@@ -392,45 +393,108 @@ def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], b
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:
-    """Is this a name of the entity, or its id? "broadband" is not one of "Broadband Britain"."""
+    """Is this a whole name of the entity, or its id? "broadband" is not one of "Broadband Britain"."""
     key = normalise_name(asked)
-    last = row["type"] == "person" and key == row["key"].split()[-1]
-    return last or key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
+    return key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
+
+
+def _naming_word(part: Part, name: str, rows: Sequence[Mapping[str, Any]]) -> Speaking | None:
+    """Every document that holds a name that is no entity's whole one, such as a family name; None where
+    it may be a topic: where the text has it in lower case, unless it is written with a capital, is no
+    everyday word and stands in a name. `rows`: entities that may hold it."""
+    words, key = name.split(), normalise_name(name)
+    holding = [row for row in rows if entities.holds(row, key)]
+    capital = words[0][:1].isupper() and words[-1][:1].isupper()
+    if not (capital or holding):
+        return None
+    found = text_search.naming(part[1], _forms([name]), part[2])
+    sure = len(words) > 1 or (capital and holding and not ordinary(name.lower()))
+    small = name.lower() != name.upper() and not sure
+    if not found or (
+        small and any(text_search.is_word(row["text"], name.lower()) for row in found)
+    ):
+        return None
+    passage = _titled(part[1], [name]) | {row["document_id"]: row["id"] for row in reversed(found)}
+    if len(holding) == 1 and holding[0]["type"] == "person":
+        passage = _of_entity(part[1], holding[0]) | passage
+    return Speaking(_telling(part[1], passage, [name]), f'name "{one_line(name, 80)}"')
 
 
 def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaking:
     """Every document that names an entity by one of its names, with the best sentences on it. Where
-    others hold the family name alone, the list says "at least"."""
+    others have an everyday word that is a name of it, or one word of its name outside of the names of
+    others, the list says "at least"."""
     forms = [entity["title"], *entity["aliases"]]
-    passage = _first_holding(part, [form for form in forms if '"' not in form])
+    words = entity["title"].split()
+    doubtful = [form for form in forms if " " not in form and ordinary(form.lower())]
+    if len(words) > 1 and entity["type"] in ("person", "other", ""):
+        doubtful += [words[-1], words[0]] if entity["type"] == "person" else [words[-1]]
+    sure = [form for form in forms if form not in doubtful]
+    found = text_search.naming(part[1], _forms(sure), part[2]) if sure else []
+    passage = _titled(snapshot, sure) | _of_entity(snapshot, entity)
+    passage |= {row["document_id"]: row["id"] for row in reversed(found)}
+    near = (
+        snapshot.full_text("entities", terms(" ".join(doubtful)), NAMESAKES) if doubtful else None
+    )
+    others = [
+        name
+        for row in (near.to_pylist() if near is not None else [])
+        for name in (row["title"], *row["aliases"])
+        if row["id"] != entity["id"] and " " in name
+    ]
+    least = any(
+        text_search.is_word(text_search.without(row["text"], others), form)
+        for row in (text_search.naming(part[1], doubtful, part[2]) if doubtful else [])
+        if row["document_id"] not in passage
+        for form in doubtful
+    )
+    verb = f'name "{one_line(entity["title"], 80)}"'
+    return Speaking(_telling(snapshot, passage, forms), verb, at_least=least)
+
+
+def _forms(names: Sequence[str]) -> list[str]:
+    """These names and, of those that are no everyday words, their plural and German genitive."""
+    plural = (f"{name}s" for name in names if not ordinary(name.split()[-1].lower()))
+    return [*names, *plural]
+
+
+def _of_entity(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, str]:
+    """The first passage that names the entity of each document, by content id."""
     units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
     ids = sorted(set(values_of(units["document_id"])))
     names = ["id", "document_id", "position", "entity_ids"]
     rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
     rows = [row for row in rows if entity["id"] in row["entity_ids"]]
     rows.sort(key=lambda row: -row["position"])
-    passage |= {row["document_id"]: row["id"] for row in rows}
-    family = entity["title"].split()[-1]
-    alone = entity["type"] in ("person", "other", "") and family != entity["title"]
-    others = _first_holding(part, [family]) if alone else {}
+    return {row["document_id"]: row["id"] for row in rows}
+
+
+def _titled(snapshot: Snapshot, names: Sequence[str]) -> dict[str, str]:
+    """The first passage of each document whose title holds one of these names, by content id."""
+    ids = [
+        id
+        for id, fact in documents(snapshot).items()
+        if any(text_search.is_word(fact["document"][2], name, False) for name in names)
+    ]
+    names = ["id", "document_id", "position"]
+    rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
+    rows.sort(key=lambda row: -row["position"])
+    return {row["document_id"]: row["id"] for row in rows}
+
+
+def _telling(
+    snapshot: Snapshot, passage: Mapping[str, str], forms: Sequence[str]
+) -> dict[str, Callable[[int], str]]:
+    """Lines of documents with the best sentences on a name. `passage`: of each the one to read."""
 
     def line(id: str, room: int) -> str:
         for hit in hits.read(snapshot, [(passage[id], 1.0)]):
-            said = digests.digest(snapshot, hit.body, hit.citation.title, room, forms)
-            return render.line(hit, said)
+            told = digests.digest(snapshot, hit.body, hit.citation.title, room, forms)
+            return render.line(hit, told)
         return ""
 
     order = sorted(passage, key=lambda id: documents(snapshot)[id]["uri"])
-    lines = {id: partial(line, id) for id in order}
-    verb = f'name "{one_line(entity["title"], 80)}"'
-    return Speaking(lines, verb, at_least=not passage.keys() >= others.keys())
-
-
-def _first_holding(part: Part, literals: Sequence[str]) -> dict[str, str]:
-    """The best passage of each document that holds one of these literals, by content id."""
-    asked = " OR ".join(f'"{literal}"' for literal in literals)
-    found, _, _ = text_search.matches(part[1], asked, part[2])
-    return {one.document_id: one.id for one in reversed(found.passages)}
+    return {id: partial(line, id) for id in order}
 
 
 # ---- statements ----------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
         meant, others = resolve(snapshot, called)
         if meant is not None and not (titled and meant["type"] in _UNTITLED):
             return meant, others
-    named = named or [row for row in near if _holds(row, key)]
+    named = named or [row for row in near if holds(row, key)]
     if len(named) == 1:
         return named[0], []
     similar = [row["id"] for row in nearest_names(snapshot, asked, 8)]
@@ -169,7 +169,12 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     return None, list({row["id"]: row for row in candidates}.values())[:8]
 
 
-def _holds(row: Row, key: str) -> bool:
+def called(asked: str) -> str:
+    """What was asked for, without forms of address: Zumstein of Mr Zumstein."""
+    return _called(composed(asked)[:300])[0] or asked
+
+
+def holds(row: Mapping[str, Any], key: str) -> bool:
     """Is it a whole word of the entity's name, or the family name of one without blanks?"""
     if key in _SURNAMES:
         given = len(row["key"]) - len(key)

@@ -168,6 +168,34 @@ def _is_word(text: str, literal: str, end: bool = False) -> bool:
     return False
 
 
+def naming(
+    snapshot: Snapshot, names: Sequence[str], kept: Filters | None = None
+) -> list[dict[str, Any]]:
+    """Rows of the passages that hold one of these names as whole words, in whatever case, best first."""
+    rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names))]
+    if kept is not None:
+        passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])
+        ids = {one.id for one in passing if kept.includes(one.entity_ids)}
+        rows = [row for row in rows if row["id"] in ids]
+    worth, _ = term_worth(snapshot, terms_of(" ".join(names)))
+    score = bm25(snapshot, worth)
+    return sorted(rows, key=lambda row: (-round(score(row["terms"], row["n_terms"]), 9), row["id"]))
+
+
+def is_word(text: str, name: str, cased: bool = True) -> bool:
+    """Does the name stand in the text as whole words, in the case it is written in unless not `cased`?"""
+    if not cased:
+        return _is_word(plain(text), plain(name), end=True)
+    return _is_word(" ".join(text.split()), name, end=True)
+
+
+def without(text: str, names: Sequence[str]) -> str:
+    """The text without these names, the longest first."""
+    for name in sorted(set(names), key=lambda name: (-len(name), name)):
+        text = text.replace(name, "\0")
+    return text
+
+
 def bare_alternatives(query: str) -> frozenset[str]:
     """The words and phrases beside OR that stand without quotation marks. They mean words: SEC is not
     in "6.56 secs"."""

@@ -42,3 +42,31 @@ def test_a_list_of_who_names_somebody_is_complete_or_says_at_least(tmp_path: Pat
     assert more.startswith(("At least 5 documents that name", '6 documents that name "Beat Zumstein".'))
     single = list_documents(indexed(tmp_path / "c", texts[0]), query="Beat Zumstein").text
     assert single.startswith('1 document that names "Beat Zumstein".')
+
+
+def test_a_family_name_lists_every_document_that_holds_it(tmp_path: Path) -> None:
+    texts = [
+        *(f"On day {n} Beat Zumstein mended lamp {n} of the pier." for n in range(3)),
+        "Mr Zumstein was thanked for his lamps.",
+        "# Minutes\n\n- Zumstein: lamps",
+        "Zumsteins Brief kam am Abend an.",
+        "Ursula Zumstein sells fish. Moon Jae-in met Ban Ki-moon.",
+        "The Zumsteinberg is a hill. The harbour board met.",
+    ]
+    notes = [InlineText(text, f"n{n}") for n, text in enumerate(texts)]
+    snapshot = indexed(tmp_path, *notes, InlineText("He mended lamps.", "x", "Letter of Zumstein"))
+    for asked in ("Zumstein", "Mr Zumstein", "zumsteins", "“Zumstein”"):
+        assert list_documents(snapshot, query=asked).total == 8, asked
+    assert list_documents(snapshot, query="Zumstein").text.startswith('8 documents that name "Zumstein"')
+    least = list_documents(snapshot, query="Beat Zumstein").text
+    assert least.startswith('At least 3 documents that name "Beat Zumstein"')
+    for asked in ("Ki-moon", "Jae-in", "Ban Ki-moon", "Zumsteinberg"):
+        assert list_documents(snapshot, query=asked).text.startswith(f'1 document that names "{asked}"')
+    assert "say most on" in list_documents(snapshot, query="Lamps").text  # a topic
+
+
+def test_a_name_that_is_an_everyday_word_is_not_counted_by_that_word(tmp_path: Path) -> None:
+    texts = ("Mr Hope spoke. Hope said no.", "We hope for rain.", "Ida Hope paid, and Hope left.")
+    snapshot = indexed(tmp_path, *(InlineText(text, f"n{n}") for n, text in enumerate(texts)))
+    assert list_documents(snapshot, query="Ida Hope").text.startswith("At least 1 document that names")
+    assert "We hope" not in list_documents(snapshot, query="Mr Hope").text
