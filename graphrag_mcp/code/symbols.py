@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 _LISTS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 WORDS = {name: frozenset(words.split()) for name, words in _LISTS.items()}
@@ -196,15 +196,25 @@ def called(name: str) -> str:
     return rest or label
 
 
-def dumped(file: SourceFile, units: list[list[object]]) -> str:
-    """The file as JSON with its text units, [id, first character of its own, start, end] each."""
+class UnitSpan(NamedTuple):
+    """Where a text unit stands in its file: `core` is the first character that no unit before it
+    has."""
+
+    id: str
+    core: int
+    start: int
+    end: int
+
+
+def dumped(file: SourceFile, units: list[UnitSpan]) -> str:
+    """The file as JSON with its text units."""
     kinds = (file.symbols, file.references, file.imports)
     rows = ([[getattr(one, name) for name in one.__slots__] for one in some] for some in kinds)
     body = [file.uri, file.language, file.module, *rows, units, file.variables, file.broken]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
+def loaded(text: str) -> tuple[SourceFile, list[UnitSpan]]:
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
     # Rows of older releases have fewer fields.
@@ -213,11 +223,11 @@ def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
     file.symbols = [Symbol(*one) for one in symbols]
     file.references = [Reference(*one) for one in references]
     file.imports = [Import(*one) for one in imports]
-    return file, units
+    return file, [UnitSpan(*unit) for unit in units]
 
 
 def placed(
-    units: Sequence[Any], starts: Sequence[int], start: int, end: int
+    units: Sequence[UnitSpan], starts: Sequence[int], start: int, end: int
 ) -> tuple[str, int, int]:
     """The text unit whose own part (`starts`) holds the place, and the place in it."""
     id, _, first, last = units[max(bisect_right(starts, start) - 1, 0)]

@@ -379,6 +379,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     few = params.few if top and len(units) >= params.enough else 2
     least = max(3 if top else 2, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
     labels = np.full(len(units), -1)
+    quality, found = 0.0, dict[int, int]()
+    sizes = large = np.zeros(0, np.int64)
     for resolution in (1.0, 1.1, 1.2, 1.35, 1.5) if top else (1.0, 0.8, 0.6):
         quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)
         labels[:] = -1
@@ -430,7 +432,16 @@ def _leiden(
     words = {place: f"t{place}" for place in set(term.tolist())}
     ends = zip(unit.tolist(), term.tolist(), weight.tolist(), strict=True)
     edges = [(names[one], words[other], share) for one, other, share in ends]
-    quality, found = leiden(edges=edges, resolution=resolution, iterations=4, seed=seed)
+    quality, found = leiden(
+        edges=edges,
+        starting_communities=None,
+        resolution=resolution,
+        randomness=0.001,
+        iterations=4,
+        use_modularity=True,
+        seed=seed,
+        trials=1,
+    )
     return quality, {place: found[name] for place, name in sorted(names.items())}
 
 

@@ -160,7 +160,7 @@ def _stored_groups(
     for path in sorted(held, key=lambda one: (len(one), -len(held[one]), held[one][0])):
         ways[path] = (*ways[path[:-1]], numbers[path[:-1]])
         numbers[path[:-1]] += 1
-    known = {
+    known: dict[Way, Mapping[str, float]] = {
         ways[path]: by_rank(terms_of[path[-1]].rpartition("#")[2].split()[1:]) for path in held
     }
     return {unit: ways[paths[unit]] for unit in units}, known
@@ -354,10 +354,11 @@ class Reporting:
     def write(self) -> dict[str, report_extractive.Report]:
         """Children come before parents, and none that is asked for before one that is not."""
         every, found = self.tree.communities, _imported(self.snapshot)
-        for id in self.wanted if found else ():
-            if (row := found.report(every[id])) is not None:
-                base = report_extractive.outline(every[id], self._inside(every[id]))
-                self.done[id] = imported.report(row, base)
+        if found is not None:
+            for id in self.wanted:
+                if (row := found.report(every[id])) is not None:
+                    base = report_extractive.outline(every[id], self._inside(every[id]))
+                    self.done[id] = imported.report(row, base)
         left = sorted(self.wanted - self.done.keys(), key=lambda id: (-every[id].level, id))
         writing = self._writing()
         asked = {id for id in left if writing and writing.wanted(every[id])}
@@ -388,8 +389,8 @@ class Reporting:
         inside = inside_of(community, rows, content.edges[id], self.tree)
         inside.described = self.models.describe is not None
         if inside.described:
-            inside.own_entities = list(map(described, inside.own_entities))
-            inside.own_edges = list(map(described, inside.own_edges))
+            inside.own_entities = [described(row) for row in inside.own_entities]
+            inside.own_edges = [described(row) for row in inside.own_edges]
         if not inside.described or community.children or not community.members:
             inside.texts = [(unit, self.texts[unit]) for unit in self.central[id]]
         inside.terms = self.tree.terms.get(id, {})
@@ -608,16 +609,17 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
 
 
 def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:
+    manifest = run.committed
     parameters = {**run.parameters, **run.models.parameters(), "topics": tree.made_of}
     many = len(tree.communities)  # each has a report
     for name in ("embedding", "vectors"):  # a run without that model leaves the vectors
         parameters[name] = parameters[name] or run.parameters.get(name, "")
     run.commit(
-        run.manifest.following(
+        manifest.following(
             tables=dict(run.draft.tables),
             next=dict(numbers),
-            counters={**run.manifest.counters, "communities": many, "reports": many},
-            communities_generation=run.manifest.generation + 1,
+            counters={**manifest.counters, "communities": many, "reports": many},
+            communities_generation=manifest.generation + 1,
             stale=[],
             parameters=parameters,
         )
@@ -629,4 +631,4 @@ def compact(run: Run, idle: bool = False) -> None:
     with run.stage("compact"):
         versions = run.compacted(idle)
         if versions is not None:
-            run.commit(run.manifest.following(tables=versions))
+            run.commit(run.committed.following(tables=versions))

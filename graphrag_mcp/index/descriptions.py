@@ -60,7 +60,9 @@ def retitled(
 def begin(snapshot: Snapshot, subjects: Mapping[str, Sequence[str]], models: Models) -> Started:
     """Ask for the descriptions of these rows by kind; of rows that have gone meanwhile nothing."""
     started: Started = []
-    for kind, table in OF_TABLE.items() if models.describe is not None else ():
+    if models.describe is None:
+        return started
+    for kind, table in OF_TABLE.items():
         rows = snapshot.by_key(table, sorted(subjects.get(kind, ())), "id").to_pylist()
         told_of = _told_of_entities if kind == "entity" else _told_of_pairs
         fragments_of = told_of(snapshot, rows) if rows else {}

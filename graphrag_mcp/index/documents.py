@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
-from graphrag_mcp.store.tables import Change, Snapshot, rows_of
+from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, searched
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
@@ -302,7 +302,7 @@ class Run:
     progress: Progress
     cancelled: Callable[[], bool]
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     # text units with names or pairs that were left out
     capped: set[str] = field(default_factory=set)
     began: int = 0  # the first generation that this call commits
@@ -345,13 +345,23 @@ class Run:
         if self.cancelled():
             raise Cancelled
 
-    def snapshot(self) -> Snapshot | None:
-        """The last generation."""
+    @property
+    def committed(self) -> Manifest:
+        """The last generation. Raises LookupError before the first."""
         if self.manifest is None:
-            return None
-        if self._snapshot is None or self._snapshot.manifest is not self.manifest:
-            self._snapshot = self.opened(self.manifest)
+            raise LookupError("nothing is committed yet")
+        return self.manifest
+
+    def snapshot(self) -> Snapshot:
+        """The tables of the last generation. Raises LookupError before the first."""
+        manifest = self.committed
+        if self._snapshot is None or self._snapshot.manifest is not manifest:
+            self._snapshot = self.opened(manifest)
         return self._snapshot
+
+    def snapshot_before(self) -> Snapshot | None:
+        """The tables of the last generation, None before the first."""
+        return self.snapshot() if self.manifest is not None else None
 
     @property
     def draft(self) -> Manifest:
@@ -393,7 +403,7 @@ class Run:
         commit(self.folder, manifest)
 
     def compacted(self, idle: bool = False) -> dict[str, int] | None:
-        return tables.compact(self.folder, self.manifest, idle=idle)
+        return tables.compact(self.folder, self.committed, idle=idle)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -470,7 +480,7 @@ def commit_batch(
     """Everything of one batch becomes visible at once, or not at all.
 
     What no model has a part in is written first, while its answers are still on their way."""
-    snapshot = run.snapshot()
+    snapshot = run.snapshot_before()
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
@@ -488,7 +498,7 @@ def commit_batch(
             ("passages", old_passages, batch.passages),
         ):
             changes[name] = Change(sorted(gone), graph_to_table(name, rows))
-        if "summaries" in run.draft.tables:
+        if snapshot is not None and "summaries" in run.draft.tables:
             changes["summaries"] = Change(sorted(batch.gone))
             moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
         if batch.places or "places" in run.draft.tables:
@@ -586,7 +596,7 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
     if snapshot is None or not documents:
         return [], {}
     ids, columns = sorted(documents), ["id", "terms", "n_terms"]
-    units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
+    units = values_of(snapshot.by_key("text_units", ids, "document_id", ["id"])["id"])
     passages = snapshot.by_key("passages", ids, "document_id", columns).to_pylist()
     return units, {row["id"]: row for row in passages}
 
@@ -600,14 +610,12 @@ def _terms(
     if snapshot is not None and (new or old):
         gone = _counted(list(old.values()))
         gone = gone.set_column(1, "passages", pc.negate(gone["passages"]))
-        words = pc.unique(
-            pa.chunked_array([*rows["term"].chunks, *gone["term"].chunks], pa.string())
-        )
-        before = snapshot.by_key("terms", words.to_pylist(), "term", ["term", "passages"])
-        known = before["term"].to_pylist()
+        words = pa.chunked_array([*rows["term"].chunks, *gone["term"].chunks], pa.string()).unique()
+        before = snapshot.by_key("terms", values_of(words), "term", ["term", "passages"])
+        known = values_of(before["term"])
         summed = pa.concat_tables([rows, gone, before]).group_by("term")
         rows = summed.aggregate([("passages", "sum")]).rename_columns(TABLES["terms"].names)
-        rows = rows.filter(pc.greater(rows["passages"], 0)).sort_by("term")
+        rows = rows.filter(pc.greater(rows["passages"], pa.scalar(0))).sort_by("term")
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
     return Change(known, rows), Counter({"passage_terms": length})
 

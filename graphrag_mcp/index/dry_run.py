@@ -29,7 +29,7 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.reply_cache import AnswerBook
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -126,14 +126,17 @@ class Tally:
 
     def summarise(self, rows: Iterable[Row]) -> None:
         """The questions about documents without a summary, several short texts in one."""
-        params, parts = self.run.models.summaries, []
-        for row in rows if params is not None and self.asker.on else ():
+        params = self.run.models.summaries
+        if params is None or not self.asker.on:
+            return
+        parts: list[summaries.Part] = []
+        for row in rows:
             for part in summaries.parts_of(row, params.longest):
                 asked = summaries.ask([part], params)
                 own = words(part.text) <= summaries.BRIEF
                 if not (own or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
-        for texts in summaries.packed(parts, params.longest if params else summaries.LONGEST):
+        for texts in summaries.packed(parts, params.longest):
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 
@@ -185,12 +188,11 @@ def _row(document: Document) -> Row:
 
 def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:
     """Stored documents without a summary, except those that the run reads or removes."""
-    snapshot = run.snapshot() if run.models.summaries else None
-    if snapshot is None:
+    if run.manifest is None or run.models.summaries is None:
         return
-    fingerprint = run.models.summaries.fingerprint
-    same = run.manifest.parameters.get("summaries") == fingerprint
-    have = snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist()
+    snapshot = run.snapshot()
+    same = run.manifest.parameters.get("summaries") == run.models.summaries.fingerprint
+    have = values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
     known = set(have) if same else set()
     for batch in snapshot.batches("documents", COLUMNS):
         for row in batch.to_pylist():

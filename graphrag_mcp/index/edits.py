@@ -366,7 +366,8 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
     change = merged.changes.get(table)
     if change is None:
         return []
-    after = {row["id"]: row for row in change.rows.to_pylist()}
+    rows = change.rows.to_pylist() if change.rows is not None else []
+    after = {row["id"]: row for row in rows}
     gone = set(change.gone)
     parts = {"added": after.keys() - gone, "changed": after.keys() & gone}
     parts["removed"] = gone - after.keys()
@@ -414,11 +415,11 @@ def catch_up(run: Run) -> None:
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
     numbers = dict(manifest.next)
-    snapshot = run.snapshot()
+    snapshot = run.snapshot_before()
     edits, is_long = run.edits.log, run.models.is_long
-    overlay, *made = merged_with(snapshot, edits, manifest, numbers, is_long)
-    place = run.folder, manifest, manifest.segments
-    run.manifest = written(*place, *made, numbers, len(overlay.log))
+    overlay, merged, given = merged_with(snapshot, edits, manifest, numbers, is_long)
+    segments, applied = manifest.segments, len(overlay.log)
+    run.manifest = written(run.folder, manifest, segments, merged, given, numbers, applied)
 
 
 def lift(run: Run, plan: Plan) -> None:
@@ -466,7 +467,7 @@ def merged_with(
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
     numbers_before = manifest.parameters.get(NUMBERS, {})
     change = merged.changes["entities"]
-    rows = change.rows.to_pylist() if numbers_before else []
+    rows = change.rows.to_pylist() if numbers_before and change.rows is not None else []
     back = [row for row in rows if row["id"] in numbers_before and row["id"] not in change.gone]
     for row in back:  # an entity that an undo brings back has its alias again
         row["n"] = numbers_before[row["id"]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -129,7 +129,13 @@ async def extract_unit(
         return gleaning_pays(text, known_names, found)
 
     messages, schema = params.question(text, context)
-    doubt, worth = Records.doubt, Records.whole
+
+    def doubt(found: Records | None) -> str:
+        return found.doubt() if found is not None else ""
+
+    def worth(found: Records | None) -> int:
+        return found.whole() if found is not None else 0
+
     first = Ask("extract", messages, first_reply, lambda: None, schema, doubt=doubt, worth=worth)
     again = Gleaning(params.gleanings, params.more.substitute(), later_reply, pays, with_gleaned)
     return Extraction(*await asked(asker, first, again))
@@ -206,13 +212,9 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
 
     The same name and type, or the same pair, is a correction when it says more than what stands
     there; else it is a repetition and ignored."""
-    entities, relations, gained = list(first.entities), list(first.relations), 0
-    for some, key, further, most in (
-        (entities, _kind, more.entities, parsing.MOST_ENTITIES),
-        (relations, _pair, more.relations, parsing.MOST_RELATIONS),
-    ):
-        at = {key(one): index for index, one in reversed(list(enumerate(some)))}
-        gained += sum(_put(some, at, key(one), one, most) for one in further)
+    entities, relations = list(first.entities), list(first.relations)
+    gained = _gathered(entities, more.entities, _kind, parsing.MOST_ENTITIES)
+    gained += _gathered(relations, more.relations, _pair, parsing.MOST_RELATIONS)
     if gained and more.complete:  # what was cut off has been repeated in full
         first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
     lost = tuple(dict.fromkeys((*first.lost, *more.lost)))
@@ -230,6 +232,14 @@ def _kind(entity: EntityRecord) -> tuple[str, str]:
 def _pair(relation: RelationRecord) -> tuple[str, str]:
     one, other = sorted((normalise_name(relation.source), normalise_name(relation.target)))
     return one, other
+
+
+def _gathered(
+    records: list[R], further: Iterable[R], key: Callable[[R], tuple[str, str]], most: int
+) -> int:
+    """Adds the further records that are new or say more, up to `most` in all; how many these are."""
+    at = {key(record): index for index, record in reversed(list(enumerate(records)))}
+    return sum(_put(records, at, key(record), record, most) for record in further)
 
 
 def _put(

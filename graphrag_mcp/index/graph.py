@@ -265,10 +265,10 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
     rows = []
     for one in said:
         ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
-        pair = sorted(entity_id(key) for key in ends)
+        first, second = sorted(entity_id(key) for key in ends)
         told = (one.source, one.target, one.description, one.keywords)
         apart = all(ends) and ends[0] != ends[1]
-        ids = (relationship_id(*pair), *pair) if apart else ("", "", "")
+        ids = (relationship_id(first, second), first, second) if apart else ("", "", "")
         rows.append(Evidence(*ids, unit, one.weight, one.start, one.end, *told))
     return rows
 
@@ -276,9 +276,9 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
 def stated_direction(found: Sequence[Evidence]) -> tuple[str, str]:
     """(source, target) of a pair as most of its statements have it, by weight; in the order of ids
     where no model stated one or both directions weigh the same."""
-    ends = (found[0].source_id, found[0].target_id) if found else ("", "")
+    first, second = (found[0].source_id, found[0].target_id) if found else ("", "")
     forth = math.fsum(one.weight * _way(one) for one in found)  # exact in any order
-    return ends if forth >= 0 else ends[::-1]
+    return (first, second) if forth >= 0 else (second, first)
 
 
 def _way(one: Evidence) -> int:

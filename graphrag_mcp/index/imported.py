@@ -270,7 +270,8 @@ class DocumentRecord:
     ) -> tuple[UnitNames, Mentions]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
         text and its key."""
-        names = UnitNames(unit_id, text, [], [])
+        said: list[Said] = []
+        names = UnitNames(unit_id, text, [], said)
         if record is None:
             return names, []
         spans = sentences(text)
@@ -295,7 +296,7 @@ class DocumentRecord:
             words = f"{one.source} {one.target} {one.description}"
             start, end = sentence_of(text, spans, *ends, words)
             told = (one.source, one.target, one.description, one.keywords, one.weight)
-            names.said.append(Said(*told, start, end))
+            said.append(Said(*told, start, end))
         mentions = {(start, key) for key, found in places.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
@@ -405,7 +406,7 @@ class ImportLog:
             return record_of(self.new[at])
         if self._table is None:
             self._table = load(self.folder, self.manifest, IMPORTS)
-            pairs = zip(values_of(self._table["uri"]), self._table["id"].to_pylist(), strict=True)
+            pairs = zip(values_of(self._table["uri"]), values_of(self._table["id"]), strict=True)
             for place, key in enumerate(pairs):
                 self._place.pop(key, None)  # what was said again is the newest
                 self._place[key] = place
@@ -427,13 +428,12 @@ class ImportLog:
 def _latest(folder: Path, manifest: Manifest | None) -> dict[str, str]:
     """What each import brought last of communities and reports, by its uri."""
     table = load(folder, manifest, GRAPHS)
-    return dict(zip(values_of(table["uri"]), table["data"].to_pylist(), strict=True))
+    return dict(zip(values_of(table["uri"]), values_of(table["data"]), strict=True))
 
 
 def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
     """All rows of a kind, oldest first. Raises Damaged where they cannot be trusted."""
-    segments = [one for one in manifest.segments if one["kind"] == kind] if manifest else []
-    if not segments:
+    if manifest is None or not any(one["kind"] == kind for one in manifest.segments):
         return IMPORT_LOG.empty_table()
     table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:

@@ -174,7 +174,9 @@ def merge(
     # Relationships that were made by hand come and go with their ends.
     by_hand: set[Pair] = set(changed.pairs)
     if state.edits.pairs:
-        by_hand.update(edit.keys for edit in concerned(state.edits, _moved(state, entity_of)))
+        for edit in concerned(state.edits, _moved(state, entity_of)):
+            source, target = edit.keys
+            by_hand.add((source, target))
     if by_hand:
         _gather(state, {key for pair in by_hand for key in pair})
         groups, entity_of = group(state.by_key, state.edits)

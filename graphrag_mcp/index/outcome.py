@@ -28,7 +28,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         _degraded(run, rows),
     )
     refused = refused_kinds(rows)
-    if run.models.embedding and (without := vectors.missing(run.snapshot())):
+    if run.models.embedding and (without := vectors.missing(run.snapshot_before())):
         pending["embedding"] = without
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})

@@ -166,7 +166,9 @@ def _work(
 
 def _vector_bytes(run: Run) -> int:
     """The bytes of a vector in the tables, 0 without any: no other length fits into them."""
-    for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
+    if run.manifest is None:
+        return 0
+    for name in sorted(VECTORS.values() & run.manifest.tables.keys()):
         if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
             return 4 * len(row[0]["vector"])
     return 0
@@ -211,12 +213,14 @@ def _batches(
         run.check()
         known, document = plan.live.get(edit.uri), edit.document
         if document is None:
-            batch.gone.add(known["id"])
-            batch.log.append(_log_row("gone", edit.uri, known["n"]))
+            gone = plan.live[edit.uri]
+            batch.gone.add(gone["id"])
+            batch.log.append(_log_row("gone", edit.uri, gone["n"]))
             run.counts["removed"] += 1
             return
         if edit.what == "relog":
-            batch.log.append(_log_row("put", edit.uri, known["n"], document))
+            n = plan.live[edit.uri]["n"]
+            batch.log.append(_log_row("put", edit.uri, n, document))
             return
         given = run.imports.of(document) if run.imports else None
         before = Before()
@@ -232,7 +236,7 @@ def _batches(
             batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
             run.counts["changed" if known else "added"] += 1
         batch.add(rows)
-        if given is not None:
+        if run.imports is not None and given is not None:
             batch.imports += run.imports.rows(document)
         elif run.models.extract is not None and not rows.is_source_code:
             batch.ask(run, document, rows)
@@ -314,7 +318,7 @@ def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row
 
 
 def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
-    snapshot = run.snapshot()
+    snapshot = run.snapshot_before()
     if snapshot is None:
         return Before(known["n"])
     ids = [known["id"]]

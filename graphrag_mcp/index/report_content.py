@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import terms
 
@@ -42,6 +42,9 @@ class EdgeRow:
     weight: float = 1.0
     text_unit_ids: Sequence[str] = ()
     evidence: Sequence[Evidence] = ()
+
+
+DescribedRow = TypeVar("DescribedRow", EntityRow, EdgeRow)
 
 
 @dataclass
@@ -81,16 +84,17 @@ def listed(table: pa.Table) -> Iterable[tuple[Any, ...]]:
 def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_string(column.type):
         encoded = column.dictionary_encode()
-        return list(map(encoded.dictionary.to_pylist().__getitem__, encoded.indices.to_pylist()))
-    if not pa.types.is_list(column.type):
-        return column.to_pylist()
+        words = values_of(encoded.dictionary)
+        return [words[at] for at in values_of(encoded.indices)]
+    if not isinstance(column, pa.ListArray):
+        return values_of(column)
     inner = column.flatten()
-    if pa.types.is_struct(inner.type):
+    if isinstance(inner, pa.StructArray):
         parts = (_values(inner.field(name)) for name in ("text_unit_id", "text"))
         flat = iter(zip(*parts, strict=True))
     else:
         flat = iter(_values(inner))
-    return [list(islice(flat, length)) for length in column.value_lengths().to_pylist()]
+    return [list(islice(flat, length)) for length in values_of(column.value_lengths())]
 
 
 class Paper(NamedTuple):
@@ -182,7 +186,7 @@ def _divided(tree: Hierarchy, community: Community, edge: EdgeRow) -> bool:
     return not one or not other or one[0] != other[0]
 
 
-def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
+def described(row: DescribedRow) -> DescribedRow:
     """The row with the sentences of its description in the place of its evidence, each with the
     text unit whose evidence shares most terms with it: a description by a model says it better."""
     if not row.description or not row.evidence:

@@ -143,7 +143,8 @@ class Rows:
 
         def edge_order(e: EdgeRow) -> tuple[Any, ...]:
             ends = (e.source_id, e.target_id)
-            return -e.weight, -sum(map(weight.get, ends)), *map(title.get, ends), e.id
+            heavy = sum(weight[end] for end in ends)
+            return -e.weight, -heavy, *(title[end] for end in ends), e.id
 
         def claim_order(c: Claim) -> tuple[Any, ...]:
             return -weight[c.subject_id], c.subject, c.type, c.description, c.id
@@ -181,7 +182,7 @@ class Rows:
         fits = size <= BYTES[0] * budget
         return fits or (size <= BYTES[1] * budget and count_tokens(self.text()) <= budget)
 
-    def price(self, members: Set[str], most: int) -> int:
+    def price(self, members: frozenset[str], most: int) -> int:
         """Tokens of the rows that lie within these members; counting ends where it passes `most`."""
         total = 0
         for line in chain.from_iterable(self.tables.values()):

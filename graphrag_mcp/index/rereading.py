@@ -30,6 +30,8 @@ def open_units(run: Run) -> set[str]:
 def _corrected_units(run: Run) -> dict[str, str]:
     """Text units whose answer was replaced, with the uri of their document."""
     ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    if not ids:
+        return {}
     snapshot = run.snapshot()
     units = snapshot.served("text_units", sorted(ids), ["id", "document_id"])
     of = sorted({row["document_id"] for row in units})

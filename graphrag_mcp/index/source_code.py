@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
-from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
+from graphrag_mcp.code.symbols import (
+    HEAD,
+    SourceFile,
+    Symbol,
+    UnitSpan,
+    called,
+    dumped,
+    loaded,
+    placed,
+)
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
 from graphrag_mcp.index.extract.rules import collect
@@ -80,8 +89,10 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
     """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
-    spans = ((one.passages[0].start, one.span.start, one.span.end) for one in cuts)
-    held = [[row["id"], *span] for row, span in zip(units, spans, strict=True)]
+    held = [
+        UnitSpan(row["id"], cut.passages[0].start, cut.span.start, cut.span.end)
+        for row, cut in zip(units, cuts, strict=True)
+    ]
     return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
@@ -124,8 +135,8 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
-        said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
-        starts = [unit[1] for unit in units]
+        said: dict[str, list[Said]] = {unit.id: [] for unit in units}
+        starts = [unit.core for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
             told = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
@@ -134,8 +145,9 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
             said[id].append(Said(*ends, told, edge.kind, weight, start, end))
         named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
-            links.core |= {unit[0]: unit[1] - unit[2] for unit in units}
-        links.said |= said if file.language != PROSE else {}
+            links.core |= {unit.id: unit.core - unit.start for unit in units}
+        else:
+            links.said |= said
         links.named |= named
         now = {id: _digest(said.get(id, ()), named.get(id, ())) for id in said}
         before_ = json.loads(row["links"])
@@ -148,7 +160,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
 
 def _mentioned(
     file: SourceFile,
-    units: Sequence[Any],
+    units: Sequence[UnitSpan],
     title: Callable[[str], str],
     kinds: Mapping[str, str],
     corpus: Any,
@@ -156,7 +168,7 @@ def _mentioned(
 ) -> dict[str, list[Named]]:
     """The symbols that a document names, by text unit."""
     found: dict[str, dict[str, Named]] = {}
-    starts = [unit[1] for unit in units]
+    starts = [unit.core for unit in units]
     for one in file.references:
         if one.kind != "documents" or not (key := documented(corpus, one.name)):
             continue

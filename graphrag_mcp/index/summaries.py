@@ -373,8 +373,9 @@ async def summarise(
     of = {one.part.id: one for one in sections}
     wholes, waiting = [], []
     for parts in (parts for parts in documents if len(parts) > 1):
-        told = [(part, of[part.id].summary) for part in parts]
-        if all(summary for _, summary in told):
+        made = ((part, of[part.id].summary) for part in parts)
+        told = [(part, summary) for part, summary in made if summary is not None]
+        if len(told) == len(parts):
             wholes.append(whole_of(told, params.longest))
         else:
             whole = replace(parts[0], place=0)

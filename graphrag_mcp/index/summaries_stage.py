@@ -55,7 +55,9 @@ def summaries(run: Run, refresh: bool) -> None:
     open_ = {row["subject"] for row in rows}
     open_ |= {one.subject for one in run.corrections if one.kind == KIND}
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    have = set(values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"]))
+    have: set[str] = set(
+        values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
+    )
     again = refresh or fingerprint != before
     wanted = [
         row["id"]
@@ -132,6 +134,8 @@ def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int
 def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     rows = run.snapshot().served("documents", list(ids), COLUMNS)
     params = run.models.summaries
+    if params is None:
+        return []
     parts = [parts_of(row, params.longest) for row in rows]
     run.check()
     asker = run.models.asker

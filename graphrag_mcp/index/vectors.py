@@ -17,7 +17,7 @@ import pyarrow as pa
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
-from graphrag_mcp.store.tables import Change, Snapshot, rows_of
+from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import written_language
 from graphrag_mcp.trust.fencing import masked
 
@@ -70,9 +70,8 @@ def embed_missing(
 def missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
     """The table and the texts by id of rows without a vector, BATCH at a time."""
     for table, vectors in VECTORS.items():
-        ids = (snapshot.rows(name, columns=["id"])["id"] for name in (table, vectors))
-        every, there = (set(one.to_pylist()) for one in ids)
-        left = sorted(every - there)
+        every: set[str] = set(values_of(snapshot.rows(table, columns=["id"])["id"]))
+        left = sorted(every.difference(values_of(snapshot.rows(vectors, columns=["id"])["id"])))
         for start in range(0, len(left), BATCH):
             ids = left[start : start + BATCH]
             rows = snapshot.by_key(table, ids, "id", COLUMNS[table]).to_pylist()

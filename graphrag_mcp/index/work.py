@@ -324,6 +324,7 @@ def submit(
     of_item = {id: asks[lease.key] for id, lease in known.items() if lease.key in asks}
     answers = []
     for id, lease in known.items():
+        text, left_out = "", ""
         stored = book.get(lease.key)
         why = _not_to_be_replaced(stored, lease, who, client)
         if not why and id not in of_item:
@@ -434,6 +435,8 @@ def _questions(
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     summary_params = params_from(models.settings, folder)
     try:
+        tree: Hierarchy | None = None
+        gone: Set[str] = frozenset()
         if any(row["kind"] == "report" for row in rows):
             tree = stored_tree(snapshot)
             gone = _gone(snapshot, tree)
@@ -451,8 +454,9 @@ def _questions(
                         listener,
                         open_asks(listener, parts_of(told, summary_params.longest), summary_params),
                     )
-            elif (one := tree.communities.get(row["subject"])) and gone.isdisjoint(one.members):
-                Reporting(snapshot, tree, models, {one.id}).write()
+            elif tree is not None and (one := tree.communities.get(row["subject"])):
+                if gone.isdisjoint(one.members):
+                    Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()

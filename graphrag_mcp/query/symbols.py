@@ -419,7 +419,7 @@ def _sites(
     places: list[tuple[tuple[str, int, int], str, str]] = []
     for facts in values_of(snapshot.rows("code", where, ["facts"])["facts"]):
         file, units = loaded(facts)
-        starts = [unit[1] for unit in units]
+        starts = [unit.core for unit in units]
         for one in file.references:
             if one.kind in kinds and one.name in names and not _elsewhere(file, one):
                 inside = one.inside[len(file.module) + 1 :]
