@@ -34,7 +34,17 @@ PROGRAM = "graphrag-mcp"
 _TOOLS: dict[str, dict[str, str]] = terms.table(f"{Path(__file__).parent}/main")["tools"]
 COMMANDS = {tool: (one.pop("command"), one) for tool, one in _TOOLS.items()}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
-OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
+OPTIONS = (
+    "query",
+    "max_tokens",
+    "max_nodes",
+    "hops",
+    "around",
+    "level",
+    "method",
+    "kinds",
+    "corpus",
+)
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
 _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
@@ -63,7 +73,7 @@ _PHRASES: tuple[tuple[str, Any], ...] = (
 
 
 def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return "--kind" if name == "kinds" else f"--{name.replace('_', '-')}"
 
 
 def as_commands(said: str, corpus: str = "") -> str:

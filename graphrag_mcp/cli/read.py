@@ -134,7 +134,7 @@ def marked(text: str, words: set[str]) -> Text:
 
 def explore(options: argparse.Namespace) -> int:
     """Open the graph as a page in the browser; with START what is around an entity, in the terminal."""
-    if not options.start and not options.json:
+    if not options.start and not options.json and not options.kind:
         return _page(options)
     from graphrag_mcp.query.explore import explore_graph
     from graphrag_mcp.query.federated import ends

@@ -283,7 +283,8 @@ Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
 # What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
 UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
-UNIQUE["summaries"] = ("id",)
+UNIQUE["summaries"] = UNIQUE["places"] = ("id",)
+UNIQUE["links"] = ("document_id", "kind", "target", "char_start", "char_end")
 UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
 NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
 NUMBERED |= {"communities": "c", "claims": "k"}
@@ -335,7 +336,7 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
             groups = snapshot.rows(table, columns=columns).group_by(columns)
             counts = groups.aggregate([([], "count_all")])
             for row in counts.filter(pc.field("count_all") > 1).to_pylist():
-                name = " ".join(row[column] for column in columns)
+                name = " ".join(str(row[column]) for column in columns)
                 yield "twice", table, f"{name} stands {row['count_all']} times"
 
 

@@ -88,6 +88,11 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
         uris = _looked_up(documents, "uri", rows["document_id"])
         rows = rows.set_column(0, "uri", uris)
         _feed(hashed, "summary", rows.sort_by([("uri", "ascending"), ("place", "ascending")]))
+    columns = ["document_id", "kind", "target", "part", "line", "char_start", "char_end"]
+    rows = snapshot.rows("links", columns=columns)
+    if rows.num_rows:
+        uris = _looked_up(documents, "uri", rows["document_id"])
+        _feed(hashed, "link", _sorted(rows.set_column(0, "uri", uris)))
     return hashed.hexdigest()
 
 

@@ -34,6 +34,7 @@ from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.links import rows_of_links
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
@@ -116,6 +117,7 @@ class DocumentRows:
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
     code: list[Row] = field(default_factory=list)  # its row of the table `code`, where it has one
     places: list[Row] = field(default_factory=list)  # of its units and passages
+    links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
     is_source_code: bool = False  # whose names are those of its symbols
 
 
@@ -139,6 +141,7 @@ def derive(
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
     rows = DocumentRows(row, is_source_code=code is not None)
+    rows.links = rows_of_links(document.id, document.uri, text)
     extractor: Extractor = source_code.SymbolExtractor(code) if code else RuleExtractor()
     name_of, table = unit_ids(document.uri), _Passages(document, code)
     for unit, record in cuts:
@@ -449,6 +452,7 @@ class Batch:
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     code: list[Row] = field(default_factory=list)  # of the table `code`
     places: list[Row] = field(default_factory=list)
+    links: list[Row] = field(default_factory=list)
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
     def add(self, rows: DocumentRows) -> None:
@@ -461,6 +465,7 @@ class Batch:
         self.claims |= rows.claims
         self.code += rows.code
         self.places += rows.places
+        self.links += rows.links
 
     def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
         """Have the new text units of a document read by a model."""
@@ -501,8 +506,9 @@ def commit_batch(
         if snapshot is not None and "summaries" in run.draft.tables:
             changes["summaries"] = Change(sorted(batch.gone))
             moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
-        if batch.places or "places" in run.draft.tables:
-            changes["places"] = Change(sorted(batch.gone), graph_to_table("places", batch.places))
+        for name, rows in (("places", batch.places), ("links", batch.links)):
+            if rows or name in run.draft.tables:
+                changes[name] = Change(sorted(batch.gone), graph_to_table(name, rows))
         run.write(changes)
         del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory

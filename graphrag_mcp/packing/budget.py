@@ -523,7 +523,8 @@ def compose(
     starts.
 
     `intro` stands before the sections. Citations are those of the items shown, in order, each once.
-    `into` maps a section's name to the list field of the result that takes the `data` of its items.
+    `into` maps a section's name to the list field of the result that takes the `data` of its items;
+    several sections may have one field.
     """
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
@@ -542,8 +543,11 @@ def compose(
         if "citations" in type(result).model_fields:
             cited = {place.id: place for item in shown for place in item.citations()}
             result.citations = list(cited.values())  # type: ignore[attr-defined]
+        lists: dict[str, list[dict[str, Any]]] = {}
         for name, target in (into or {}).items():
-            rows = [dict(item.data) for item in page.taken.get(name, []) if item.data is not None]
+            taken = (item.data for item in page.taken.get(name, []))
+            lists.setdefault(target, []).extend(dict(data) for data in taken if data is not None)
+        for target, rows in lists.items():
             setattr(result, target, rows)
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget

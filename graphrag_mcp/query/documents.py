@@ -22,6 +22,7 @@ from graphrag_mcp.query import (
     digests,
     entities,
     hits,
+    links,
     local,
     render,
     series,
@@ -614,8 +615,8 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
         place = places.of_row(row)
         begins = one_line(readable(row["text"][:400]), TELLING)
         lines.append(f"- [{passage_alias(row)}] " + (f"({place}) {begins}" if place else begins))
-    if thread := threads.told(snapshot, same[0]):
-        head += f" {thread}"
+    for told in (threads.told(snapshot, same[0]), links.of_outline(snapshot, same[0])):
+        head += f" {told}" if told else ""
     return head, [partial(str, line) for line in lines]
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
-from graphrag_mcp.query import context, entities, symbols
+from graphrag_mcp.query import context, entities, links, symbols
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -48,12 +48,15 @@ def explore_graph(
     direction: str = "",
 ) -> ExploreResult:
     """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
-    graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests)
-    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone."""
+    graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests;
+    links: those between documents) and `direction` (in: what uses `start`, out: what it uses): a walk
+    over these alone."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
     start, goal = (str(one).strip().strip("[]`\"' ") for one in (start, goal))
+    if [one.strip().lower() for one in kinds] == [links.KIND]:
+        return links.explore(snapshot, result, start, goal, direction, hops, nodes, budget)
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         result.state, result.text = "not_found", "This corpus has no entities yet."
         result.next_call = 'index_documents(paths=["..."])'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, entities, times
+from graphrag_mcp.query import context, entities, links, times
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
@@ -32,13 +33,14 @@ from graphrag_mcp.text.terms import counted
 OF_ROWS = ("topic", "entity", "type", "rating")  # of more than what is known of a document
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
 DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
-FIELDS = ("document", "uri", "kind", "topic", "entity", "type", "date", "rating", *TIME)
+FIELDS = ("document", "uri", "kind", "tag", "topic", "entity", "type", "date", "rating", *TIME)
 GUESSES = {
     "doc": "document",
     "path": "uri",
     "file": "uri",
     "community": "topic",
     "name": "entity",
+    "hashtag": "tag",
     "rank": "rating",
 }
 MOST = 20  # filters of one call
@@ -210,14 +212,18 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     made = Filters(tuple(conditions))
     _add_entities(snapshot, made)
     facts = documents(snapshot)
-    about = [one for one in conditions if one.field not in (*OF_ROWS, *TIME)]
+    about = [one for one in conditions if one.field not in ("tag", *OF_ROWS, *TIME)]
     about += [replace(one, field="valid") for one in made.of("as_of")]
     if about:
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
     if topics := made.of("topic"):
         held = _in_topics(snapshot, topics)
         made.documents = held if made.documents is None else held & made.documents
+    if tagged := made.of("tag"):
+        held = _with_tags(snapshot, tagged)
+        made.documents = held if made.documents is None else held & made.documents
     notes = [_no_such_type(snapshot, made.of("type")), _undated(facts, made)]
+    notes.append(_no_such_tag(snapshot, made.of("tag")))
     wrong = [one.value.strip("*") for one in made.of("document", "uri") if one.op == "="]
     if facts and not made.documents and wrong:
         pattern = f"uri=*{one_line(wrong[0], 60)}*"
@@ -269,7 +275,30 @@ def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str
     return frozenset(id for id, held in found.items() if passes(held))
 
 
+def _with_tags(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str]:
+    """The documents whose tags, in their text or metadata, pass these conditions; `harbour` is a tag of what has
+    `harbour/sill`."""
+    plain = [replace(one, value=one.value.strip("#/ ")) for one in wanted]
+    held = links.tags_of_documents(snapshot)
+    return frozenset(id for id, tags in held.items() if _all(plain, tags))
+
+
 # ---- notes -------------------------------------------------------------------------------------
+
+
+def _no_such_tag(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
+    """That no document has a tag that was asked for, and which tags most have."""
+    counts = (
+        Counter(tag for tags in links.tags_of_documents(snapshot).values() for tag in tags)
+        if wanted
+        else {}
+    )
+    lost = [one.value for one in wanted if one.value.casefold().strip("#/ ") not in counts]
+    if not lost:
+        return ""
+    most = sorted(counts, key=lambda tag: (-counts[tag], tag))[:SHOWN]
+    listed = ", ".join(one_line(tag, 40) for tag in most)
+    return f"No document has the tag {one_line(lost[0], 40)!r}; tags are {listed or 'none'}."
 
 
 def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
@@ -336,7 +365,7 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
 def _check_value(name: str, op: str, value: str, date: str) -> None:
     """BadInput where a field does not take this operator or value, which is read as `date`."""
     ordered, said = op in (">=", "<="), one_line(value, 40)
-    if ordered and name in ("document", "uri", "topic", "entity", "type"):
+    if ordered and name in ("document", "uri", "tag", "topic", "entity", "type"):
         what = f"{name} has no order, so {name}{op} says nothing"
         raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "topic" and not _TOPIC.fullmatch(value):

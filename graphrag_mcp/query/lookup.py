@@ -24,6 +24,7 @@ from graphrag_mcp.query import (
     context,
     duplicates,
     entities,
+    links,
     note_sources,
     render,
     series,
@@ -664,6 +665,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
     lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
+    lines += links.of_entity(snapshot, dict.fromkeys([row["key"], *row["names"]]))
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")

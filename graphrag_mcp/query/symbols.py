@@ -186,7 +186,9 @@ def explore(
     if wrong or direction not in ("", "in", "out"):
         wrong_word = wrong[0] if wrong else direction
         what = f"there is no kind or direction {wrong_word[:40]!r}"
-        raise BadInput(what, f"Use kinds {', '.join(KINDS)} and direction in or out")
+        raise BadInput(
+            what, f"Use kinds {', '.join(KINDS)}, or links alone, and direction in or out"
+        )
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
     ends: dict[str, Row] = {}

@@ -57,6 +57,7 @@ TABLES |= {
 KEY = {
     "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
     "terms": "term", "summaries": "document_id", "places": "document_id",
+    "links": "document_id",
 }  # fmt: skip
 SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
 SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))

@@ -404,6 +404,8 @@ def _status(app: App, corpus: str) -> StatusResult:
 
 
 def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
+    from graphrag_mcp.query import links
+
     snapshot = app.snapshot(name)
     manifest = snapshot.manifest
     kinds = "documents text_units passages entities relationships communities reports".split()
@@ -430,7 +432,9 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     sources = sorted(manifest.sources.items())[:10]
     if folders := [f"{label} ({source.get('path', '')})" for label, source in sources]:
         lines.append(f"Folders: {', '.join(folders)}.")
-    lines += _unread(manifest)
+    linked, said = links.status(snapshot)
+    result.counts |= linked
+    lines += [*said, *_unread(manifest)]
     lines += _losses(snapshot, result)
     if manifest.stale:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")

@@ -38,9 +38,9 @@ async def explore_graph(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """An entity's neighbours, or with goal how two entities are connected, step by step. Empty: central
-    entities and the tree of topics. Of source code with kinds: who calls start, what breaks if it
-    changes (impact), which tests touch it."""
+    """An entity's neighbours, or with goal how two are connected. Empty: central entities and the tree
+    of topics. With kinds: links of documents; in code who calls start, what breaks if it changes
+    (impact), which tests touch it."""
     from graphrag_mcp.query import explore, federated
 
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)

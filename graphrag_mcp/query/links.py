@@ -1,0 +1,557 @@
+"""Links between documents: what a document links to, what links to it, what its links miss, its tags; and how
+explore_graph, get_entity, the outline of a document, filters and the status show them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, passage_alias
+from graphrag_mcp.query import context
+from graphrag_mcp.query.pages import Pages, pages, stem_of
+from graphrag_mcp.query.times import documents
+from graphrag_mcp.sources import links as written
+from graphrag_mcp.sources.ocr import PICTURES
+from graphrag_mcp.sources.walk import kind_of, suffix_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
+from graphrag_mcp.text import places
+from graphrag_mcp.text.terms import counted, normalise_name
+from graphrag_mcp.types import Citation, ExploreResult
+
+Row = dict[str, Any]
+KIND = "links"  # of explore_graph
+QUOTED = 160  # characters of the line that holds a link
+MOST = 60  # links that are shown with their lines
+LISTED = 20  # documents, tags and missing pages of an overview
+NAMED = 5  # of them in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link or tag as it is stored, with the numbers of its document and of the one it leads to (-1: none)."""
+
+    source: int
+    target: int
+    kind: str
+    written: str
+    part: str
+    line: int
+    start: int
+    end: int
+
+    def misses(self) -> bool:
+        """Does it lead to a page that the index does not have? Pictures and other files without text are no pages."""
+        file = suffix_of(self.written) in PICTURES or bool(kind_of(self.written))
+        return self.target < 0 and not file
+
+
+class Links:
+    """All links of a generation, by the documents of `pages`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.pages: Pages = pages(snapshot)
+        columns = ["document_id", "kind", "target", "part", "line", "char_start", "char_end"]
+        rows = snapshot.rows("links", columns=columns)
+        source = pc.index_in(rows["document_id"], pa.array(self.pages.ids, pa.string()))
+        self.source = np.asarray(source.fill_null(-1).to_numpy())
+        order = np.lexsort((np.asarray(rows["char_start"].to_numpy()), self.source))
+        order = order[self.source[order] >= 0]
+        self.rows, self.source = rows.take(pa.array(order, pa.int64())), self.source[order]
+        self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
+        self.target = np.full(len(order), -1)
+        for place, asked in enumerate(self.rows.select(["kind", "target", "part"]).to_pylist()):
+            if asked["kind"] != written.TAG:
+                self.target[place] = self.pages.target(asked, int(self.source[place]))
+
+    def out(self, number: int) -> list[Link]:
+        """The links of a document in the order of its text."""
+        return self._of((self.source == number) & ~self.is_tag)
+
+    def into(self, number: int) -> list[Link]:
+        """The links of other documents to this one."""
+        return self._of((self.target == number) & (self.source != number))
+
+    def tags(self, number: int) -> list[Link]:
+        """The tags of a document."""
+        return self._of((self.source == number) & self.is_tag)
+
+    def tagged(self, tag: str) -> list[Link]:
+        """The places of a tag, and of tags below it (`harbour/sill` of `harbour`), in any case."""
+        wanted = tag.casefold().strip("#/ ")
+        names = enumerate(values_of(self.rows["target"]))
+        found = [place for place, name in names if self.is_tag[place] and wanted in above(name)]
+        return self._at(found)
+
+    def all_tags(self) -> Counter[str]:
+        """How many documents have each tag, in the spelling that comes first."""
+        spelled: dict[str, str] = {}
+        seen: set[tuple[int, str]] = set()
+        for place in np.flatnonzero(self.is_tag):
+            name = str(self.rows["target"][int(place)].as_py())
+            spelled.setdefault(name.casefold(), name)
+            seen.add((int(self.source[place]), name.casefold()))
+        return Counter(spelled[name] for _, name in sorted(seen))
+
+    def missing(self) -> list[Link]:
+        """Links to pages that are not in the index: pages that do not exist, have another name, or are not indexed."""
+        return [one for one in self._open() if one.misses()]
+
+    def files(self) -> list[Link]:
+        """Links to files without text, as pictures."""
+        return [one for one in self._open() if not one.misses()]
+
+    def degrees(self) -> np.ndarray[Any, Any]:
+        """How many other documents link to each document."""
+        inner = (self.target >= 0) & (self.target != self.source)
+        pairs = np.unique(np.stack([self.source[inner], self.target[inner]]), axis=1)
+        return np.bincount(pairs[1], minlength=len(self.pages.ids))
+
+    def near(self, number: int, hops: int, direction: str) -> dict[int, int]:
+        """Documents that links lead to, and from, within so many steps, with their steps."""
+        steps, ring = {number: 0}, {number}
+        for hop in range(1, hops + 1):
+            found: set[int] = set()
+            inside = sorted(ring)
+            if direction != "in":
+                found.update(map(int, self.target[np.isin(self.source, inside)]))
+            if direction != "out":
+                found.update(map(int, self.source[np.isin(self.target, inside)]))
+            ring = {one for one in found if one >= 0 and one not in steps}
+            steps |= dict.fromkeys(sorted(ring), hop)
+        return steps
+
+    def way(self, start: int, goal: int, direction: str) -> list[int]:
+        """The documents of a shortest way over links; [] where there is none."""
+        before, ring = {start: start}, [start]
+        while ring and goal not in before:
+            following: list[int] = []
+            for one in ring:
+                ends = self.near(one, 1, direction)
+                following += [other for other in ends if other not in before]
+                before |= {other: one for other in ends if other not in before}
+            ring = following
+        way = [goal] if goal in before else []
+        while way and way[-1] != start:
+            way.append(before[way[-1]])
+        return way[::-1]
+
+    def _open(self) -> list[Link]:
+        return self._of((self.target < 0) & ~self.is_tag)
+
+    def _of(self, which: np.ndarray[Any, Any]) -> list[Link]:
+        return self._at([int(place) for place in np.flatnonzero(which)])
+
+    def _at(self, which: Sequence[int]) -> list[Link]:
+        rows = self.rows.take(pa.array(which, pa.int64())).to_pylist()
+        return [
+            Link(
+                int(self.source[place]),
+                int(self.target[place]),
+                row["kind"],
+                row["target"],
+                row["part"],
+                row["line"],
+                row["char_start"],
+                row["char_end"],
+            )
+            for place, row in zip(which, rows, strict=True)
+        ]
+
+
+@once
+def links(snapshot: Snapshot) -> Links:
+    """The links of a generation, resolved once."""
+    return Links(snapshot)
+
+
+def above(tag: str) -> list[str]:
+    """`harbour/sill` and `harbour` of `Harbour/Sill`."""
+    parts = tag.casefold().strip("#/ ").split("/")
+    return ["/".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+@once
+def tags_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The tags of each document, with those above them, by content id: of its text, or of its metadata."""
+    facts = documents(snapshot)
+    found = {id: written.tags(fact["metadata"]) for id, fact in facts.items()}
+    if snapshot.count("links"):
+        where = f"kind = '{written.TAG}'"
+        for id, tag in rows_of(snapshot.rows("links", where, ["document_id", "target"])):
+            if id in found:
+                found[id].append(tag)
+    return {id: sorted({name for tag in some for name in above(tag)}) for id, some in found.items()}
+
+
+# ---- explore_graph -------------------------------------------------------------------------------
+
+
+def explore(
+    snapshot: Snapshot,
+    result: ExploreResult,
+    start: str,
+    goal: str,
+    direction: str,
+    hops: int,
+    most: int,
+    budget: int,
+) -> ExploreResult:
+    """The links of a document (`d4`, its path, name or alias), the documents of a tag (`#harbour`), how two documents
+    are linked, or with neither the documents that most others link to and the pages that are missing."""
+    if direction not in ("", "in", "out"):
+        raise BadInput(f"there is no direction {direction[:40]!r}", "Use in or out")
+    found = links(snapshot)
+    if not found.rows.num_rows:
+        result.state, result.text = "not_found", "The documents of this corpus hold no links."
+        return finish(result, budget)
+    if not start and not goal:
+        return _overview(snapshot, found, result, budget)
+    if start.startswith("#"):
+        return _of_tag(snapshot, found, result, start, budget)
+    number = document_of(snapshot, start)
+    if not goal:
+        return _of_document(snapshot, found, result, number, direction, hops, most, budget)
+    return _between(snapshot, found, result, number, document_of(snapshot, goal), direction, budget)
+
+
+def document_of(snapshot: Snapshot, asked: str) -> int:
+    """The number of the document that an id, uri, title, path, name or alias means. NotFound."""
+    known = pages(snapshot)
+    facts = documents(snapshot)
+    folded = asked.casefold()
+    for names in (lambda fact: fact["document"][:2], lambda fact: fact["document"][2:]):
+        same = [id for id, fact in facts.items() if folded in map(str.casefold, names(fact))]
+        if same:
+            return min(known.number[id] for id in same)
+    found = known.find(asked.strip("[]"))
+    if found < 0:
+        what = f"there is no document {one_line(asked, 80)!r} to follow links from"
+        raise NotFound(what, "list_documents gives the ids of all")
+    return found
+
+
+def _of_document(
+    snapshot: Snapshot,
+    found: Links,
+    result: ExploreResult,
+    number: int,
+    direction: str,
+    hops: int,
+    most: int,
+    budget: int,
+) -> ExploreResult:
+    name = _names(snapshot)
+    out, into = found.out(number), found.into(number)
+    lost = [one for one in out if one.target < 0]
+    out = [one for one in out if one.target >= 0 and one.target != number]
+    result.start = name[number][0]
+    head = f"# {one_line(name[number][1], 120)} ({result.start}, {name[number][2]})\n{counts_of(found, number)}."
+    sections: list[Section] = []
+    if direction != "out":
+        sections.append(Section("Links in", _items(snapshot, into, "source"), 0.4))
+    if direction != "in":
+        sections.append(Section("Links out", _items(snapshot, out, "target"), 0.4))
+        sections.append(Section("Not in the index", _items(snapshot, lost, ""), 0.1))
+    steps = found.near(number, hops, direction)
+    far = {one: step for one, step in steps.items() if step > 1}
+    sections.append(Section("Further", _documents(snapshot, far, most), 0.1))
+    edges = {"Links in": "edges", "Links out": "edges", "Not in the index": "edges"}
+    result = compose(result, sections, budget, intro=head, first="Links in", into=edges)
+    result.nodes = [_node(name[one], step) for one, step in list(steps.items())[:most]]
+    return finish(result, budget)
+
+
+def _of_tag(
+    snapshot: Snapshot, found: Links, result: ExploreResult, tag: str, budget: int
+) -> ExploreResult:
+    places_of = found.tagged(tag)
+    of = list(dict.fromkeys(one.source for one in places_of))
+    result.start = tag
+    if not places_of:
+        known = ", ".join(f"#{name}" for name, _ in found.all_tags().most_common(LISTED))
+        result.state = "not_found"
+        result.text = f"No document has the tag {one_line(tag, 60)}. Tags: {known or 'none'}."
+        return finish(result, budget)
+    head = f"# {one_line(tag, 80)}\n{counted(len(of), 'documents')} with this tag."
+    sections = [Section("Documents", _items(snapshot, places_of, "source"), 1.0)]
+    result = compose(
+        result, sections, budget, intro=head, first="Documents", into={"Documents": "edges"}
+    )
+    name = _names(snapshot)
+    result.nodes = [_node(name[one], 1) for one in of]
+    return finish(result, budget)
+
+
+def _between(
+    snapshot: Snapshot,
+    found: Links,
+    result: ExploreResult,
+    start: int,
+    goal: int,
+    direction: str,
+    budget: int,
+) -> ExploreResult:
+    name = _names(snapshot)
+    result.start, result.goal = name[start][0], name[goal][0]
+    both = f"{_shown(name[start])} and {_shown(name[goal])}"
+    way = found.way(start, goal, direction)
+    if not way:
+        result.state, result.text = "not_found", f"No way over links leads between {both}."
+        return finish(result, budget)
+    steps: list[Link] = []
+    for one, other in zip(way, way[1:], strict=False):
+        forward = [link for link in found.out(one) if link.target == other]
+        steps += forward[:1] or [link for link in found.out(other) if link.target == one][:1]
+    chain = _shown(name[way[0]])
+    for link, other in zip(steps, way[1:], strict=True):
+        chain += f" {'->' if link.target == other else '<-'} {_shown(name[other])}"
+    sections = [Section("Links", _items(snapshot, steps, "both"), 1.0)]
+    intro = f"# How {both} are linked\n{chain}"
+    result = compose(result, sections, budget, intro=intro, first="Links", into={"Links": "edges"})
+    result.nodes = [_node(name[one], step) for step, one in enumerate(way)]
+    return finish(result, budget)
+
+
+def _overview(
+    snapshot: Snapshot, found: Links, result: ExploreResult, budget: int
+) -> ExploreResult:
+    """The documents that most others link to, tags, and pages that links miss."""
+    name, degrees = _names(snapshot), found.degrees()
+    central = [int(one) for one in np.argsort(-degrees, kind="stable")[:LISTED] if degrees[one]]
+    items = []
+    for one in central:
+        text = f"- [{name[one][0]}] {one_line(name[one][1], 80)}: {counted(int(degrees[one]), 'documents')} link to it"
+        items.append(
+            Item(name[one][0], text, data=_node(name[one], 0) | {"degree": int(degrees[one])})
+        )
+    tags = [
+        Item(f"#{tag}", f"- #{one_line(tag, 60)}: {counted(count, 'documents')}")
+        for tag, count in sorted(found.all_tags().items(), key=lambda pair: (-pair[1], pair[0]))[
+            :LISTED
+        ]
+    ]
+    sections = [
+        Section("Most linked", items, 0.4),
+        Section("Tags", tags, 0.2),
+        Section("Not in the index", _missing_items(snapshot, found), 0.4),
+    ]
+    intro = f"# Links of {result.corpus}\n{summary(found)}."
+    into = {"Most linked": "nodes"}
+    result = compose(result, sections, budget, intro=intro, first="Most linked", into=into)
+    if central:
+        result.next_call = f'explore_graph(start="{name[central[0]][0]}", kinds=["{KIND}"])'
+    return finish(result, budget)
+
+
+# ---- shown elsewhere -----------------------------------------------------------------------------
+
+
+def summary(found: Links) -> str:
+    """`40 links in 12 documents, 3 lead to pages that are not in the index, 5 tags`."""
+    real = ~found.is_tag
+    said = f"{counted(int(real.sum()), 'links')} in {counted(len(set(found.source[real])), 'documents')}"
+    missing, files = len(found.missing()), len(found.files())
+    if missing:
+        said += f", {missing} of them to pages that are not in the index"
+    if files:
+        said += f", {files} to pictures and other files without text"
+    return f"{said}, {counted(len(found.all_tags()), 'tags')}"
+
+
+def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str]]:
+    """Counts of links for the status of a corpus, and its lines; ({}, []) where there are none."""
+    if not snapshot.count("links"):
+        return {}, []
+    found = links(snapshot)
+    missing = found.missing()
+    counts = {"links": int((~found.is_tag).sum()), "unresolved_links": len(missing)}
+    lines = [f"Links: {summary(found)}."]
+    if missing:
+        some = Counter(one.written for one in missing).most_common()
+        shown = ", ".join(one_line(target, 60) for target, _ in some[:NAMED])
+        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+        lines.append(f'Pages that links miss: {shown}{more}: explore_graph(kinds=["{KIND}"]).')
+    return counts, lines
+
+
+def of_outline(snapshot: Snapshot, id: str) -> str:
+    """One line on the links of a document (content id); "" where it has none."""
+    if not snapshot.count("links"):
+        return ""
+    found = links(snapshot)
+    number = found.pages.number[id]
+    if not (said := counts_of(found, number, empty="")):
+        return ""
+    alias = documents(snapshot)[id]["document"][0]
+    return f'{said}: explore_graph(start="{alias}", kinds=["{KIND}"]).'
+
+
+def of_entity(snapshot: Snapshot, names: Iterable[str]) -> list[str]:
+    """A line for each document that has one of these names (normalised), with its links."""
+    if not snapshot.count("links"):
+        return []
+    known = pages(snapshot)
+    of = _named(snapshot)
+    numbers = dict.fromkeys(number for name in names for number in of.get(name, ()))
+    lines = []
+    for number in list(numbers)[:NAMED]:
+        alias, _, uri = _names(snapshot)[number]
+        said = of_outline(snapshot, known.ids[number])
+        lines.append(f"Page: {uri} ({alias}). {said}".strip())
+    return lines
+
+
+def counts_of(found: Links, number: int, empty: str = "No links") -> str:
+    """`2 links out, 1 of them to a page that is not in the index, 3 in; tags #person, #harbour`."""
+    out, into, tags = found.out(number), found.into(number), found.tags(number)
+    if not (out or into or tags):
+        return empty
+    lost = sum(one.misses() for one in out)
+    said = f"{counted(len(out), 'links')} out"
+    said += f" ({lost} of them to no page of the index)" if lost else ""
+    said += f", {len(into)} in"
+    if tags:
+        named = list(dict.fromkeys(f"#{one_line(one.written, 40)}" for one in tags))
+        more = f" and {len(named) - LISTED} more" if len(named) > LISTED else ""
+        said += f"; tags {', '.join(named[:LISTED])}{more}"
+    return said
+
+
+@once
+def _named(snapshot: Snapshot) -> dict[str, list[int]]:
+    """The documents with links by their normalised names: title, file name, aliases."""
+    known, found = pages(snapshot), dict[str, list[int]]()
+    for id, fact in documents(snapshot).items():
+        stem = stem_of(known.paths[known.number[id]])
+        names = (fact["document"][2], stem, *written.aliases(fact["metadata"]))
+        for name in dict.fromkeys(normalise_name(one) for one in names):
+            found.setdefault(name, []).append(known.number[id])
+    return {name: sorted(numbers) for name, numbers in found.items() if name}
+
+
+# ---- items ---------------------------------------------------------------------------------------
+
+Name = tuple[str, str, str]  # id (d4), name as links write it, uri
+
+
+@once
+def _names(snapshot: Snapshot) -> list[Name]:
+    """Of each document by number. A Markdown file is known by the name of the file, other documents by their title."""
+    known, facts = pages(snapshot), documents(snapshot)
+    held = zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True)
+    return [
+        (alias, stem_of(path) if written.holds_links(uri) else title, uri)
+        for path, (alias, _, title, uri, _) in held
+    ]
+
+
+def _shown(name: Name) -> str:
+    return f"{one_line(name[1], 80)} ({name[0]})"
+
+
+def _node(name: Name, hops: int) -> Row:
+    return {"id": name[0], "title": one_line(name[1], 80), "type": "document", "hops": hops}
+
+
+def _documents(snapshot: Snapshot, steps: Mapping[int, int], most: int) -> list[Item]:
+    name = _names(snapshot)
+    return [
+        Item(
+            name[one][0],
+            f"- [{name[one][0]}] {one_line(name[one][1], 80)}, {counted(step, 'steps')} away",
+        )
+        for one, step in list(steps.items())[:most]
+    ]
+
+
+def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
+    """A line each: the document at this end of the link (source, target, both; "": what is written), the line of the
+    text that holds it and its passage."""
+    name, items = _names(snapshot), []
+    for link, text, cited in _quoted(snapshot, some[:MOST]):
+        source = name[link.source]
+        target = name[link.target] if link.target >= 0 else ("", link.written, "")
+        part = f" > {one_line(link.part, 60)}" if link.part else ""
+        id = (source if end == "source" else target)[0] if end != "both" else ""
+        if end == "both":
+            head = f"{_shown(source)} -> {_shown(target)}{part}"
+        elif end == "source":
+            head = f"[{source[0]}] {one_line(source[1], 80)}"
+        else:
+            head = f"[{target[0]}] " if target[0] else ""
+            head += f"{one_line(target[1], 80)}{part}"
+        data = {
+            "source": source[0],
+            "target": target[0] or link.written,
+            "kind": link.kind,
+            "line": link.line,
+        }
+        place = f" [{cited.id}]" if cited else ""
+        items.append(Item(id, f"- {head}, line {link.line}: {text}{place}", cited, data=data))
+    return items
+
+
+def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:
+    """Each page that links miss, those that most links name first, with the documents that name it."""
+    name, of = _names(snapshot), dict[str, list[Link]]()
+    for one in found.missing():
+        of.setdefault(one.written, []).append(one)
+    items = []
+    for target, some in sorted(of.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        held = [f"{name[one.source][0]} line {one.line}" for one in some[:NAMED]]
+        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+        items.append(Item(target, f"- {one_line(target, 100)}: {', '.join(held)}{more}"))
+    return items
+
+
+def _quoted(snapshot: Snapshot, some: Sequence[Link]) -> list[tuple[Link, str, Citation | None]]:
+    """Each link with the line that holds it, and with its place."""
+    known = pages(snapshot)
+    ids = list(dict.fromkeys(known.ids[one.source] for one in some))
+    rows = snapshot.by_key(
+        "passages", ids, "document_id", list((*context.PASSAGE, "position"))
+    ).to_pylist()
+    snapshot.with_places(rows)
+    rows.sort(key=lambda row: row["position"])
+    of: dict[str, list[Row]] = {}
+    for row in rows:
+        of.setdefault(row["document_id"], []).append(row)
+    found = []
+    for one in some:
+        held = of.get(known.ids[one.source], [])
+        row = next((row for row in held if row["char_start"] <= one.start < row["char_end"]), None)
+        if row is None:
+            found.append((one, one.written, None))
+            continue
+        alias = documents(snapshot)[row["document_id"]]["document"][0]
+        at = one.start - row["char_start"]
+        cited = Citation(
+            id=passage_alias(row),
+            title=row["title"],
+            uri=row["uri"],
+            document_id=alias,
+            char_start=one.start,
+            char_end=one.end,
+            line_start=one.line,
+            line_end=one.line,
+            place=places.of_row(row),
+        )
+        found.append((one, _line(row["text"], at), cited))
+    return found
+
+
+def _line(text: str, at: int) -> str:
+    """The line of a text that holds a character, cut around it to QUOTED characters."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    line = text[start : end if end >= 0 else len(text)]
+    first = max(0, at - start - QUOTED // 2)
+    cut = line[first : first + QUOTED]
+    return f"{'…' * (first > 0)}{one_line(cut, QUOTED)}{'…' * (first + QUOTED < len(line))}"

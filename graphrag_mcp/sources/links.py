@@ -1,0 +1,202 @@
+"""The links and tags that a Markdown text holds, each with its place: wikilinks (`[[Page#Part|alias]]`),
+embeds (`![[Page]]`), Markdown links and images whose target is no web address, and tags (`#harbour`).
+
+The parser is pulldown-cmark (https://github.com/pulldown-cmark/pulldown-cmark), so that code, mathematics,
+comments and HTML hold no links. What a link leads to is not decided here: that depends on the other documents
+(query/pages.py)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from graphrag_mcp.sources.decode import front_matter
+from graphrag_mcp.sources.walk import suffix_of
+from graphrag_mcp.text.terms import Lines
+
+if TYPE_CHECKING:
+    from pyromark import Markdown
+
+MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
+WIKILINK, EMBED, INLINE, IMAGE, TAG = KINDS = ("wikilink", "embed", "markdown", "image", "tag")
+
+INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
+# The characters of a tag are those of Obsidian: no blank, no punctuation but - _ and /. A number is no tag.
+_TAG = re.compile(
+    r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
+)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
+_TAGS_KEY = re.compile(r"^[ \t]*[\"']?tags?[\"']?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link or a tag of a text. `target` is as written, without its `part` (what stands behind `#`: a heading,
+    a block or a line) and, of Markdown links, without percent encoding; of a tag its name without `#`.
+    `start` and `end` are characters of the text, `line` counts from 1."""
+
+    kind: str
+    target: str
+    part: str
+    start: int
+    end: int
+    line: int = 0
+
+
+def holds_links(uri: str) -> bool:
+    """Is a document of this uri Markdown? Texts without a file are taken for it."""
+    return uri.startswith(INLINE_TEXT) or suffix_of(uri.rpartition("/")[2]) in MARKDOWN
+
+
+def read_links(text: str) -> list[Link]:
+    """All links and tags of a Markdown text in the order of their places, those of its front matter as well.
+    Links inside the text itself (`[[#Part]]`) are left out."""
+    matter, body = front_matter(text)
+    lines = Lines(text)
+    placed = [
+        replace(link, start=link.start + from_, end=link.end + from_)
+        for from_, some in ((0, _of_matter(text[:body], matter)), (body, _of_body(text[body:])))
+        for link in some
+    ]
+    return [
+        replace(link, line=lines.at(link.start))
+        for link in sorted(placed, key=lambda one: (one.start, one.end))
+    ]
+
+
+def listed(value: Any) -> list[str]:
+    """The values of a property that holds a list, or a text with commas between them."""
+    values = value if isinstance(value, list) else str(value or "").split(",")
+    return [text for one in values if (text := str(one).strip(" \t\"'"))]
+
+
+def aliases(metadata: Mapping[str, Any]) -> list[str]:
+    """The other names that the front matter gives a page; a text with a comma is also one name."""
+    found: list[str] = []
+    for key in ("aliases", "alias"):
+        value = metadata.get(key)
+        found += [*listed(value), *([value.strip()] if isinstance(value, str) else [])]
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def tags(metadata: Mapping[str, Any]) -> list[str]:
+    """The tags of the metadata of a document, without `#`. A text holds several, with commas or blanks."""
+    found: list[str] = []
+    for key in ("tags", "tag"):
+        value = metadata.get(key)
+        found += (
+            listed(value) if isinstance(value, list) else str(value or "").replace(",", " ").split()
+        )
+    return list(dict.fromkeys(tag for one in found if (tag := one.strip("#\"' "))))
+
+
+@cache
+def _parser() -> Markdown:
+    import pyromark
+
+    of = pyromark.Options
+    options = of.ENABLE_WIKILINKS | of.ENABLE_TABLES | of.ENABLE_FOOTNOTES | of.ENABLE_MATH
+    return pyromark.Markdown(options=options | of.ENABLE_STRIKETHROUGH | of.ENABLE_TASKLISTS)
+
+
+def _of_body(text: str) -> Iterator[Link]:
+    """The links and tags of Markdown without front matter."""
+    at = _characters(text)
+    depth, code = 0, False  # inside so many links, in which no tag stands; inside a block of code
+    for event, span in _parser().events_with_range(text, merge_text=True):
+        if isinstance(event, str):
+            continue
+        (what, value), *_ = event.items()
+        if what == "Start" and isinstance(value, dict):
+            (block, fields), *_ = value.items()
+            code |= block == "CodeBlock"
+            if block in ("Link", "Image"):
+                depth += 1
+                start, end = at(span["start"]), at(span["end"])
+                if link := _link(block == "Image", fields, start, end):
+                    yield link
+        elif what == "End":
+            code &= value != "CodeBlock"
+            depth -= value in ("Link", "Image")
+        elif what == "Text" and not depth and not code:
+            for tag in _TAG.finditer(text, at(span["start"]), at(span["end"])):
+                if not tag.start() or text[tag.start() - 1].isspace():
+                    yield Link(TAG, tag[1], "", tag.start(), tag.end())
+
+
+def _link(shown: bool, fields: Mapping[str, Any], start: int, end: int) -> Link | None:
+    """A link, or what is `shown` in its place (an embed, an image); None for a web address and for a part of the
+    same text."""
+    kind, target = fields["link_type"], str(fields["dest_url"])
+    wiki = isinstance(kind, dict)
+    outside = not wiki and _ADDRESS.match(target) and not target.startswith(INLINE_TEXT)
+    if outside or kind in ("Autolink", "Email") or "://" in target:
+        return None
+    if wiki:
+        target = target.removesuffix("\\")  # between the cells of a table the bar is written as \|
+    page, _, part = (one.strip() for one in target.partition("#"))
+    if not page:
+        return None
+    if wiki:
+        return Link(EMBED if shown else WIKILINK, page, part, start, end)
+    page, part = unquote(page, errors="replace"), unquote(part, errors="replace")
+    return Link(IMAGE if shown else INLINE, page, part, start, end)
+
+
+def _of_matter(text: str, matter: Mapping[str, Any]) -> Iterator[Link]:
+    """The wikilinks and tags of the front matter; each line is read alone, since YAML is no Markdown."""
+    start = 0
+    for line in text.split("\n"):
+        if "[[" in line:
+            bare = line.lstrip()
+            indent = start + len(line) - len(bare)
+            for link in _of_body(bare):
+                if link.kind in (WIKILINK, EMBED):
+                    yield replace(link, start=link.start + indent, end=link.end + indent)
+        start += len(line) + 1
+    key = _TAGS_KEY.search(text)
+    at = key.end() if key else 0
+    for tag in tags(matter):
+        found = text.find(tag, at)
+        yield (
+            Link(TAG, tag, "", at, at) if found < 0 else Link(TAG, tag, "", found, found + len(tag))
+        )
+
+
+class _Bytes:
+    """Offsets of characters for ascending offsets of UTF-8 bytes, a pass over the text in all."""
+
+    def __init__(self, text: str) -> None:
+        self.data = text.encode("utf-8", "replace")
+        self.byte = self.character = 0
+
+    def __call__(self, byte: int) -> int:
+        if byte < self.byte:
+            self.byte = self.character = 0
+        self.character += len(self.data[self.byte : byte].decode("utf-8", "replace"))
+        self.byte = byte
+        return self.character
+
+
+def _characters(text: str) -> Callable[[int], int]:
+    return (lambda byte: byte) if text.isascii() else _Bytes(text)
+
+
+def rows_of_links(document_id: str, uri: str, text: str) -> list[dict[str, Any]]:
+    """The rows of the table `links` that follow from one document alone."""
+    return [
+        {
+            "document_id": document_id,
+            "kind": link.kind,
+            "target": link.target,
+            "part": link.part,
+            "line": link.line,
+            "char_start": link.start,
+            "char_end": link.end,
+        }
+        for link in (read_links(text) if holds_links(uri) else ())
+    ]

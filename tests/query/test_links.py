@@ -1,0 +1,472 @@
+"""Links between Markdown documents: exact, directed, with their lines, resolved as Obsidian does, right after any
+history of edits."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import documents, lookup
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.links import Link, links
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.links import read_links
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import write
+from tests.support.promises import doctor
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def told(text: str) -> list[tuple[str, str, str, int]]:
+    return [(one.kind, one.target, one.part, one.line) for one in read_links(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("[[Page]]", ("wikilink", "Page", "")),
+        ("[[Page|other words]]", ("wikilink", "Page", "")),
+        ("[[Folder/Page#Costs|x]]", ("wikilink", "Folder/Page", "Costs")),
+        ("[[Page#^block]]", ("wikilink", "Page", "^block")),
+        ("[[ Page ]]", ("wikilink", "Page", "")),
+        ("> - **[[Page]]**, done", ("wikilink", "Page", "")),
+        ("![[Page#Part]]", ("embed", "Page", "Part")),
+        ("![[plan.png|300]]", ("embed", "plan.png", "")),
+        ("[x](../a%20b.md#L12)", ("markdown", "../a b.md", "L12")),
+        ("[x](<a b.md>)", ("markdown", "a b.md", "")),
+        ('[x](a.md "cited 212")', ("markdown", "a.md", "")),
+        ("[x](100%25%23.md)", ("markdown", "100%#.md", "")),
+        ("[x][ref]\n\n[ref]: sub/a.md", ("markdown", "sub/a.md", "")),
+        ("[ref]\n\n[Ref]: sub/a.md", ("markdown", "sub/a.md", "")),
+        ("![plan](plan.svg)", ("image", "plan.svg", "")),
+        ("[x](text:field-note)", ("markdown", "text:field-note", "")),
+        ("#harbour", ("tag", "harbour", "")),
+        ("- [ ] done #2024/q1, soon", ("tag", "2024/q1", "")),
+        ("見よ #港湾/水門 。", ("tag", "港湾/水門", "")),
+        ("| a |\n|---|\n| [[Page\\|alias]] |", ("wikilink", "Page", "")),
+    ],
+)
+def test_a_link_is_read_in_each_of_its_forms(text: str, link: tuple[str, str, str]) -> None:
+    (found,) = read_links(text)
+    assert (found.kind, found.target, found.part) == link
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[[Page]]` and ``[[Page]] #tag``",
+        "```\n[[Page]] #tag\n```",
+        "~~~md\n[[Page]]",
+        "    [[Page]]",
+        "<!-- [[Page]] -->",
+        "<div>\n[[Page]] #tag\n</div>",
+        "$[[1, 2], [3, 4]]$",
+        "\\[[Page]]",
+        "[[Page",
+        "[[]] [[ ]]",
+        "[[#Part of this page]] [x](#part)",
+        "[x](https://example.org/a.md) <https://example.org> [x](mailto:a@example.org) [x](//example.org/a.md)",
+        "[x](C:\\vault\\a.md)",
+        "#1 #2024 issue#tag a#b (#tag) ## #",
+    ],
+)
+def test_code_comments_web_addresses_and_parts_of_the_same_page_are_no_links(text: str) -> None:
+    assert read_links(text) == []
+
+
+def test_front_matter_holds_links_and_tags_with_their_lines() -> None:
+    text = '---\nup: "[[Home|h]]"\ntags:\n  - harbour\n  - "two words"\nrelated:\n    - "[[Ä/B]]"\n---\n#open\n'
+    assert told(text) == [
+        ("wikilink", "Home", "", 2),
+        ("tag", "harbour", "", 4),
+        ("tag", "two words", "", 5),
+        ("wikilink", "Ä/B", "", 7),
+        ("tag", "open", "", 9),
+    ]
+    assert told("---\ntags: #a, b c\n---\n") == [("tag", name, "", 2) for name in ("a", "b", "c")]
+
+
+def test_broken_front_matter_is_text_whose_links_are_read() -> None:
+    assert told("---\ntags: [a\nup: [[Home]]\nno end, and [[Page]]\n") == [
+        ("wikilink", "Home", "", 3),
+        ("wikilink", "Page", "", 4),
+    ]
+
+
+def test_places_are_characters_whatever_the_script() -> None:
+    text = "Ünïcödé 🌊 [[Seite]] 見 #港 [x](ä.md)\n\n🌊🌊 [[Zwei]]"
+    found = read_links(text)
+    assert [text[one.start : one.end] for one in found] == [
+        "[[Seite]]",
+        "#港",
+        "[x](ä.md)",
+        "[[Zwei]]",
+    ]
+
+
+def test_long_and_hostile_texts_take_no_longer_than_their_length() -> None:
+    for text in (
+        "[[" * 50_000,
+        "[a](b " * 50_000,
+        "![[a|" * 50_000,
+        "#" * 100_000,
+        "> " * 20_000 + "[[x]]",
+        "#a/" * 50_000,
+    ):
+        assert len(read_links(text)) < 100_000
+
+
+# ---- resolution ---------------------------------------------------------------------------------
+
+
+def indexed(tmp_path: Path, files: dict[str, str | bytes], name: str = "c") -> Snapshot:
+    folder = write(tmp_path / "vault", files)
+    corpus = tmp_path / name
+    index_documents(corpus, IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
+    return open_snapshot(corpus)
+
+
+def ends(snapshot: Snapshot) -> list[tuple[str, int, str, str]]:
+    """(path of the document, line, what is written, path of the document that it leads to) of every link."""
+    found = links(snapshot)
+    paths = [path.partition("/")[2] for path in found.pages.paths]
+
+    def told(one: Link) -> tuple[str, int, str, str]:
+        return (
+            paths[one.source],
+            one.line,
+            one.written,
+            paths[one.target] if one.target >= 0 else "",
+        )
+
+    return [told(one) for number in range(len(paths)) for one in found.out(number)]
+
+
+def leads(snapshot: Snapshot, source: str) -> list[str]:
+    return [target for path, _, _, target in ends(snapshot) if path == source]
+
+
+def test_links_are_resolved_by_path_name_alias_and_case(tmp_path: Path) -> None:
+    snapshot = indexed(
+        tmp_path,
+        {
+            "start.md": "[[Sill Survey]] [[sill survey.MD]] [[Work/Plan]] [[plan]] [[The Harbour Master]]\n"
+            "[[People/Ada Brandt|Ada]] [[/Work/Plan]] [[./Plan]] [[None]] [x](Work/Plan.md) [x](plan)",
+            "Sill Survey.md": "[[start]]",
+            "Work/Plan.md": "[x](../Sill%20Survey.md#L1) [[../start]] [[Deep Plan]] [x](deep/Deep%20Plan.md) [[x/y]]",
+            "Work/deep/Deep Plan.md": "[[plan]] [x](Plan.md) [[../../start]] [x](../../../start.md)",
+            "People/Ada Brandt.md": "---\naliases: [A. Brandt, the harbour master]\n---\nAda",
+            "People/Ships.md": "---\naliases: Vessels, Boats\n---\n[[vessels]] [[BOATS]] [[ships]]",
+            "reports/plan.pdf.md": "[[plan.pdf]]",
+        },
+    )
+    plan, ada = "Work/Plan.md", "People/Ada Brandt.md"
+    assert leads(snapshot, "start.md") == [
+        "Sill Survey.md", "Sill Survey.md", plan, plan, ada, ada, plan, "", "", plan, plan,
+    ]  # fmt: skip
+    assert leads(snapshot, plan) == [
+        "Sill Survey.md",
+        "start.md",
+        *["Work/deep/Deep Plan.md"] * 2,
+        "",
+    ]
+    assert leads(snapshot, "Work/deep/Deep Plan.md") == [plan, plan, "start.md", ""]
+    assert leads(snapshot, "People/Ships.md") == ["People/Ships.md"] * 3
+    assert leads(snapshot, "reports/plan.pdf.md") == ["reports/plan.pdf.md"]
+
+
+def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_meant(
+    tmp_path: Path,
+) -> None:
+    snapshot = indexed(
+        tmp_path,
+        {
+            "a/Log.md": "[[Index]] [[Log]]",
+            "a/Index.md": "a",
+            "b/Index.md": "b",
+            "b/c/d/Index.md": "bcd",
+            "b/Start.md": "[[Index]] [[c/d/Index]] [[d/index]]",
+            "z/Start.md": "[[Index]]",
+            "Top.md": "root",
+            "b/Top.md": "[[Top]] [x](Top.md)",
+        },
+    )
+    assert leads(snapshot, "a/Log.md") == ["a/Index.md", "a/Log.md"]
+    assert leads(snapshot, "b/Start.md") == ["b/Index.md", "b/c/d/Index.md", "b/c/d/Index.md"]
+    assert leads(snapshot, "z/Start.md") == ["a/Index.md"]
+    assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], (
+        "a wikilink that is a whole path means that"
+    )
+
+
+@pytest.mark.skipif(
+    os.name == "nt", reason="names that differ only in case are one file on Windows"
+)
+def test_of_names_that_differ_only_in_case_the_one_that_is_written_is_meant(tmp_path: Path) -> None:
+    try:
+        snapshot = indexed(
+            tmp_path,
+            {"x.md": "[[sluice]] [[Sluice]] [[SLUICE]]", "Sluice.md": "1", "sluice.md": "2"},
+        )
+    finally:
+        one_file = (tmp_path / "vault" / "Sluice.md").read_text() == "2"
+    if not one_file:
+        assert leads(snapshot, "x.md") == ["sluice.md", "Sluice.md", "Sluice.md"]
+
+
+def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, {"Küste.md": "x", "a.md": "[[Ku\u0308ste]] [x](ku%CC%88ste.md)"})
+    assert leads(snapshot, "a.md") == ["Küste.md"] * 2
+
+
+def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
+    vault = write(
+        tmp_path / "vault",
+        {"a.md": "[x](../tables/costs.csv#2) [[costs.csv]] [[b]] [x](../tables/b.md) [[note-1]]"},
+    )
+    tables = write(
+        tmp_path / "tables",
+        {"costs.csv": "id,item\n1,rope\n2,tar\n", "b.md": "[[a]] [x](text:note-1)"},
+    )
+    inline = (
+        InlineText("See [[a]] and [[note-2]].", id="note-1"),
+        InlineText("[x](text:note-1)", id="note-2"),
+    )
+    request = IndexRequest(paths=(str(vault), str(tables)), texts=inline)
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert leads(snapshot, "a.md") == ["costs.csv#2", "costs.csv#1", "b.md", "b.md", "note-1"]
+    assert leads(snapshot, "b.md") == ["a.md", "note-1"]
+    assert leads(snapshot, "note-1") == ["a.md", "note-2"]
+    assert leads(snapshot, "note-2") == ["note-1"]
+
+
+# ---- edits --------------------------------------------------------------------------------------
+
+
+def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(
+    tmp_path: Path,
+) -> None:
+    vault = tmp_path / "vault"
+    snapshot = indexed(
+        tmp_path, {"a.md": "[[Plan]] and [[Map]]", "Plan.md": "plan " * 20, "other.md": "else"}
+    )
+    assert leads(snapshot, "a.md") == ["Plan.md", ""]
+
+    def again() -> Snapshot:
+        request = IndexRequest(paths=(str(vault),), remove_missing=True)
+        index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+        return open_snapshot(tmp_path / "c")
+
+    (vault / "Map.md").write_text("map", "utf-8")
+    assert leads(again(), "a.md") == ["Plan.md", "Map.md"]
+    (vault / "Plan.md").rename(vault / "Scheme.md")
+    snapshot = again()
+    assert leads(snapshot, "a.md") == ["", "Map.md"]
+    assert [one.written for one in links(snapshot).missing()] == ["Plan"]
+    (vault / "a.md").write_text("[[Scheme]] and [[Map]]", "utf-8")
+    assert leads(again(), "a.md") == ["Scheme.md", "Map.md"]
+    (vault / "Map.md").unlink()
+    (vault / "Scheme.md").write_text("---\naliases: [Map]\n---\nplan", "utf-8")
+    assert leads(again(), "a.md") == ["Scheme.md", "Scheme.md"]
+    assert doctor(tmp_path / "c") == []
+
+
+def test_links_after_any_history_of_edits_are_those_of_a_fresh_index(tmp_path: Path) -> None:
+    vault, dice = write(tmp_path / "vault", {"keep.md": "[[n1]] [[n2]] #keep"}), random.Random(7)
+    settings = Settings(home=tmp_path)
+    names = [f"{folder}n{number}" for folder in ("", "f/", "f/g/") for number in range(4)]
+    for turn in range(6):
+        for name in dice.sample(names, 5):
+            path = vault / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and dice.random() < 0.4:
+                path.unlink()
+                continue
+            words = [
+                f"[[{dice.choice(names)}]]",
+                f"[x](../n{dice.randrange(4)}.md)",
+                f"#t{dice.randrange(3)}",
+            ]
+            matter = f"---\naliases: [n{dice.randrange(9)}]\n---\n" if dice.random() < 0.4 else ""
+            path.write_text(f"{matter}Turn {turn}. {' '.join(dice.sample(words, 2))}\n", "utf-8")
+        index_documents(
+            tmp_path / "c", IndexRequest(paths=(str(vault),), remove_missing=True), settings
+        )
+    index_documents(tmp_path / "fresh", IndexRequest(paths=(str(vault),)), settings)
+    edited, fresh = open_snapshot(tmp_path / "c"), open_snapshot(tmp_path / "fresh")
+    assert digest(edited) == digest(fresh)
+    assert sorted(ends(edited)) == sorted(ends(fresh)) != []
+    assert doctor(tmp_path / "c") == []
+
+
+# ---- views --------------------------------------------------------------------------------------
+
+VAULT: dict[str, str | bytes] = {
+    "People/Ada Brandt.md": "---\ntags: [person, harbour/master]\naliases: [Harbour Master]\n---\nAda Brandt is harbour "
+    "master.\nShe works with [[Jonas Petrie|Jonas]] on the [[Sill Survey#Costs]].\n![[map.png]]\n",
+    "daily/2024-05-03.md": "Met [[ada brandt]] about the [survey](../Sill%20Survey.md#L1). #Meeting\n\nSee [[Jonas Petrie]].\n",
+    "Sill Survey.md": "The survey of the sill is led by [[Ada Brandt]]. Next: [[Tide Tables]].\n",
+    "Tide Tables.md": "High water at noon.\n",
+    "alone.md": "Nothing leads here.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return indexed(tmp_path_factory.mktemp("vault"), VAULT)
+
+
+def alias(snapshot: Snapshot, name: str) -> str:
+    (row,) = snapshot.rows("documents", f"uri LIKE '%{name}.md'", ["n"]).to_pylist()
+    return f"d{row['n']}"
+
+
+def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault: Snapshot) -> None:
+    ada, survey, daily = (alias(vault, name) for name in ("Brandt", "Survey", "03"))
+    found = explore_graph(vault, ada, kinds=["links"])
+    assert f"# Ada Brandt ({ada}, vault/People/Ada Brandt.md)" in found.text
+    assert (
+        "3 links out (1 of them to no page of the index), 2 in; tags #person, #harbour/master."
+        in found.text
+    )
+    assert (
+        f"[{survey}] Sill Survey, line 1: The survey of the sill is led by [[Ada Brandt]]."
+        in found.text
+    )
+    assert f"[{daily}] 2024-05-03, line 1: Met [[ada brandt]]" in found.text
+    assert f"[{survey}] Sill Survey > Costs, line 6: She works with" in found.text
+    assert "- Jonas Petrie, line 6" in found.text and "- map.png, line 7" in found.text
+    edges = {(one["source"], one["target"], one["kind"], one["line"]) for one in found.edges}
+    assert edges == {
+        (ada, survey, "wikilink", 6),
+        (ada, "Jonas Petrie", "wikilink", 6),
+        (ada, "map.png", "embed", 7),
+        (survey, ada, "wikilink", 1),
+        (daily, ada, "wikilink", 1),
+    }
+    assert {one["id"] for one in found.nodes} == {ada, survey, daily}
+    documents_of = {one.document_id for one in found.citations}
+    assert documents_of == {ada, survey, daily}
+    for one in found.citations:
+        (row,) = vault.rows("documents", f"n = {one.document_id[1:]}", ["text"]).to_pylist()
+        assert row["text"][one.char_start : one.char_end].startswith(("[", "![")), (
+            "the place is that of the link"
+        )
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "vault/People/Ada Brandt.md",
+        "People/Ada Brandt",
+        "ada brandt",
+        "Harbour Master",
+        "[[Ada Brandt]]",
+    ],
+)
+def test_a_document_is_meant_by_its_path_name_or_alias(vault: Snapshot, start: str) -> None:
+    assert explore_graph(vault, start, kinds=["links"]).start == alias(vault, "Brandt")
+
+
+def test_a_direction_and_steps_narrow_and_widen_the_view(vault: Snapshot) -> None:
+    ada, tide = alias(vault, "Brandt"), alias(vault, "Tables")
+    only_in = explore_graph(vault, ada, kinds=["links"], direction="in")
+    assert "Links in" in only_in.text and "Links out" not in only_in.text
+    assert tide not in {one["id"] for one in explore_graph(vault, ada, kinds=["links"]).nodes}
+    further = explore_graph(vault, ada, kinds=["links"], hops=2, direction="out")
+    assert f"[{tide}] Tide Tables, 2 steps away" in further.text
+    with pytest.raises(BadInput):
+        explore_graph(vault, ada, kinds=["links"], direction="up")
+    with pytest.raises(NotFound):
+        explore_graph(vault, "no such page", kinds=["links"])
+
+
+def test_two_documents_are_connected_over_links(vault: Snapshot) -> None:
+    found = explore_graph(vault, "2024-05-03", "tide tables", kinds=["links"])
+    assert (
+        "2024-05-03 (" in found.text
+        and "-> Sill Survey (" in found.text
+        and "-> Tide Tables (" in found.text
+    )
+    assert [one["line"] for one in found.edges] == [1, 1]
+    apart = explore_graph(vault, "alone", "tide tables", kinds=["links"])
+    assert apart.state == "not_found"
+    assert (
+        explore_graph(vault, "tide tables", "2024-05-03", kinds=["links"], direction="out").state
+        == "not_found"
+    )
+
+
+def test_the_overview_counts_links_and_lists_pages_that_are_missing(vault: Snapshot) -> None:
+    found = explore_graph(vault, kinds=["links"])
+    assert (
+        "8 links in 3 documents, 2 of them to pages that are not in the index, 1 to pictures"
+        in found.text
+    )
+    ada, daily = alias(vault, "Brandt"), alias(vault, "03")
+    assert f"- Jonas Petrie: {ada} line 6, {daily} line 3" in found.text
+    assert "map.png" not in found.text
+    assert f"[{ada}] Ada Brandt: 2 documents link to it" in found.text
+    assert "#Meeting: 1 document" in found.text
+
+
+def test_a_tag_lists_its_documents_with_the_lines_that_hold_it(vault: Snapshot) -> None:
+    found = explore_graph(vault, "#meeting", kinds=["links"])
+    assert "1 document with this tag" in found.text and "line 1: Met [[ada brandt]]" in found.text
+    assert (
+        "line 2: tags: [person, harbour/master]"
+        in explore_graph(vault, "#harbour", kinds=["links"]).text
+    )
+    assert "Tags: " in explore_graph(vault, "#nothing", kinds=["links"]).text
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        (["tag=person"], ["Ada"]),
+        (["tag=#Person"], ["Ada"]),
+        (["tag=harbour"], ["Ada"]),
+        (["tag=harbour/master"], ["Ada"]),
+        (["tag=master"], []),
+        (["tag=meeting", "tag=person"], ["2024-05-03", "Ada"]),
+        (["tag!=meeting", "tag!=person"], ["Sill", "Tide", "alone"]),
+        (["tag=person", "uri=*/daily/*"], []),
+    ],
+)
+def test_documents_are_listed_by_their_tags(
+    vault: Snapshot, written: list[str], names: list[str]
+) -> None:
+    text = documents.list_documents(vault, filters=written, sort="title").text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(lines) == len(names) and all(any(name in line for line in lines) for name in names)
+
+
+def test_a_tag_that_no_document_has_is_answered_with_those_there_are(vault: Snapshot) -> None:
+    found = documents.list_documents(vault, filters=["tag=foo"])
+    assert (
+        "No document has the tag 'foo'; tags are harbour, harbour/master, meeting, person."
+        in found.hint
+    )
+
+
+def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) -> None:
+    ada = alias(vault, "Brandt")
+    call = f'explore_graph(start="{ada}", kinds=["links"])'
+    assert call in documents.list_documents(vault, document=ada).text
+    entity = lookup.get_entity(vault, "Ada Brandt").text
+    assert f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity and call in entity
+
+
+def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, {"a.txt": "[[a]] #tag", "b.md": "plain"})
+    assert "hold no links" in explore_graph(snapshot, kinds=["links"]).text
+    assert "links" not in documents.list_documents(snapshot, document="a.txt").text
