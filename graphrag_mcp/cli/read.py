@@ -406,7 +406,9 @@ def _row(line: str) -> tuple[str, str]:
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
-    changed = {how: names for how, names in disk.items() if names and how != "unread"}
+    from graphrag_mcp.sources import ocr
+
+    changed = {how: disk[how] for how in ("new", "changed", "deleted") if disk[how]}
     every = [name for names in changed.values() for name in names]
     said = ", ".join(f"{counted(len(names), 'files')} {how}" for how, names in changed.items())
     line = (
@@ -414,7 +416,10 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
         if said
         else "nothing has changed since."
     )
-    if unread := disk.get("unread", ()):
+    scans = disk["scans"]
+    if scans:
+        line += f" {counted(len(scans), 'scans')} without text: {_first(scans)}; {ocr.SCANS}."
+    if unread := [name for name in disk["unread"] if name not in scans]:
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, git, read, walk
+from graphrag_mcp.sources import decode, git, ocr, read, walk
 from graphrag_mcp.sources.pictures import HOLDERS
 from graphrag_mcp.sources.piece import NotRead
 from graphrag_mcp.sources.read import Document
@@ -197,23 +197,41 @@ def _left(plan: Plan, file: FoundFile, reason: str) -> None:
     """A file that cannot be read: an error, and its hash is kept, by which `changes` knows that it was tried."""
     error = {"path": file.uri, "reason": reason}
     plan.errors.append(error if file.named else error | {"kind": UNREAD})
-    _set_unread(plan.found.sources[file.source], file.uri, _hash(file))
+    sha = _hash(file)
+    _set_unread(plan.found.sources[file.source], file.uri, Unread(sha, reason) if sha else None)
 
 
-def unread_files(source: Mapping[str, str]) -> dict[str, str]:
-    """Files of a source that could not be read: uri -> SHA-256 of the bytes that were tried."""
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that could not be read: SHA-256 of the bytes that were tried, and why not."""
+
+    sha: str
+    reason: str = ""
+
+    @property
+    def scanned(self) -> bool:
+        """Are its pages pictures, that `[ocr]` reads?"""
+        return ocr.SCANNED in self.reason
+
+
+def unread_files(source: Mapping[str, str]) -> dict[str, Unread]:
+    """Files of a source that could not be read, by uri. They are stored as `SHA-256 reason`."""
+    found: dict[str, str] = {}
     with suppress(ValueError):
-        return stored.parsed(source.get("unread", "{}"), dict[str, str])
-    return {}
+        found = stored.parsed(source.get("unread", "{}"), dict[str, str])
+    parts = {uri: value.partition(" ") for uri, value in found.items()}
+    return {uri: Unread(sha, reason) for uri, (sha, _, reason) in parts.items()}
 
 
-def _set_unread(source: dict[str, str], uri: str, sha: str) -> None:
-    """Remember that these bytes could not be read; forget the file where `sha` is ""."""
+def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None:
+    """Remember that a file could not be read; forget it with None."""
     files = unread_files(source)
     files.pop(uri, None)
-    files |= {uri: sha} if sha else {}
+    files |= {uri: unread} if unread else {}
     source.pop("unread", None)
-    source |= {"unread": json.dumps(files, sort_keys=True, ensure_ascii=False)} if files else {}
+    if files:
+        values = {uri: f"{one.sha} {one.reason}".rstrip() for uri, one in files.items()}
+        source["unread"] = json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
@@ -223,7 +241,7 @@ def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     for source in plan.found.sources.values():
         for uri in unread_files(source):
             if uri not in there and uri.startswith(prefixes):
-                _set_unread(source, uri, "")
+                _set_unread(source, uri, None)
     for file, uris in plan.by_file.items():
         if file in there or file.startswith("text:"):
             continue
@@ -303,15 +321,19 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
         if source["kind"] == "files":
             paths.append(os.path.join(source["path"], rest))
     there = [path for path in paths if os.path.exists(path)]
-    found = {one.uri: one for one in walk.find(there, sources, settings).files}
-    tried = {uri: sha for source in sources.values() for uri, sha in unread_files(source).items()}
-    unread = {uri for uri, sha in tried.items() if uri in found and _hash(found[uri]) == sha}
+    walked = walk.find(there, sources, settings)
+    found = {one.uri: one for one in walked.files}
+    tried = {uri: one for source in sources.values() for uri, one in unread_files(source).items()}
+    unread = {uri for uri, one in tried.items() if uri in found and _hash(found[uri]) == one.sha}
+    scans = {uri for uri in unread if tried[uri].scanned}
+    scans |= {one["path"] for one in walked.named if one["reason"] == walk.PICTURE}
     both = sorted((found.keys() & known.keys()) - unread)
     return {
         "new": sorted(found.keys() - known.keys() - unread),
         "changed": [uri for uri in both if _hash(found[uri]) not in ("", known[uri])],
         "deleted": sorted(known.keys() - found.keys()),
         "unread": sorted(unread),
+        "scans": sorted(scans),
     }
 
 
@@ -368,7 +390,7 @@ def edits(
                 yield from derived(before)
                 continue
             plan.quota.take(file)
-            _set_unread(plan.found.sources[file.source], file.uri, "")
+            _set_unread(plan.found.sources[file.source], file.uri, None)
             for part in not_read:
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)

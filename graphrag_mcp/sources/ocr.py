@@ -25,6 +25,7 @@ DPI = 200  # of a page's picture: letters of 10 points are 28 pixels high
 LEAST = 0.5  # of the confidence of a line that is kept; what is less is mostly no text
 INSTALL = 'pip install "graphrag-mcp[ocr]"'
 SCANNED = f"its pages are pictures; {INSTALL} reads them"
+SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
 
 

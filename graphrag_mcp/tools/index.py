@@ -465,14 +465,30 @@ def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
 
 
 def _unread(manifest: Manifest) -> list[str]:
-    """The files of folders that could not be read, which no search finds."""
+    """The files of folders that could not be read, which no search finds; scans apart."""
+    from graphrag_mcp.sources import ocr
     from graphrag_mcp.sources.diff import unread_files
 
-    names = sorted(uri for source in manifest.sources.values() for uri in unread_files(source))
+    files = {
+        uri: one
+        for source in manifest.sources.values()
+        for uri, one in unread_files(source).items()
+    }
+    scans = sorted(uri for uri, one in files.items() if one.scanned)
+    others = sorted(files.keys() - scans)
+    lines: list[str] = []
+    if others:
+        what = f"{counted(len(others), 'files')} could not be read and cannot be found"
+        lines.append(f"{what}: {_names(others)}.")
+    if scans:
+        what = f"{counted(len(scans), 'scans')} (pictures of pages, without text) cannot be found"
+        lines.append(f"{what}: {_names(scans)}; {ocr.SCANS}.")
+    return lines
+
+
+def _names(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN_UNREAD:,} more" if len(names) > SHOWN_UNREAD else ""
-    listed = ", ".join(names[:SHOWN_UNREAD])
-    what = f"{counted(len(names), 'files')} could not be read and cannot be found"
-    return [f"{what}: {listed}{more}."] if names else []
+    return ", ".join(names[:SHOWN_UNREAD]) + more
 
 
 def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:

@@ -198,6 +198,13 @@ def page(contents: bytes, pages: bytes = _ONE, one: bytes = _PAGE, **more: bytes
     return pdf(_ROOT, pages, one, contents, _FONT, **more)
 
 
+def scan() -> bytes:
+    """A PDF whose one page is a picture."""
+    image = b"/Type /XObject /Subtype /Image /Width 8 /Height 8 /ColorSpace /DeviceGray /BitsPerComponent 8"
+    shown = _PAGE.replace(b"/Font << /F1 5 0 R >>", b"/XObject << /I 5 0 R >>")
+    return pdf(_ROOT, _ONE, shown, stream(b"q 600 0 0 700 0 0 cm /I Do Q"), stream(b"w" * 64, image))
+
+
 def pages(*texts: str) -> bytes:
     """A good PDF, one page a text; a line is a line."""
     objects, kids = [_ROOT, b"", _FONT], []
