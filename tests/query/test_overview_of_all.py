@@ -16,11 +16,15 @@ ALL = [
     "Worum geht es in diesem Ordner?", "Was steht in diesen Dateien?", "Wovon handeln diese Notizen?",
     "Gib mir einen Überblick über die Sammlung", "De quoi parle ce dossier ?", "Que contient cette collection ?",
     "De quoi parlent mes notes ?", "¿De qué trata esta carpeta?", "¿Qué hay en estos archivos?", "¿De qué hablan mis notas?",
+    "Provide a high-level summary of the corpus", "Key takeaways from my notes", "whats this about", "tldr",
+    "Kannst du mir die Unterlagen zusammenfassen?", "Fais-moi un résumé de ces fichiers", "Hazme un resumen de esta carpeta",
+    "Fammi un riassunto di questi file", "给我概括一下所有文件",
     "这个文件夹是关于什么的？", "这些文件里有什么？", "我的笔记讲了什么？",
 ]  # fmt: skip
 NOT_ALL = [
     "What is the folder on Corrie Head about?", "What do the notes say on eelgrass?", "Was steht in den Dateien über Seegras?",
-    "De quoi parle le dossier du phare ?", "¿Qué dicen las notas sobre el faro?", "这些笔记怎么说海草？", "lighthouse", "",
+    "De quoi parle le dossier du phare ?", "¿Qué dicen las notas sobre el faro?", "这些笔记怎么说海草？", "lighthouse", "", "map", "key points",
+    "Summarize the contract", "Which documents are about the bridge?", "an introduction to eelgrass", "What is the picture about?",
 ]  # fmt: skip
 
 
