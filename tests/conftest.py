@@ -18,7 +18,8 @@ pytest_plugins = ["tests.support.skips"]
 LOOPBACK = ("127.", "::1", "localhost")
 # Started first: whoever of two workers began the longest file last would be left alone with it.
 LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_with_model",
-           "test_generations", "test_campaigns", "test_evaluate", "test_conformance", "test_many_names")  # fmt: skip
+           "test_generations", "test_campaigns", "test_evaluate", "test_conformance", "test_many_names", "test_golden",
+           "test_moved_folders", "test_query")  # fmt: skip
 # Stems of the files of tests, which are unique, those whose tests take more than 13 s together; `make test` leaves them out.
 SLOW = frozenset(
     """

@@ -52,7 +52,7 @@ def test_every_module_says_what_it_is() -> None:
 def test_no_function_of_a_module_replaces_another_of_its_name() -> None:
     twice = []
     for path in SOURCES:
-        names = [node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+        names = [node.name for node in layout.parsed(path).body if isinstance(node, ast.FunctionDef)]
         twice += [f"{path.name}: {name}" for name in set(names) if names.count(name) > 1]
     assert twice == []
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
@@ -15,7 +16,6 @@ from graphrag_mcp.text import places
 from graphrag_mcp.text.places import Part, place_of
 from graphrag_mcp.types import IndexRequest
 from tests.support import hostile_archives
-from tests.support.command import run_cli
 
 SETTINGS = Settings(home=Path("unused"))
 SHEET = "## Costs\n\n| Item | Price |\n| Steel | 210 |\n| Paint | 18 |\n"
@@ -74,14 +74,16 @@ def folder_of(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path) -> None:
+def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, home = folder_of(tmp_path), tmp_path / "home"
-    run_cli("index", str(folder), "--home", str(home), "--corpus", "c")
+    assert main(["index", str(folder), "--home", str(home), "--corpus", "c"]) == 0
     for question, place in (
         ("Where did Tom Reed wait?", "(audit-report.pdf p. 2)"), ("dredger Marigold", "(plan.pptx slide 2)"),
         ("price of bollards", "(budget.xlsx Costs!"), ("relay burned", "(standup.vtt 01:02:03)"),
     ):  # fmt: skip
-        assert place in run_cli("search", question, "--home", str(home)).stdout, question
+        capsys.readouterr()
+        assert main(["search", question, "--home", str(home)]) == 0
+        assert place in capsys.readouterr().out, question
 
 
 def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_path: Path) -> None:

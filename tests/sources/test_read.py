@@ -438,7 +438,7 @@ def test_a_json_file_of_one_object_with_a_text_is_that_document(tmp_path: Path) 
 def test_a_small_file_of_very_many_rows_is_refused_with_what_to_do(tmp_path: Path) -> None:
     folder = tmp_path / "d"
     folder.mkdir()
-    (folder / "a.csv").write_text("n\n" + "1\n" * 500_000)
+    (folder / "a.csv").write_text("n\n" + "1\n" * 5_000)
     (folder / "b.jsonl").write_text('{"text": "a"}\n' * 31)
     (folder / "c.csv").write_text("n\n" + "1\n" * 30)
     with ends():
@@ -448,7 +448,12 @@ def test_a_small_file_of_very_many_rows_is_refused_with_what_to_do(tmp_path: Pat
     assert result.counts["documents_total"] == 30
     assert {error["path"] for error in result.errors} == {"d/a.csv", "d/b.jsonl"}
     assert all("over 30 rows" in error["reason"] and "max_text_units" in error["reason"] for error in result.errors)
-    (file,) = find([str(folder / "a.csv")], {}, Settings(home=tmp_path)).files
+
+
+@pytest.mark.slow
+def test_without_a_setting_a_file_of_over_two_hundred_thousand_rows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 500_000)
+    (file,) = find([str(tmp_path / "a.csv")], {}, Settings(home=tmp_path)).files
     with pytest.raises(ReadError, match="over 200,000 rows.*Split it"):
         list(load(file, Settings(home=tmp_path)))
 
