@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import entities, timeline
+from graphrag_mcp.query import entities, note_sources, timeline, times
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
@@ -174,7 +174,8 @@ class Changes:
     """What differs between generation `since` and the current one. Documents are uris, sorted;
     `counts` says of entities, relationships and communities how many there were, are, came and went
     ({before, now, added, removed}). `names`: of entities that came, the most frequent first.
-    `statements`: sentences of new and changed documents that name the entity that was asked for."""
+    `statements`: sentences of new and changed documents that name the entity that was asked for.
+    `notes`: those whose sources changed or went meanwhile, with how many did, and of how many."""
 
     since: int
     generation: int
@@ -185,6 +186,7 @@ class Changes:
     counts: dict[str, dict[str, int]]
     names: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def kept(folder: Path) -> list[Manifest]:
@@ -267,6 +269,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
         counts,
         [f"{one_line(row['title'], 60)} (e{row['n']})" for row in names(*snapshots)[:SHOWN]],
         _statements(*snapshots, about, new) if about.strip() else [],
+        _notes(*snapshots),
     )
 
 
@@ -287,11 +290,25 @@ def told(found: Changes, about: str = "") -> list[str]:
         lines += ["New statements:", *found.statements]
     elif about.strip():
         lines.append(f"No new statement on {one_line(about, 60)}.")
+    if found.notes:
+        lines += [f"{counted(len(found.notes), 'notes')} whose sources changed:"]
+        lines += [f"- {one}" for one in found.notes]
     documents = {"added": found.added, "changed": found.changed, "removed": found.removed}
     for how, uris in documents.items():
         if uris:
             lines += [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)]
     return lines if any(documents.values()) else [*lines, "No document has changed."]
+
+
+def _notes(old: Snapshot, snapshot: Snapshot) -> list[str]:
+    """`[d9] notes/a.md: 2 of 5 sources` for each note of which other sources differ now than then."""
+    before, facts = note_sources.changed(old), times.documents(snapshot)
+    alias = {fact["uri"]: fact["document"][0] for fact in facts.values()}
+    return [
+        f"[{alias[uri]}] {uri}: {count} of {counted(total, 'sources')}"
+        for uri, (count, total) in note_sources.changed(snapshot).items()
+        if before.get(uri, (0, 0))[0] != count
+    ]
 
 
 def names(old: Snapshot, current: Snapshot) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -41,6 +41,7 @@ from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
+from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -262,6 +263,32 @@ def passage_items(
             item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)
     return items, notes
+
+
+def changes(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    kept: Callable[[Fingerprint], str],
+    *,
+    max_tokens: int = 4_000,
+) -> SourceResult:
+    """What the sources of notes said when they were cited, and what stands there now. `kept` gives the
+    text of a fingerprint, "" where it was not kept. BadInput where no id names a note."""
+    budget, hint = packing.clamp_budget(max_tokens, 4_000)
+    aliases = list(dict.fromkeys(one for given in ids[:NAMES] for one in _meant(snapshot, given)))
+    rows = [row for alias in aliases[:IDS] for row in passages_of(snapshot, alias)[:1]]
+    of = dict.fromkeys(row["document_id"] for row in rows)
+    found = [id for id in of if note_sources.is_note(snapshot, id)]
+    if not found:
+        lists = 'list_documents(filters=["kind=note"]) lists the notes'
+        raise BadInput("changes shows the sources of notes, and none of these ids is one", lists)
+    blocks = [block for id in found for block in note_sources.differences(snapshot, id, kept)]
+    result = SourceResult(hint=hint, text="\n\n".join(blocks))
+    if (over := count_tokens(result.text)) > budget:
+        share = budget / over
+        blocks = [quote.clipped(block, {}, max(int(len(block) * share), LEAST)) for block in blocks]
+        result.text, result.truncated = "\n\n".join(blocks), True
+    return finish(result, budget)
 
 
 def _note(snapshot: Snapshot, document: str) -> str:

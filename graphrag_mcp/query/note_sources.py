@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +18,8 @@ from graphrag_mcp.query import times
 from graphrag_mcp.sources.decode import front_matter
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import citing
-from graphrag_mcp.text.terms import counted, lists_of
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import counted, lists_of, terms
 
 State = Literal["same", "changed", "gone"]
 Row = dict[str, Any]
@@ -102,6 +104,43 @@ def with_ids(snapshot: Snapshot, document: str, text: str) -> str:
         parts += [text[at : citation.start], shown]
         at = citation.end
     return "".join([*parts, text[at:]])
+
+
+def differences(
+    snapshot: Snapshot, document: str, kept: Callable[[citing.Fingerprint], str]
+) -> list[str]:
+    """A heading, and for each source of a note that has changed or gone a block with its text then and
+    now. `kept` gives the text of a fingerprint, "" where it was not kept."""
+    found = sources(snapshot, document)
+    alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
+    said = since(found) or f"{counted(len(found), 'sources')}, all as they were"
+    same = dict.fromkeys(one.id for one in found if one.state == "same")
+    head = f"[{alias}] {one_line(title, 120)}: {said}."
+    blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
+    differing = {one.citation.fingerprint: one for one in found if one.state != "same"}
+    for one in differing.values():
+        old = kept(one.citation.fingerprint)
+        then = readable(old) or "(the text was not kept)"
+        now = "(the document is gone)"
+        if one.document:
+            row = _nearest(snapshot, one.document, old, one.citation.fragment)
+            now = f"[{passage_alias(row)}] {readable(row['text'])}" if row else "(it has no text)"
+        blocks.append(f"{one.citation.label}, {one.state} since\nthen: {then}\nnow: {now}")
+    return blocks
+
+
+def _nearest(snapshot: Snapshot, document: str, old: str, fragment: str) -> Row | None:
+    """The passage of a document with most of the words of an old text; the one at the line that was
+    cited where the text was not kept."""
+    names = ["n", "part", "parts", "position", "line_start", "line_end", "text"]
+    rows = snapshot.by_key("passages", [document], "document_id", names).to_pylist()
+    rows.sort(key=lambda row: row["position"])
+    line = re.match(r"L(\d+)", fragment)
+    if not old and line:
+        rows = [row for row in rows if row["line_start"] <= int(line[1]) <= row["line_end"]] or rows
+    words = Counter(terms(old))
+    shared = [sum((words & Counter(terms(row["text"]))).values()) for row in rows]
+    return rows[shared.index(max(shared))] if rows else None
 
 
 def check_of(text: str) -> str:

@@ -502,7 +502,7 @@ Texts = Annotated[Objects, listed(TABLES["text"]), called("texts")]
 # ---- wrong calls ----------------------------------------------------------------------------------
 
 GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
-OF_ANY_SIZE = ("texts", "results", "answer")  # documents and what an agent read in them
+OF_ANY_SIZE = ("texts", "results", "answer", "text")  # documents and what an agent read in them
 STRANGE = 5  # unknown arguments that are named, each with its nearest known name
 
 

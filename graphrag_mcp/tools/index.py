@@ -181,8 +181,19 @@ def _request(
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
+    found += _notes(app, name) if found else ()
     within = tuple(str(root.resolve()) for root in app.settings.roots)
     return name, IndexRequest(found, good, method, remove_missing, within=within), errors
+
+
+def _notes(app: App, corpus: str) -> tuple[str, ...]:
+    """The folder of notes, where it is a source of this corpus that lies in no other folder of it: what
+    people edit there is indexed with their documents."""
+    if not app.settings.notes:
+        return ()
+    base, held = str(app.notes_folder()), manifests.read(app.folder(corpus))
+    own = held is not None and any(one.get("path") == base for one in held.sources.values())
+    return (base,) if own else ()
 
 
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:

@@ -10,6 +10,7 @@ from mcp.types import CallToolResult
 
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import MOST, Ctx, budgets, clamp, desk_of, read, telling
+from graphrag_mcp.tools.notes import kept_text
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ Order = Annotated[Literal["", "time"], contract.one_of(""), contract.called("ord
 Other = Annotated[contract.Text, contract.called("other")]
 Around = Annotated[int, contract.whole_number(0), contract.called("around")]
 On = Annotated[contract.Text, contract.called("on")]
+Changes = Annotated[contract.Flag, contract.called("changes")]
 Raw = Annotated[contract.Flag, contract.called("raw")]
 
 
@@ -176,14 +178,22 @@ async def get_source(
     query: On = "",
     around: Around = 0,
     raw: Raw = False,
+    changes: Changes = False,
 ) -> CallToolResult:
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query, only
     the sentences on it, from many documents at once."""
-    from graphrag_mcp.query import federated
+    from graphrag_mcp.query import federated, lookup
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
+    if changes:
+        app = desk_of(ctx).app
+
+        def differences(parts: Parts) -> Result:
+            return lookup.changes(parts[0][1], ids, kept_text(app), max_tokens=inner)
+
+        return await read(ctx, "get_source", corpus, differences, whole)
     given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
     work = partial(federated.get_source, ids=ids, **given)
     return await read(ctx, "get_source", corpus, work, whole, ids)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,30 +27,29 @@ from graphrag_mcp.types import IndexRequest, NoteResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
+    from graphrag_mcp.text.citing import Fingerprint
 
 WAIT = 40.0  # seconds for the index; hosts want a reply within 50
 LONGEST_TITLE = 200  # characters
-MODES = ("new", "append", "replace", "undo")
+OPS = ("new", "append", "replace", "undo")
 
 Title = Annotated[contract.Text, contract.called("note_title")]
 NoteText = Annotated[contract.Text, contract.called("note_text")]
 Folder = Annotated[contract.Text, contract.called("note_folder")]
-Mode = Annotated[
-    Literal["new", "append", "replace", "undo"],
-    contract.one_of("new"),
-    contract.called("note_mode"),
+Op = Annotated[
+    Literal["new", "append", "replace", "undo"], contract.one_of("new"), contract.called("note_op")
 ]
 Check = Annotated[contract.Text, contract.called("note_check")]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is to be written. `mode` is one of MODES; `check` is the check value of what was read."""
+    """What is to be written. `op` is one of OPS; `check` is the check value of what was read."""
 
     title: str
     text: str = ""
     folder: str = ""
-    mode: str = "new"
+    op: str = "new"
     check: str = ""
 
 
@@ -68,13 +69,13 @@ async def write_note(
     title: Title,
     text: NoteText = "",
     folder: Folder = "",
-    mode: Mode = "new",
+    op: Op = "new",
     check: Check = "",
     corpus: contract.Corpus = "",
 ) -> Annotated[CallToolResult, NoteResult]:
     """Keep what was found as a Markdown note that people and later searches read. Cite the ids that
     it is from: they become links, and the note says when their text changes."""
-    note = Note(title, text, folder, mode, check)
+    note = Note(title, text, folder, op, check)
     with telling("write_note"):
         return reply(await written(ctx, note, corpus))
 
@@ -112,9 +113,17 @@ def quiet(app: App) -> Settings:
 
 
 def request(app: App, made: Written) -> IndexRequest:
-    """What is to be indexed: the file of the note alone, or the folder that it has left."""
-    within = tuple(str(root.resolve()) for root in app.settings.roots)
-    return IndexRequest(made.paths, within=within)
+    """What is to be indexed: the file of the note alone, or the folder that it has left; all of the
+    folder of notes where the corpus has no part of it yet."""
+    from graphrag_mcp.store import manifest
+
+    within, base = tuple(str(root.resolve()) for root in app.settings.roots), app.notes_folder()
+    held = manifest.read(app.folder(made.corpus))
+    known = [
+        Path(one["path"]) for one in (held.sources.values() if held else ()) if one.get("path")
+    ]
+    inside = any(base.is_relative_to(path) for path in known)
+    return IndexRequest(made.paths if inside else (str(base),), within=within)
 
 
 def write(app: App, note: Note, corpus: str, by: str) -> Written:
@@ -127,9 +136,9 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     title = " ".join(note.title.split())
     if not title or len(title) > LONGEST_TITLE:
         raise BadInput(f"the title has {len(title)} characters", f"Give 1 to {LONGEST_TITLE}")
-    if note.mode not in MODES:
-        raise BadInput(f"there is no mode {note.mode[:40]!r}", f"Use {', '.join(MODES)}")
-    if note.mode != "undo" and not note.text.strip():
+    if note.op not in OPS:
+        raise BadInput(f"there is no op {note.op[:40]!r}", f"Use {', '.join(OPS)}")
+    if note.op != "undo" and not note.text.strip():
         raise BadInput("the note has no text", "Give text, with the ids that it is from")
     base = app.notes_folder()
     name, snapshot = _corpus(app, corpus, base)
@@ -138,13 +147,13 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         shown, old = path.relative_to(base).as_posix(), files.read(path)
         made = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
         _compare(note, old, shown)
-        if note.mode == "undo":
+        if note.op == "undo":
             if not files.undo(base, path, note.check.strip()):
                 made.paths = (str(path.parent),)
             return made
         day = datetime.now(UTC).date().isoformat()
         linked = writing.linked(snapshot, path, note.text)
-        make = writing.appended if note.mode == "append" else writing.replaced
+        make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
             text = writing.composed(title, linked.text, day, by)
         else:
@@ -153,7 +162,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     made.result.check = check_of(text)
     if linked.topics:
         made.remarks.append(f"{', '.join(linked.topics)}: a topic is no source that is followed.")
-    elif not linked.cited and note.mode == "new":
+    elif not linked.cited and note.op == "new":
         made.remarks.append("It cites nothing, so it cannot say when it is out of date.")
     return made
 
@@ -163,14 +172,14 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
     from graphrag_mcp.query.note_sources import check_of
 
     now = check_of(old) if old is not None else ""
-    if note.mode == "new" and old is not None:
+    if note.op == "new" and old is not None:
         what = f"there is a note {shown!r} already"
-        advice = f'mode="append" adds to it; mode="replace" with check="{now}" once you have read it (get_source)'
+        advice = f'op="append" adds to it; op="replace" with check="{now}" once you have read it (get_source)'
         raise BadInput(what, advice)
-    if note.mode in ("append", "replace") and old is None:
-        raise NotFound(f"there is no note {shown!r}", 'mode="new" writes it')
+    if note.op in ("append", "replace") and old is None:
+        raise NotFound(f"there is no note {shown!r}", 'op="new" writes it')
     given = note.check.strip()
-    if (given and given != now) or (note.mode == "replace" and not given):
+    if (given and given != now) or (note.op == "replace" and not given):
         what = (
             f"the note {shown!r} is not the one of this check value"
             if given
@@ -189,6 +198,14 @@ def _corpus(app: App, corpus: str, base: Path) -> tuple[str, Snapshot | None]:
             raise
         return app.corpus_for_writing(corpus.strip(), base), None
     return name, app.snapshot(name)
+
+
+def kept_text(app: App) -> Callable[[Fingerprint], str]:
+    """The texts that notes cited, by their fingerprints; "" for those that are not kept."""
+    from graphrag_mcp.notes import folder
+
+    notes = app.settings.notes
+    return partial(folder.source, Path(notes)) if notes else lambda _: ""
 
 
 def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:

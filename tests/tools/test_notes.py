@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, of_tenant
+from graphrag_mcp.tools.notes import Note, write
+from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
 
 STATION = "# Radar station\n\nThe radar station on Gull Point was opened in 1962 by Ines Calloway.\n\nIts mast is 40 metres high.\n"
@@ -59,7 +64,259 @@ def test_a_note_is_a_file_with_links_and_is_found_when_the_call_returns(
     )
     assert f"[{id}]" not in written and "kind: note" in written and "writer: " in written
     hits = call.good("local_search", query="Who paid for the mast of the station?")["text"]
-    print(hits)
     assert "note by" in hits and "changed since" not in hits and f"[{id}]" in hits
     listed = call.good("list_documents", filters=["kind=note"])["text"]
     assert listed.count("\n- [") == 1 and "Mast of the station" in listed
+
+
+# ---- what became of the sources ------------------------------------------------------------------------
+
+
+def indexed(call: Caller) -> dict[str, object]:
+    return call.good("index_documents", paths=["."], wait_seconds=50)
+
+
+def test_a_note_says_which_sources_changed_or_went_and_not_which_only_moved(
+    call: Caller, root: Path
+) -> None:
+    station, ledger = found_id(call, "Gull Point"), found_id(call, "Tobias Fenn")
+    text = f"Built by Calloway [{station}]. Paid by Fenn [{ledger}]. The ledger [d1]."
+    note = call.good("write_note", title="Mast", text=text)["id"]
+    before = call.good("graph_status")["generation"]
+    (root / "radar station.md").write_text(
+        "# Preface\n\nNew above.\n\n" + STATION.replace("\n\n", "\n\n\n"), "utf-8"
+    )
+    indexed(call)
+    assert "changed since" not in call.good("local_search", query="Who built the mast?")["text"]
+    assert "is a note, its check value" in call.good("get_source", ids=[note])["text"]
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    said = call.good("local_search", query="Who paid for the mast?")["text"]
+    assert "2 of 3 sources changed since" in said and "[ledger.md:1, changed since]" in said
+    both = call.good("get_source", ids=[note], changes=True)["text"]
+    assert (
+        "then: " in both
+        and "300 crowns" in both
+        and "310 crowns" in both
+        and "New above" not in both
+    )
+    changed = call.good("graph_status", since=str(before))["text"]
+    assert "1 note whose sources changed:" in changed and "Mast.md: 2 of 3 sources" in changed
+    (root / "ledger.md").unlink()
+    (root / "more.md").write_text("# More\n\nSo that the folder is not smaller.\n", "utf-8")
+    indexed(call)
+    assert "[ledger.md, gone since]" in call.good("get_source", ids=[note])["text"]
+    assert "(the document is gone)" in call.good("get_source", ids=[note], changes="true")["text"]
+
+
+def test_a_source_that_is_as_it_was_again_marks_no_note(call: Caller, root: Path) -> None:
+    note = call.good(
+        "write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}]."
+    )["id"]
+    (root / "ledger.md").write_text("# Ledger\n\nNothing is left of it.\n", "utf-8")
+    indexed(call)
+    assert "1 of 1 source changed since" in call.good("get_source", ids=[note])["text"]
+    (root / "ledger.md").write_text(LEDGER, "utf-8")
+    indexed(call)
+    assert "changed since" not in call.good("get_source", ids=[note])["text"]
+
+
+def test_changes_of_a_document_that_is_no_note_is_refused(call: Caller) -> None:
+    assert "is one" in call.bad("get_source", ids=["d1"], changes=True)
+
+
+# ---- two writers, people, undo ---------------------------------------------------------------------------
+
+
+def test_what_was_not_read_is_not_overwritten(call: Caller, root: Path) -> None:
+    file = root / "notes" / "Mast.md"
+    first = call.good("write_note", title="Mast", text="It stands on Gull Point.")
+    assert "already" in call.bad("write_note", title="mast", text="Another.")
+    assert "replace needs check" in call.bad(
+        "write_note", title="Mast", text="Another.", op="replace"
+    )
+    second = call.good("write_note", title="Mast", text="A second agent was here.", op="append")
+    assert "not the one" in call.bad(
+        "write_note", title="Mast", text="Mine.", op="replace", check=first["check"]
+    )
+    edited = (
+        file.read_text("utf-8")
+        .replace("---\n\n#", "tags: [mast]\n---\n\n#")
+        .replace("second", "first")
+    )
+    file.write_text(edited, "utf-8")
+    assert "not the one" in call.bad(
+        "write_note", title="Mast", text="Mine.", op="replace", check=second["check"]
+    )
+    indexed(call)
+    shown = call.good("get_source", ids=[second["id"]])["text"]
+    check = shown.partition("its check value ")[2][:12]
+    third = call.good("write_note", title="Mast", text="Mine.", op="replace", check=check)
+    written = file.read_text("utf-8")
+    assert "Mine." in written and "first agent" not in written and "tags: [mast]" in written
+    back = call.good("write_note", title="Mast", op="undo", check=third["check"])
+    assert file.read_text("utf-8") == edited and back["status"] == "done"
+    assert "Mine." not in call.good("get_source", ids=[back["id"]])["text"]
+
+
+def test_undo_of_an_edited_note_asks_and_undo_of_the_first_write_takes_the_note_away(
+    call: Caller, root: Path
+) -> None:
+    file = root / "notes" / "Mast.md"
+    call.good("write_note", title="Mast", text="It stands on Gull Point.")
+    file.write_text(file.read_text("utf-8") + "By hand.\n", "utf-8")
+    assert "was edited since" in call.bad("write_note", title="Mast", op="undo")
+    file.write_text(file.read_text("utf-8").replace("By hand.\n", ""), "utf-8")
+    call.good("write_note", title="Mast", op="undo")
+    assert not file.exists()
+    assert "0 documents" in call.good("list_documents", filters=["kind=note"])["text"]
+    assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo")
+
+
+# ---- bad input -------------------------------------------------------------------------------------------
+
+
+def test_a_note_with_an_id_of_nothing_is_not_written(call: Caller, root: Path) -> None:
+    assert "t999, e998" in call.bad("write_note", title="Mast", text="So it is [t999, e998].")
+    assert not (root / "notes" / "Mast.md").exists()
+    call.good("write_note", title="Mast", text="In code `[t999]` stays.\n\n```\n[t998]\n```\n")
+    written = (root / "notes" / "Mast.md").read_text("utf-8")
+    assert "`[t999]`" in written and "\n[t998]\n" in written
+
+
+def test_a_note_does_not_cite_itself_and_two_may_cite_each_other(call: Caller) -> None:
+    first = call.good("write_note", title="One", text="The mast is high.")["id"]
+    assert "not itself" in call.bad(
+        "write_note", title="One", text=f"As it says [{first}].", op="append"
+    )
+    second = call.good("write_note", title="Two", text=f"As One says [{first}].")["id"]
+    call.good("write_note", title="One", text=f"As Two says [{second}].", op="append")
+    assert "1 of 1 source changed since" in call.good("get_source", ids=[second])["text"]
+    assert "changed since" not in call.good("get_source", ids=[first])["text"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["..", "/tmp", "a/../../b", ".graphrag", "C:\\x\\..\\..", "node_modules"]
+)
+def test_no_note_leaves_its_folder(call: Caller, root: Path, folder: str) -> None:
+    call.bad("write_note", title="Mast", text="It is high.", folder=folder)
+    assert not [file for file in root.rglob("Mast.md")]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("CON", "CON note.md"),
+        ("a/b: c?", "a-b- c-.md"),
+        ("..hidden..", "hidden.md"),
+        ("L\u00e4nge", "L\u00e4nge.md"),
+        ("x" * 200, "x" * 150 + ".md"),
+        ("\u6d77\u69db", "\u6d77\u69db.md"),
+    ],
+)
+def test_a_title_is_a_name_that_any_system_takes(
+    call: Caller, root: Path, title: str, name: str
+) -> None:
+    call.good("write_note", title=title, text="It is high.")
+    assert (root / "notes" / name).is_file()
+
+
+@pytest.mark.parametrize("title", ["", "???", "x" * 201, "id_rsa.pem .key"])
+def test_a_title_that_is_no_name_is_refused(call: Caller, title: str) -> None:
+    call.bad("write_note", title=title or " ", text="It is high.")
+
+
+def test_a_link_in_the_place_of_a_note_or_of_its_folder_is_refused(
+    call: Caller, root: Path, tmp_path: Path
+) -> None:
+    (root / "notes" / "away").symlink_to(tmp_path, target_is_directory=True)
+    (root / "notes" / "Mast.md").symlink_to(root / "ledger.md")
+    call.bad("write_note", title="Mast", text="It is high.", folder="away")
+    assert "no regular file" in call.bad(
+        "write_note", title="Mast", text="It is high.", op="append"
+    )
+    assert (root / "ledger.md").read_text("utf-8") == LEDGER and not (tmp_path / "Mast.md").exists()
+
+
+def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -> None:
+    broken = "---\nkind note\n]]\n\nIt is high.\n"
+    (root / "notes" / "Mast.md").write_text(broken, "utf-8")
+    call.good("write_note", title="Mast", text="And old.", op="append")
+    written = (root / "notes" / "Mast.md").read_text("utf-8")
+    assert (
+        written.startswith("---\nkind: note\n")
+        and "kind note\n]]" in written
+        and written.endswith("And old.\n")
+    )
+
+
+def test_a_note_says_no_more_than_it_may(call: Caller) -> None:
+    assert "may have 1,000,000" in call.bad(
+        "write_note", title="Mast", text="It is high. " * 90_000
+    )
+
+
+# ---- who may write ---------------------------------------------------------------------------------------
+
+
+def test_without_a_folder_or_to_a_server_that_reads_no_note_can_be_written(
+    root: Path, tmp_path: Path
+) -> None:
+    for settings, read_only in (
+        (Settings(home=tmp_path / "home", roots=(root,)), False),
+        (Settings(home=tmp_path / "home", roots=(root,), notes=str(root / "notes")), True),
+    ):
+        with connected(build_server(App(settings), read_only=read_only)) as call:
+            tools = [tool.name for tool in call.portal.call(call.client.list_tools).tools]
+            assert "write_note" not in tools and not (root / "notes").exists()
+
+
+def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "elsewhere", root / ".hidden"):
+        with pytest.raises(BadInput):
+            build_server(App(Settings(home=tmp_path / "home", roots=(root,), notes=str(folder))))
+        assert not folder.exists()
+
+
+def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
+    settings = Settings(
+        home=tmp_path / "home", roots=(tmp_path / "docs",), notes=str(tmp_path / "docs" / "notes")
+    )
+    assert of_tenant(settings, "ada").notes == str(tmp_path / "docs" / "ada" / "notes")
+    assert of_tenant(Settings(home=tmp_path, roots=(tmp_path,)), "ada").notes == ""
+
+
+# ---- the file is the truth -------------------------------------------------------------------------------
+
+
+def test_a_note_that_no_index_has_seen_is_picked_up_by_the_next_one(call: Caller, app: App) -> None:
+    write(app, Note("Mast", "Calloway chose larch for the mast."), "", "a process that was killed")
+    assert "[t" not in call.good("search_text", query="larch")["text"]
+    indexed(call)
+    assert "note by a process that was killed" in call.good("search_text", query="larch")["text"]
+
+
+def test_a_note_in_a_root_of_its_own_is_found_and_its_edits_too(root: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "written"
+    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
+    with connected(build_server(app)) as call:
+        indexed(call)
+        made = call.good(
+            "write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}]."
+        )
+        assert "(../docs/ledger.md#L" in (notes / "Mast.md").read_text("utf-8")
+        (notes / "Mast.md").write_text("---\nkind: note\n---\n\nA larch, says Ada.\n", "utf-8")
+        write(app, Note("Pier", "The pier is of oak."), "", "a process that was killed")
+        indexed(call)
+        assert "larch" in call.good("get_source", ids=[made["id"]])["text"]
+        assert "oak" in call.good("search_text", query="oak")["text"]
+
+
+def test_an_index_after_notes_is_the_same_as_a_fresh_one(
+    call: Caller, app: App, root: Path, tmp_path: Path
+) -> None:
+    call.good("write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}].")
+    call.good("write_note", title="Mast", text="And old.", op="append")
+    other = App(Settings(home=tmp_path / "other", roots=(root,)))
+    index_documents(other.folder("fresh"), IndexRequest((str(root),)), other.settings)
+    assert digest(app.snapshot()) == digest(other.snapshot("fresh"))
