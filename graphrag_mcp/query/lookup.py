@@ -26,6 +26,7 @@ from graphrag_mcp.query import (
     entities,
     links,
     note_sources,
+    local,
     render,
     series,
     summaries,
@@ -36,6 +37,7 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
+from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
@@ -344,6 +346,9 @@ def _bearing(
     whole = math.fsum(worth.values()) or 1.0
     of_document = lists_of((row["document_id"], id) for id, row in found.items())
     share = min(max(int(budget * TEXT) // max(len(of_document), 1) - HEAD, LEAST), BEARING)
+    passing = Filters(documents=frozenset(of_document))
+    ranking = local.find(Narrowed(snapshot, passing), query[:QUERY], filters=passing)
+    scores = {one.id: one.score for one in ranking.passages if one.id in found}
     kept: dict[str, list[quote.Quote]] = {}
     seen: list[frozenset[int]] = []
 
@@ -355,13 +360,18 @@ def _bearing(
         if language_of(found[ids[0]]["uri"]):  # code has no sentences
             kept |= {id: [] for id in ids}
             continue
-        for id in ids:
+        first = found[ids[0]]
+        begins = len(of_document) > 1 and first["uri"].endswith(first["title"])
+        bearing = [id for id in ids if scores.get(id) or (begins and id == ids[0])] or ids
+        for id in bearing:
             found[id]["text"] = readable(found[id]["text"])
-        own = quote.weights_of([found[id]["text"] for id in ids], rarity)
+        own = quote.weights_of([found[id]["text"] for id in bearing], rarity)
         scale = CENTRAL * whole / (math.fsum(heapq.nlargest(MAIN, own.values())) or 1.0)
         about = {term: scale * value for term, value in own.items()}
         about |= {term: value + about.get(term, 0.0) for term, value in worth.items()}
-        chosen = _best_of(found, ids, about, share)
+        top = max(scores.get(id, 0.0) for id in bearing)
+        passages = {id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing}
+        chosen = _best_of(passages, about, share, ids[0] if begins else "")
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
@@ -380,17 +390,26 @@ def _bearing(
 
 
 def _best_of(
-    found: Mapping[str, Row], ids: Sequence[str], worth: Mapping[str, float], room: int
+    passages: Mapping[str, tuple[str, float]], worth: Mapping[str, float], room: int, first: str
 ) -> dict[str, list[quote.Quote]]:
-    """The best sentences of one document by passage, in about `room` tokens; at least one."""
+    """The best sentences of one document by passage, in about `room` tokens; at least one. `passages`:
+    text and score, as a share of the best one's. The first sentence of the passage `first` is among
+    them, since a document without a title says there what it is.
+
+    A sentence counts with the mean of those beside it, times the square of its passage's score. Evidence
+    shown in 1,000 tokens: of long documents (Chroma) 83 % instead of 57 %, of HotpotQA 98 instead of
+    96, of CMRC 98 instead of 96; without the neighbours 81 % (Chroma)."""
     every: list[tuple[str, quote.Quote]] = []
-    for id in ids:
-        every += [(id, one) for one in quote.scored(found[id]["text"], worth)]
     chosen: dict[str, list[quote.Quote]] = {}
-    first = found[ids[0]]
-    if every and first["uri"].endswith(first["title"]):  # without a title it says what it is
-        chosen[ids[0]] = [every[0][1]]
-    every = sorted(every[len(chosen) :], key=lambda pair: -pair[1].score)
+    for id, (text, score) in passages.items():
+        found = quote.scored(text, worth)
+        for at, one in enumerate(found):
+            beside = [other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])]
+            value = one.score + math.fsum(beside) / max(len(beside), 1)
+            every.append((id, replace(one, score=score**2 * value)))
+        if id == first and found:
+            chosen[id] = [every.pop(-len(found))[1]]
+    every.sort(key=lambda pair: -pair[1].score)
     for place, (id, one) in enumerate(every):
         room -= count_tokens(one.text)
         if place and (room < 0 or one.score < ON_IT * every[0][1].score):
