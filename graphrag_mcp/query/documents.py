@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -34,6 +34,7 @@ from graphrag_mcp.query import (
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
@@ -41,7 +42,7 @@ from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import language_of, readable
-from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name, terms
+from graphrag_mcp.text.terms import Lines, counted, entity_id, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -285,7 +286,9 @@ def _topic(
     first = context.first_ids(snapshot, ids)
     for id in ids:
         begins = _first_words(_beginning(snapshot, id)) if _untitled(snapshot, id) else ""
-        shown.append(f"[{first[id]}] {one_line(begins or names[id], TITLE)}")
+        # The name of a file is an id as well.
+        told = one_line(begins or names[id], TITLE)
+        shown.append(f"{names[id]}: {told}" if begins else f"[{first[id]}] {told}")
         room -= len(shown[-1]) + 2
         if room < TITLE:
             break
@@ -355,27 +358,56 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
     source = local.asked(part, query)
     told = survey([source], most) if source else None
     of = told.documents() if told else {}
-    lines = {id: partial(_extract, some) for id, some in of.items()}
+    held = _names_held(source, of) if source else {}
+    worth = source.found.terms if source else {}
+    lines = {id: partial(_extract, some, held[id], worth) for id, some in of.items()}
     rest = ""
     if told and told.weaker:
         rest = f" ({counted(told.weaker, 'more documents')} with some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
-def _extract(lines: Sequence[Line], room: int) -> str:
+def _names_held(source: Source, ids: Collection[str]) -> dict[str, list[str]]:
+    """Which of the names that are asked for stand in each document (content id): those whose entity or
+    all of whose words stand in a passage of it."""
+    passages = lists_of((one.document_id, one) for one in source.found.passages)
+    words = {id: [set(one.terms.split()) for one in passages[id]] for id in ids}
+    entities_of = {id: {entity for one in passages[id] for entity in one.entity_ids} for id in ids}
+    found: dict[str, list[str]] = {id: [] for id in ids}
+    for name in source.found.names if ids else ():
+        wanted = terms(name.form)
+        for id in ids if name.strong else ():
+            within = any(some.issuperset(wanted) for some in words[id])
+            if within or entity_id(name.key) in entities_of[id]:
+                found[id].append(name.form)
+    return found
+
+
+def _extract(
+    lines: Sequence[Line], names: Sequence[str], worth: Mapping[str, float], room: int
+) -> str:
     """The best sentences of one document on a question, or what was written of their texts, in about
-    `room` characters; at least one. A summary alone has the best sentence behind it, with room."""
+    `room` characters; at least one, and which of the `names` stand elsewhere in it. A summary alone
+    has the best sentence behind it, where that holds more of the question's terms."""
     chosen = list(lines[:1])
-    if len(lines) == 1 and lines[0].summary != lines[0].text:
+    if len(lines) == 1 and lines[0].summary and lines[0].summary != lines[0].text:
         one = lines[0]
-        both = f"{one.summary} [{one.hit.id}] {one.text}" if one.summary else one.text
-        return render.line(one.hit, both if len(both) <= room else one.told)
+        both = f"{one.summary} [{one.hit.id}] {one.text}"
+        more = worth.keys() & set(terms(one.text)) - set(terms(one.summary))
+        return _with_names(names, one, both if more and len(both) <= room else one.told)
     for one in lines[1:]:
         if sum(len(each.told) for each in chosen) + len(one.told) <= room:
             chosen.append(one)
     chosen.sort(key=lambda one: one.hit.citation.char_start)
     said = [chosen[0].told, *(f"[{one.hit.id}] {one.told}" for one in chosen[1:])]
-    return render.line(chosen[0].hit, " ".join(said))
+    return _with_names(names, chosen[0], " ".join(said))
+
+
+def _with_names(names: Sequence[str], first: Line, said: str) -> str:
+    shown = render.line(first.hit, said)
+    words = set(terms(shown))
+    more = [name for name in names if not words.issuperset(terms(name))]
+    return f"{shown} (also names {', '.join(more)})" if more else shown
 
 
 def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], bool]:

@@ -65,7 +65,11 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
     if held:
         corpus, result = held[0]
         others = [f"{other}/{one.id} {one.title}" for other, one in held[1:]]
+        id = result.id
         result = of_corpus(corpus, result)
+        # The argument takes an id of one corpus, which the call names.
+        other_way = f'(query="{id}", corpus="{corpus}")'
+        result.hint = result.hint.replace(f'(query="{result.id}")', other_way)
         if others:
             result.hint = f"{result.hint} Also there: {', '.join(others)}.".strip()
     else:

@@ -184,7 +184,13 @@ class Filters:
         facts = documents(snapshot)
         passed = len(self.passing_documents(snapshot))
         said = (one_line(f"{one.field}{one.op}{one.value}", 80) for one in self.conditions)
-        text = f"Nothing that passes the filters ({', '.join(said)}) speaks of this question."
+        given = f"({', '.join(said)})"
+        if not passed and self.of("date"):  # the note says how many have none
+            dated = sorted(fact["date"] for fact in facts.values() if fact["date"])
+            span = f" Dates go from {dated[0]} to {dated[-1]}." if dated else ""
+            every = counted(len(facts), "documents")
+            return f"0 of {every} pass the filters {given}.{span}", "Ask again with fewer filters."
+        text = f"Nothing that passes the filters {given} speaks of this question."
         text += f" {passed} of {counted(len(facts), 'documents')} pass."
         advice = f"Ask again with fewer filters{', or read one with get_source' * bool(passed)}."
         if self.documents:

@@ -25,6 +25,7 @@ from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import (
     connected,
+    is_faint,
     joined,
     length_note,
     missing,
@@ -58,6 +59,7 @@ QUERIES_TOKENS, MOST_QUERIES = 2_000, 12  # of several questions at once
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
 PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
 LEAST = 50  # tokens of the result for one of them
+IN_TIME = 75  # tokens of the room for each passage in order of time, so that all of them are seen
 ECHO = 60  # characters of such a question, which the caller knows
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 
@@ -323,19 +325,24 @@ def show(
         return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
     ranked = hits.merged(sources)
     best = ranked[0][0] if ranked else 0.0
-    found = hits.of_ranked(sources, ranked[offset : offset + max(20, budget // 50)])
+    floor = 0.0 if form.every else render.WEAK * best
+    some = ranked[offset : offset + max(20, budget // 50)]
+    if in_time := form.sort == "time":
+        some = [one for one in some if one[0] >= floor][: max(page.room // IN_TIME, 1)]
+    found = hits.of_ranked(sources, some)
     for hit in found if form.every else ():  # what stands in quotes may be in a menu
         if not any(literal.casefold() in hit.body.casefold() for literal in form.literals):
             hit.body = hit.raw
-    if form.sort == "time":
+    if in_time and found:
         found.sort(key=hits.by_time)
+        form = replace(form, window=max(page.room // len(found) - render.HEAD, render.PART))
     absent = "" if offset or form.every else unnamed(sources, found)
     for text in (connected(sources) if not offset else "", absent):
         if text:
             page.add(text)
-    floor = 0.0 if form.every else render.WEAK * best
-    generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
-    limits = Limits(0 if absent else None, floor=floor, generous=generous)
+    generous = not form.every and (budget > DEFAULT_TOKENS or in_time)
+    full = 0 if absent or (not form.every and all(map(is_faint, sources))) else None
+    limits = Limits(full, floor=floor, generous=generous)
     taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
     rest = sum(score >= floor for score, _, _ in ranked[taken:])
     return render.finished(result, page, rest, taken, cursor)
@@ -351,7 +358,7 @@ def show_several(
     for number, (question, sources) in enumerate(asked[:last]):
         left = last - number
         share = page.room // left
-        part = Page(share, page.characters // left, page.seen, page.full)
+        part = Page(share, page.characters // left, page.seen, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
         if form.breadth == "sentences":
             render.show_lines(part, survey(sources).lines, form.sort == "time")
@@ -384,7 +391,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     if absent := unnamed(sources, found):
         page.add(absent)
     rest = [hit for hit in found if not above[hit.id]]
-    full = 0 if absent else max(most - len(known), 1)
+    full = 0 if absent or all(map(is_faint, sources)) else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
     render.show(page, rest, hits.worth_of(sources), form, limits)
     if known:

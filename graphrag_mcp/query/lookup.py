@@ -25,19 +25,21 @@ from graphrag_mcp.query import (
     duplicates,
     entities,
     links,
-    note_sources,
     local,
+    note_sources,
     render,
     series,
     summaries,
     symbols,
     threads,
     timeline,
+    times,
     topics,
 )
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query.hits import names_of
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
@@ -370,14 +372,17 @@ def _bearing(
         about = {term: scale * value for term, value in own.items()}
         about |= {term: value + about.get(term, 0.0) for term, value in worth.items()}
         top = max(scores.get(id, 0.0) for id in bearing)
-        passages = {id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing}
+        passages = {
+            id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
+        }
         chosen = _best_of(passages, about, share, ids[0] if begins else "")
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
         runs = render.runs_of(" ".join(one.text for some in chosen.values() for one in some))
         if any(render.alike(runs, other) for other in seen):
-            same.append(packing.passage_alias(found[ids[0]]))
+            name = names_of(snapshot)[found[ids[0]]["document_id"]]
+            same.append(f"{name} [{packing.passage_alias(found[ids[0]])}]")
             continue
         seen.append(runs)
         kept |= chosen
@@ -404,7 +409,9 @@ def _best_of(
     for id, (text, score) in passages.items():
         found = quote.scored(text, worth)
         for at, one in enumerate(found):
-            beside = [other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])]
+            beside = [
+                other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])
+            ]
             value = one.score + math.fsum(beside) / max(len(beside), 1)
             every.append((id, replace(one, score=score**2 * value)))
         if id == first and found:
@@ -679,35 +686,44 @@ def get_entity(
         hint=hint,
         candidates=[entity_facts(one) for one in found],
     )
-    intro, into = _intro(snapshot, row, groups, symbol, budget), {"Relationships": "relationships"}
-    sections = _sections(snapshot, row, groups, symbol)
+    documents = [] if symbol else _documents(snapshot, row)
+    into = {"Relationships": "relationships"}
+    intro = _intro(snapshot, row, groups, symbol, budget, len(documents))
+    sections = _sections(snapshot, row, groups, symbol, documents)
     result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
     if symbol:
         result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
-    elif result.truncated and not result.hint:
-        result.hint = f'More text: get_source(ids=["{result.id}"]).'
+    elif not result.hint:
+        told = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
+        result.hint = told if len(documents) > 1 else ""
     return finish(result, budget)
 
 
-def _sections(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool) -> list[Section]:
+def _sections(
+    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, documents: Sequence[Item]
+) -> list[Section]:
     sections = symbols.sections(snapshot, row, 3 * RELATED) if symbol else []
     if symbol and row["type"] == "module" and (about := symbols.reported(row, groups)):
         sections.insert(0, symbols.report(snapshot, about["id"]))
     return [
         *sections,
-        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
-        Section("Relationships", [] if symbol else _relationships(snapshot, row, RELATED), 0.4),
+        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.35),
+        Section("Documents", documents, 0.2),
+        Section("Relationships", [] if symbol else _relationships(snapshot, row, RELATED), 0.35),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
 
 
-def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int) -> str:
+def _intro(
+    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int, documents: int
+) -> str:
     """Name, counts, other names, edits, communities, and what a model or an agent says."""
     id = f"e{row['n']}"
     lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
-    counts = (counted(row["frequency"], "text units"), counted(row["degree"], "relationships"))
-    lines.append(f"{', '.join(counts)}.")
+    units = counted(row["frequency"], "text units")
+    within = f"{units} of {counted(documents, 'documents')}" if documents else units
+    lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
     lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
@@ -783,7 +799,26 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
         if unit is not None:
             cited = context.sentence_citation(unit, one["start"], one["end"])
             told = one_line(readable(one["text"]), 500)
+            if quote.plain(told) == quote.plain(unit.title):
+                continue  # its title stands in the list of documents
             items.append(Item(unit.id, f"- {told} [{unit.id}]", cited, "Evidence"))
+    return items
+
+
+def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
+    """The documents that name an entity, oldest first and undated ones last: `- [t12] 2024-05-03 Title`,
+    with the number of text units that name it where there are several, and what was written of it."""
+    rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id", "n"])
+    units = lists_of((one["document_id"], one["n"]) for one in rows.to_pylist())
+    facts, names = times.documents(snapshot), names_of(snapshot)
+    written = summaries.of_documents(snapshot, list(units))
+    order = sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]))
+    items = []
+    for id in order:
+        several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
+        about = f": {written[id]}" if id in written else ""
+        told = " ".join(filter(None, [facts[id]["date"], f"{names[id]}{several}{about}"]))
+        items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {told}"))
     return items
 
 

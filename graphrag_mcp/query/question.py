@@ -140,8 +140,14 @@ def is_stem(term: str, form: str) -> bool:
 
 def no_form_occurs(word: str, known: Container[str], unknown: Set[str]) -> bool:
     """Was no form of this word found? `unknown` holds a word or its stem."""
-    found = terms_of(word)
+    found = telling(terms_of(word))
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
+
+
+def telling(terms: Sequence[str]) -> Sequence[str]:
+    """The terms of a word without single letters, which stand anywhere: the A of A380. All of them
+    where no other is left."""
+    return [term for term in terms if len(term) > 1 or is_cjk(term)] or terms
 
 
 def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from graphrag_mcp.packing.budget import CHARACTERS, one_line
 from graphrag_mcp.query import hits
@@ -69,6 +70,7 @@ class Page:
     characters: int = CHARACTERS - 3_000
     seen: dict[str, frozenset[int]] = field(default_factory=dict)  # runs of words by id
     full: set[str] = field(default_factory=set)  # ids of what was shown in full
+    told: set[str] = field(default_factory=set)  # documents of these; summaries that were shown
     blocks: list[str] = field(default_factory=list)
     citations: dict[str, Citation] = field(default_factory=dict)
 
@@ -140,9 +142,12 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
+        if not page.told.isdisjoint((hit.document, hit.summary)):
+            hit.summary = ""  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
         if number == lines or not page.add(line_of(hit, worth, form.literals), cited):
             return next(at for at, other in enumerate(found) if other is hit)
+        page.told |= {hit.summary} - {""}
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
     return next(below, len(found))
 
@@ -161,6 +166,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited(body)):
             break
         page.full.add(hit.id)
+        page.told.add(hit.document)
         if body != hit.body and not form.window:
             break  # parts of many passages hold less of the evidence than a few whole ones
     if strong and not page.citations:
@@ -260,7 +266,11 @@ def alike(runs: frozenset[int], other: frozenset[int]) -> bool:
 def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
     """Add the lines to the page, in order of worth or of time: how many had room. The first line of a
     page is cut to its room."""
-    order = sorted(found, key=lambda one: hits.by_time(one.hit)) if by_time else found
+    order = found
+    if by_time:  # of the best lines that have room
+        prices = accumulate(count_tokens(indent + line(one.hit, one.text)) + 2 for one in found)
+        most = max(sum(price <= page.room for price in prices), 1)
+        order = sorted(found[:most], key=lambda one: hits.by_time(one.hit))
     for added, one in enumerate(order):
         if not page.add(indent + line(one.hit, one.text), one.hit.cited(one.text)):
             return added + _add_cut(page, one.hit, one.text)

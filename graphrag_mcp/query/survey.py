@@ -231,7 +231,7 @@ def _once(lines: Sequence[Line]) -> list[Line]:
         same = next((one for one, other in kept if quote.repeats(held, [other])), None)
         if same is None:
             kept.append((line, held))
-        elif same.hit.document != line.hit.document:
+        elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
             same.hit.also.append(line.hit.id)
     return [line for line, _ in kept]
 

@@ -108,12 +108,11 @@ def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
 def line_named(
     snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None
 ) -> str:
-    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
+    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`; no bare name as a sentence."""
     row = snapshot.served("entities", [id])[0]
     sentence = _naming(snapshot, row["evidence"], documents)
-    return (
-        f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {sentence}"
-    )
+    said = f": {sentence}" if sentence else ""
+    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}{said}"
 
 
 def _naming(
@@ -129,6 +128,8 @@ def _naming(
     if not known:
         return ""
     unit, text = max(inside or known, key=lambda one: quote.says(one[1]))
+    if quote.says(text) < quote.LEANS:
+        return ""
     return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
 
 

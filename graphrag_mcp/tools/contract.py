@@ -71,8 +71,8 @@ LATE: dict[str, tuple[type[types.Result], str]] = {
 }
 # Calls in advice that may name a corpus.
 _ADVISED = re.compile(
-    r"\b(get_source|get_entity|get_community_report|explore_graph|local_search|index_documents|"
-    r'edit_graph)\(((?:[^()"]|"[^"]*")*)\)'
+    r"\b(get_source|get_entity|get_community_report|explore_graph|local_search|list_documents|"
+    r'index_documents|edit_graph)\(((?:[^()"]|"[^"]*")*)\)'
 )
 log = logging.getLogger(__name__)
 

@@ -33,10 +33,12 @@ from graphrag_mcp.index.summaries import (
 )
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.query import local
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_source
+from graphrag_mcp.query.render import Form
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest
@@ -550,6 +552,23 @@ def test_results_on_many_documents_show_summaries_by_topic(tmp_path: Path) -> No
     assert "built the tide mill for 12,500 crowns." in "\n".join(lines)
 
 
+def test_several_questions_do_not_show_a_text_and_its_summary(tmp_path: Path) -> None:
+    docs, corpus, home = (
+        write(tmp_path / "docs", TEXTS),
+        tmp_path / "corpora" / "c",
+        Settings(home=tmp_path),
+    )
+    written(corpus, docs, home, SAID)
+    asked = [
+        "Who built the tide mill?",
+        "Did the tide mill burn?",
+        "Whom did the Harbour Board pay?",
+    ]
+    text = local.several([("", open_snapshot(corpus))], asked, form=Form()).text
+    for said in SAID.values():
+        assert text.count(said["text"]) <= 1, text
+
+
 def test_the_map_says_once_what_summaries_would_cost(tmp_path: Path) -> None:
     many = {
         f"{n}.md": f"# Report {n}\n\nReport {n} tells of the harbour and of Mira Okafor. {FILLER * 60}"
@@ -931,7 +950,9 @@ def test_summaries_of_an_import_that_fit_no_text_are_named_and_left_out(tmp_path
     assert {row["written_by"] for row in new.values()} == {"agent:import", "text"} and len(new) == 3
 
 
-def test_the_texts_of_a_question_are_no_longer_than_the_context_that_the_settings_leave(tmp_path: Path) -> None:
+def test_the_texts_of_a_question_are_no_longer_than_the_context_that_the_settings_leave(
+    tmp_path: Path,
+) -> None:
     """With a context of 8,000 tokens (preset "small") the texts and the reply must fit."""
     prompts: list[str] = []
 
@@ -939,8 +960,17 @@ def test_the_texts_of_a_question_are_no_longer_than_the_context_that_the_setting
         prompts.append(messages[0]["content"])
         return "{}"
 
-    texts = (*(InlineText("The ferry sails at noon. " * 120, f"s{n}") for n in range(12)), InlineText("The mill stands still. " * 1500, "long"))
+    texts = (
+        *(InlineText("The ferry sails at noon. " * 120, f"s{n}") for n in range(12)),
+        InlineText("The mill stands still. " * 1500, "long"),
+    )
     with openai_server(answer) as server:
-        chosen = Settings(chat_model="m", base_url=server.url, report_tokens=3000, max_retries=0, report_min_units=999)
+        chosen = Settings(
+            chat_model="m",
+            base_url=server.url,
+            report_tokens=3000,
+            max_retries=0,
+            report_min_units=999,
+        )
         index_documents(tmp_path / "c", IndexRequest(texts=texts, method="light"), chosen)
     assert len(prompts) > 4 and max(map(count_tokens, prompts)) < 3000 + 600

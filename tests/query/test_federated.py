@@ -116,9 +116,9 @@ def test_a_next_call_stays_in_the_corpus_that_was_named_whatever_the_ids_look_li
 def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     """Without it `e1` would be looked up in another corpus, and be found there."""
     whole = call.good("get_entity", name="e1", corpus="sample", max_tokens=500)
-    assert whole["hint"] == 'More text: get_source(ids=["e1"], corpus="sample").'
+    assert whole["hint"].endswith('says of it: list_documents(query="e1", corpus="sample").')
     marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
-    assert 'get_source(ids=["sample/e1"])' in marked["hint"] and whole["title"] == marked["title"]
+    assert 'list_documents(query="e1", corpus="sample")' in marked["hint"] and whole["title"] == marked["title"]
     report = call.good("get_community_report", id="c2", corpus="sample", max_tokens=420)
     assert report["next_call"].endswith(', corpus="sample")')
     walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)

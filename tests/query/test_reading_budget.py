@@ -1,0 +1,136 @@
+"""What an agent reads for its characters: dates and names of documents, sentences of long texts, nothing twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.render import Form
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+TITLES = {"03": "Order", "04": "Delay", "05": "Arrival", "06": "First load", "07": "Paint"}
+FILLER = "The crew of the yard swept the slip and stacked the timber, as on every other day of that season."
+MONTHS = {
+    "03": "Ida Holm ordered a steam crane for the harbour of Orl from the works of Kron.",
+    "04": "The steam crane for the harbour of Orl was delayed, and Ida Holm wrote to Oskar Lind of the works.",
+    "05": "Oskar Lind brought the steam crane to the harbour of Orl by barge.",
+    "06": "The steam crane of the harbour of Orl lifted its first load in front of Ida Holm. The bill of Oskar Lind was paid.",
+    "07": "The steam crane of the harbour of Orl was painted green by Oskar Lind.",
+}
+
+
+def indexed(folder: Path, texts: Sequence[InlineText]) -> Snapshot:
+    index_documents(folder, IndexRequest(texts=tuple(texts)), Settings(home=folder))
+    return open_snapshot(folder)
+
+
+@pytest.fixture(scope="module")
+def crane(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    texts = [
+        InlineText(f"{said} {FILLER}", f"note{month}", TITLES[month], {"date": f"1931-{month}-02"})
+        for month, said in MONTHS.items()
+    ]
+    others = [
+        InlineText(f"A barn of Sund had {n} doors. {FILLER}", f"barn{n}", f"Barn {n}")
+        for n in range(8)
+    ]
+    return indexed(tmp_path_factory.mktemp("crane"), [*texts, *others])
+
+
+def test_in_order_of_time_every_relevant_passage_is_seen(crane: Snapshot) -> None:
+    """Sorted by time the first long ones took all of the room, and the search ended at the first weak one."""
+    for breadth in ("passages", "sentences"):
+        text = local_search(
+            crane, "steam crane of the harbour of Orl", form=Form(breadth, "time"), max_tokens=600
+        ).text
+        days = re.findall(r"1931-\d\d-02", text)
+        assert days == [f"1931-{month}-02" for month in MONTHS], (breadth, text)
+
+
+def test_a_filter_on_dates_that_nothing_passes_says_once_how_many_have_a_date(
+    crane: Snapshot,
+) -> None:
+    found = local_search(crane, "steam crane", filters=["date>=1950"])
+    assert found.state == "not_found" and "0 of 13 documents pass" in found.text
+    assert "Dates go from 1931-03-02 to 1931-07-02." in found.text
+    assert f"{found.text} {found.hint}".count("8 of 13 documents state no date") == 1
+
+
+def test_an_entity_names_its_documents_by_date_and_the_call_for_what_each_says(
+    crane: Snapshot,
+) -> None:
+    found = get_entity(crane, "Ida Holm")
+    listed = found.text.partition("## Documents")[2]
+    assert re.findall(r"1931-\d\d-02 [\w ]+", listed) == [
+        f"1931-{month}-02 {TITLES[month]}" for month in ("03", "04", "06")
+    ]
+    assert "3 text units of 3 documents" in found.text
+    call = re.search(r'list_documents\(query="(e\d+)"\)', found.hint)
+    assert call
+    every = list_documents(crane, query=call[1])
+    assert every.total == 3 and 'name "Ida Holm"' in every.text
+
+
+def test_a_row_says_which_of_the_names_asked_for_stand_in_the_document(crane: Snapshot) -> None:
+    rows = list_documents(crane, query="Ida Holm and Oskar Lind").text.splitlines()[1:]
+    told = {month: row for month in MONTHS for row in rows if f"1931-{month}" in row}
+    assert len(told) > 2
+    for month, row in told.items():
+        for name in ("Ida Holm", "Oskar Lind"):
+            assert (name in row) == (name in MONTHS[month]), row
+
+
+def test_where_the_name_asked_for_is_nowhere_no_passage_is_shown_in_full(crane: Snapshot) -> None:
+    found = local_search(crane, "Which harbour bought the A380 crane?")
+    assert "Nowhere in this corpus: 'A380'" in found.hint
+    assert all(row.startswith(("- ", "<")) for row in found.text.splitlines() if row.strip()), (
+        found.text
+    )
+    known = local_search(crane, "Which harbour ordered the steam crane?").text
+    assert any(row.startswith("[") for row in known.splitlines()), known
+
+
+def test_sentences_on_a_question_come_from_all_of_a_long_document(tmp_path: Path) -> None:
+    """Not from its opening, and not from passages that hold one word of the question."""
+    parts = [f"{FILLER} " * 12 for _ in range(30)]
+    parts[3] = f"The season was long. {FILLER} " * 6
+    parts[21] += (
+        "The yard launched the schooner Petrel in 1902. She was sold to a merchant of Bergen for 8,000 crowns. "
+    )
+    parts[27] += "The schooner Petrel was wrecked off Sund. "
+    snapshot = indexed(tmp_path, [InlineText("\n\n".join(parts), "yard")])
+    text = get_source(
+        snapshot, ["d1"], query="What happened to the schooner Petrel?", max_tokens=300
+    ).text
+    assert "8,000 crowns" in text and "wrecked off Sund" in text
+
+
+def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    subjects = (
+        "crane of Orl lifts timber",
+        "school of Sund teaches sailing",
+        "mill of Kron grinds rye",
+    )
+    for n in range(90):
+        (folder / f"note{n:03}.txt").write_text(
+            f"The {subjects[n % 3]} on day {n} of the year. {FILLER}\n"
+        )
+    home = tmp_path / "c"
+    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
+    snapshot = open_snapshot(home)
+    for given in ({}, {"sort": "title"}):
+        text = list_documents(snapshot, max_tokens=1_000, **given).text
+        assert len(re.findall(r"note\d{3}", text)) > 10, text
+    name = re.search(r"note\d{3}", text)
+    assert name and get_source(snapshot, [name[0]]).text
