@@ -11,40 +11,6 @@ from pydantic.json_schema import SkipJsonSchema
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Characters `start:end` of a document; lines are 1-based and inclusive."""
-
-    start: int
-    end: int
-    line_start: int = 0
-    line_end: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A text unit of a document and the passages that tile it; tokens of `text.count_tokens`."""
-
-    index: int
-    span: Span
-    n_tokens: int
-    passages: tuple[Span, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """One name found in a text. `key` is `text.normalise_name(form)`; offsets are into that text."""
-
-    key: str
-    form: str
-    type: str  # person, organization, location, event, concept, ... or "other"
-    strong: bool  # True: a name worth an entity at its first mention; False: needs two text units
-    start: int
-    end: int
-    # key of the expansion when the text itself defines an acronym: "WHO" in "World ... (WHO)"
-    alias_of: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class InlineText:
     """A text of the call itself; its uri is `text:<id>` (without an id, its content hash)."""
 

@@ -13,6 +13,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.abc import MetaPathFinder
 from typing import Any, NoReturn
 
 from graphrag_mcp import __version__
@@ -167,10 +168,21 @@ COMMANDS = (
 )
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Hides pandas, where it is installed. Arrow imports it with the first array that it makes, for half
+    a second of CPU, and no command makes a data frame."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("no command needs pandas", name=fullname)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse exits with 2 for unknown arguments)."""
     if arguments is None and os.environ.get("HOME") == "":
         del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
+    if arguments is None:
+        sys.meta_path.insert(0, _WithoutPandas())
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says

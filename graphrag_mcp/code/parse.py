@@ -617,6 +617,9 @@ _SPOKEN = re.compile(
     r"|(?<![\w./`@:-])(?P<dotted>[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,6})(?![\w/@(-]|\.\w)"
 )
 
+# What stands in every name of `_SPOKEN` that is in no backticks: found ten times as fast.
+_CALLED_OR_DOTTED = re.compile(r"\(\)|\.[A-Za-z_]\w")
+
 MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 LONGEST_LINE = 20_000  # lines that are longer hold data or minified code: they are read as blank
@@ -680,7 +683,9 @@ def parse_prose(uri: str, text: str) -> SourceFile | None:
 
 def spoken(text: str, start: int, inside: str) -> list[Reference]:
     """Names in backticks, names with `()` behind them and dotted names, each once a place."""
-    found = []
+    found: list[Reference] = []
+    if "`" not in text and _CALLED_OR_DOTTED.search(text) is None:
+        return found
     for match in _SPOKEN.finditer(text):
         group = match.lastgroup or ""
         name = match[group].strip(".")

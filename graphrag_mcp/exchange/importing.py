@@ -25,14 +25,15 @@ from graphrag_mcp.exchange import files, graphrag, lightrag
 from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, SourceUnit
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
-from graphrag_mcp.index.documents import Progress, Run, unit_ids
+from graphrag_mcp.index.derive import unit_ids
+from graphrag_mcp.index.documents import Progress, Run
 from graphrag_mcp.index.imported import near
 from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.read import Document
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.walk import distinct, shown
 from graphrag_mcp.text.terms import content_id, counted, entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import IndexRequest, IndexResult

@@ -26,9 +26,9 @@ from itertools import pairwise
 from zlib import crc32
 
 from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import Lines
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Span, Unit
 
 WINDOW = 0.5
 # A text of so many units is divided evenly: no edit can change more than these, and units are a

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from heapq import nsmallest
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -318,6 +317,19 @@ def _in_parts(tree: Hierarchy, wanted: Collection[str]) -> Iterator[set[str]]:
 # ---- the reports --------------------------------------------------------------------------------
 
 
+def _children_first(every: Mapping[str, Community], ids: Collection[str]) -> list[str]:
+    """These communities, each behind its children and beside what quotes the same texts."""
+
+    def path(id: str) -> list[str]:
+        found = ["~"]  # behind every id of a child
+        while id:
+            found.append(id)
+            id = every[id].parent
+        return found[::-1]
+
+    return sorted(ids, key=path)
+
+
 @dataclass
 class Reporting:
     """Reports of the communities `wanted`, from their rows and the reports of their children."""
@@ -359,14 +371,13 @@ class Reporting:
                 if (row := found.report(every[id])) is not None:
                     base = report_extractive.outline(every[id], self._inside(every[id]))
                     self.done[id] = imported.report(row, base)
-        left = sorted(self.wanted - self.done.keys(), key=lambda id: (-every[id].level, id))
+        left = _children_first(every, self.wanted - self.done.keys())
         writing = self._writing()
         asked = {id for id in left if writing and writing.wanted(every[id])}
-        rest = [id for id in left if id not in asked]
-        for _, same in groupby(rest, key=lambda id: every[id].level):
-            ids = list(same)
-            # In this process: to hand a community to another one takes half as long as its report.
-            self.done.update((id, composed(self._item(id))) for id in ids)
+        # In this process: to hand a community to another one takes half as long as its report.
+        for id in left:
+            if id not in asked:
+                self.done[id] = composed(self._item(id))
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure

@@ -6,10 +6,9 @@ keeps its id, alias and names wherever it has moved."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,22 +19,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.code import grammars
-from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, source_code
-from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
-from graphrag_mcp.index.extract import Extractor, UnitNames
-from graphrag_mcp.index.extract.rules import RuleExtractor
+from graphrag_mcp.index.derive import SIZES, DocumentRows, Row
+from graphrag_mcp.index.extract import UnitNames
 from graphrag_mcp.index.graph import graph_to_table
-from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
+from graphrag_mcp.index.imported import GRAPHS, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources.links import rows_of_links
-from graphrag_mcp.sources.read import Document
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
 from graphrag_mcp.store.leases import Correction
@@ -43,18 +39,10 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
-from graphrag_mcp.text import places
-from graphrag_mcp.text.prose import language_of, searched
-from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
-from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import Span, Unit
+from graphrag_mcp.text.terms import content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
-
-Row = dict[str, Any]
-SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
 
 
 # ---- what rows depend on ------------------------------------------------------------------------
@@ -85,204 +73,6 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
         **{name: getattr(settings, name) for name in SIZES},
         **{name: named[name] for name in ("extraction", "claims", "descriptions")},
     }
-
-
-def chunk_params(settings: Settings) -> ChunkParams:
-    return ChunkParams(*(getattr(settings, name) for name in SIZES))
-
-
-# ---- the rows of a document ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Before:
-    """What the previous generation held of a document (empty for a new one)."""
-
-    n: int = 0
-    units: Mapping[str, int] = field(default_factory=dict)  # id -> n
-    passages: Mapping[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
-    # units to be read again although their text is the same
-    redo: Collection[str] = frozenset()
-
-
-@dataclass(slots=True)
-class DocumentRows:
-    """What follows from a document and the parameters alone. `n` of each row is 0 until `assign_numbers`."""
-
-    document: Row
-    units: list[Row] = field(default_factory=list)
-    passages: list[Row] = field(default_factory=list)
-    fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
-    kept: set[str] = field(default_factory=set)  # units whose names are already there
-    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
-    code: list[Row] = field(default_factory=list)  # its row of the table `code`, where it has one
-    places: list[Row] = field(default_factory=list)  # of its units and passages
-    links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
-    is_source_code: bool = False  # whose names are those of its symbols
-
-
-def derive(
-    document: Document,
-    params: ChunkParams,
-    before: Before | None = None,
-    given: DocumentRecord | None = None,
-    check: Callable[[], object] = lambda: None,
-) -> DocumentRows:
-    """`given`: what an import says of the document; then units and names are those, and nothing is
-    extracted. `check` may raise to stop early."""
-    before, text = before or Before(), document.text
-    code = None if given else parse(document.uri, text)
-    if given:
-        cuts = given.cut(text, params)
-    else:
-        breaks = code.breaks(text) if code else None
-        pages = places.divisions(document.places)
-        cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
-    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
-    row |= {"n": 0, "metadata": metadata_json(document.metadata)}
-    rows = DocumentRows(row, is_source_code=code is not None)
-    rows.links = rows_of_links(document.id, document.uri, text)
-    extractor: Extractor = source_code.SymbolExtractor(code) if code else RuleExtractor()
-    name_of, table = unit_ids(document.uri), _Passages(document, code)
-    for unit, record in cuts:
-        check()
-        start = unit.span.start
-        own = text[start : unit.span.end]
-        id = name_of(unit, own)
-        rows.units.append(_unit_row(rows.document["id"], unit, id, own))
-        parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
-        passages = [content_id("passage", id, *part) for part in parts]
-        # The qualified names of source code depend on what stands in other units.
-        known = id in before.units and id not in before.redo and code is None
-        if known and all(one in before.passages for one in passages):
-            rows.kept.add(id)
-            named = [before.passages[one] for one in passages]
-        else:
-            own = masked(own)  # a key in a text is no name, and stands in no evidence
-            reader = given.extractor(record) if given else extractor
-            names, mentions = reader.extract(unit, id, own)
-            if given:
-                rows.claims[id] = given.claims_of(own, record)
-            rows.fresh[id] = names
-            named = _named(unit, names, mentions)
-        rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
-        rows.places += _places(document, id, unit, passages)
-    told = code or parse_prose(document.uri, text)
-    if told is not None and cuts and given is None:
-        units = [unit for unit, _ in cuts]
-        rows.code = [source_code.row_of(rows.document["id"], told, rows.units, units)]
-    return rows
-
-
-def derive_item(item: tuple[Document | None, ChunkParams]) -> DocumentRows | None:
-    """As an executor is given it."""
-    document, params = item
-    return derive(document, params) if document is not None else None
-
-
-def unit_ids(uri: str) -> Callable[[Unit, str], str]:
-    """Names the units of a document in their order: by their text, equal ones by their place."""
-    seen: Counter[str] = Counter()
-
-    def name(unit: Unit, text: str) -> str:
-        same = content_id(uri, str(unit.passages[0].start - unit.span.start), text)
-        seen[same] += 1
-        return content_id("unit", same, str(seen[same] - 1))
-
-    return name
-
-
-def metadata_json(metadata: Mapping[str, Any]) -> str:
-    return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
-
-
-def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
-    own = {"id": id, "n": 0, "document_id": document, "chunk_index": unit.index}
-    return {**own, **_place(unit.span), "n_tokens": unit.n_tokens, "text": text}
-
-
-def _places(document: Document, id: str, unit: Unit, passages: Sequence[str]) -> Iterator[Row]:
-    """Where a unit and its passages stand, of a document whose places are known."""
-    for of, span in zip((id, *passages), (unit.span, *unit.passages), strict=True):
-        if found := places.part(document.places, document.text, span.start, span.end):
-            yield {"id": of, "document_id": document.id, "places": places.write(found)}
-
-
-def _place(span: Span) -> Row:
-    lines = {"line_start": span.line_start, "line_end": span.line_end}
-    return {"char_start": span.start, "char_end": span.end, **lines}
-
-
-def _named(
-    unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
-) -> list[Sequence[str]]:
-    if len(unit.passages) == 1:
-        return [[entity_id(one.key) for one in names.named]]
-    origin = unit.span.start
-    held = (
-        [key for at, key in mentions if part.start <= at + origin < part.end]
-        for part in unit.passages
-    )
-    return [list(dict.fromkeys(map(entity_id, keys))) for keys in held]
-
-
-class _Passages:
-    """Rows of passages, with their tokens and the terms by which they are found: their own, those
-    of the title, and of source code those of the names that are defined there."""
-
-    def __init__(self, document: Document, code: Any) -> None:
-        self.document, self.code = document, code
-        self.document_id = document.id
-        self.title_terms = terms(document.title)
-        title_key = normalise_name(document.title)
-        self.title_id = entity_id(title_key) if title_key else ""
-
-    def rows(
-        self,
-        unit: Unit,
-        unit_id: str,
-        ids: Sequence[str],
-        entity_ids: Sequence[Sequence[str]],
-        position: int,
-    ) -> Iterator[Row]:
-        document = self.document
-        for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
-            text = document.text[span.start : span.end]
-            names = self.code.names(span.start, span.end) if self.code else []
-            told = text if language_of(document.uri) else searched(text)
-            words = [*self.title_terms, *terms(" ".join(names)), *terms(told)]
-            yield {
-                "id": id,
-                "n": 0,
-                "part": part + 1,
-                "parts": len(ids),
-                "text_unit_id": unit_id,
-                "document_id": self.document_id,
-                "uri": document.uri,
-                "title": document.title,
-                "title_id": self.title_id,
-                "position": position + part,
-                **_place(span),
-                "n_tokens": unit.n_tokens if span == unit.span else count_tokens(text),
-                "text": text,
-                "terms": " ".join(words),
-                "n_terms": len(words),
-                "entity_ids": list(entity_ids[part]),
-            }
-
-
-def assign_numbers(rows: DocumentRows, before: Before, numbers: dict[str, int]) -> None:
-    """Give the rows their alias numbers: those from before, else the next free ones of "d" and "t"
-    in `numbers`, which is advanced."""
-    rows.document["n"] = before.n or numbers["d"]
-    numbers["d"] += not before.n
-    of_unit = dict(before.units)
-    for row in rows.units:
-        if row["id"] not in of_unit:
-            of_unit[row["id"]], numbers["t"] = numbers["t"], numbers["t"] + 1
-        row["n"] = of_unit[row["id"]]
-    for row in rows.passages:
-        row["n"] = of_unit[row["text_unit_id"]]
 
 
 # ---- a run --------------------------------------------------------------------------------------

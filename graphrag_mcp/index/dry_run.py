@@ -19,6 +19,7 @@ from typing import Any
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.index import documents, models, summaries, vectors
 from graphrag_mcp.index.chunk import chunk
+from graphrag_mcp.index.derive import chunk_params, metadata_json
 from graphrag_mcp.index.documents import Row, Run
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
@@ -26,7 +27,7 @@ from graphrag_mcp.llm.asker import Asker, Spent, key_of
 from graphrag_mcp.llm.protocols import Usage
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.sources import diff as planning
-from graphrag_mcp.sources.read import Document
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -111,7 +112,7 @@ class Tally:
         """The questions about a document and the vectors of its passages."""
         models, text = self.run.models, document.text
         code = parse(document.uri, text)
-        params = documents.chunk_params(self.run.settings)
+        params = chunk_params(self.run.settings)
         context = Context(document.uri, document.title, text, document.metadata)
         readers = (("extract", models.extract), ("claims", models.claims))
         for unit in chunk(text, params, code.breaks(text) if code else None):
@@ -183,7 +184,7 @@ class Tally:
 
 def _row(document: Document) -> Row:
     own = {name: getattr(document, name) for name in ("id", "uri", "title", "text")}
-    return {**own, "metadata": documents.metadata_json(document.metadata)}
+    return {**own, "metadata": metadata_json(document.metadata)}
 
 
 def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:

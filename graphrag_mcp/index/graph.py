@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.index.extract import Named, Said
+from graphrag_mcp.index.extract.symbols import CODE
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.schema import TABLES
@@ -23,7 +24,6 @@ from graphrag_mcp.text.terms import composed, entity_id, relationship_id
 
 Row = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
-CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
 VAGUE = ("other", "unknown")  # what mentions say for that
 # Share of the texts which name a family name's bearer in full that must name the same person.
@@ -315,6 +315,8 @@ def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
 
 def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of a pair's strongest sentences."""
+    if len(rows) == 1:  # as of most pairs
+        return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
     ranked = sorted(rows, key=lambda row: (-row.weight, row.text_unit_id, row.start))
     return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:READ]
 

@@ -27,7 +27,7 @@ from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
 from graphrag_mcp.index.places import best_sentence, locate
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
-from graphrag_mcp.sources.read import Document
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import REPAIR, Manifest
@@ -35,9 +35,9 @@ from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.stored import Count, Finite
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import Lines, content_id, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Span, Unit
 
 Edges = Sequence[tuple[str, str, float]]
 Row = dict[str, Any]

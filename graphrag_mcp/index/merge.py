@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 
 import pyarrow as pa
@@ -519,7 +520,8 @@ def _best(found: Iterable[Row], names: Collection[str] = ()) -> list[Row]:
         text = str(row["text"])
         return says(text), text.startswith(tuple(names)), length_factor(text)
 
-    return sorted(found, key=worth, reverse=True)[:SENTENCES]
+    some = list(found)
+    return sorted(some, key=worth, reverse=True)[:SENTENCES] if len(some) > 1 else some
 
 
 def _described(sentences: Iterable[Row], id: str, kind: str, told: list[str], merged: Merge) -> str:
@@ -531,7 +533,13 @@ def _described(sentences: Iterable[Row], id: str, kind: str, told: list[str], me
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
     texts = [str(row["text"]) for row in sentences]
-    return " ".join(dict.fromkeys(one_line(readable(one)) for one in texts if says(one) >= LEANS))
+    return " ".join(dict.fromkeys(_shown(one) for one in texts if says(one) >= LEANS))
+
+
+@lru_cache(maxsize=1 << 14)
+def _shown(sentence: str) -> str:
+    """The sentence as a description holds it. Many names and pairs share one."""
+    return one_line(readable(sentence))
 
 
 def _fetch_texts(state: _State, places: Iterable[Place]) -> None:

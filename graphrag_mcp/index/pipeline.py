@@ -24,7 +24,16 @@ from graphrag_mcp.errors import Busy
 from graphrag_mcp.executors import RARELY, InProcess
 from graphrag_mcp.index import communities_stage, documents, edits, models, pictures, vectors
 from graphrag_mcp.index.chunk import ChunkParams, most_units
-from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
+from graphrag_mcp.index.derive import (
+    Before,
+    DocumentRows,
+    assign_numbers,
+    chunk_params,
+    derive,
+    derive_item,
+    metadata_json,
+)
+from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.memory import limited
 from graphrag_mcp.index.outcome import result
@@ -34,7 +43,8 @@ from graphrag_mcp.llm.asker import Asker, open_asker, priced
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.read import PLACES, Document
+from graphrag_mcp.sources.document import Document
+from graphrag_mcp.sources.read import PLACES
 from graphrag_mcp.store import edit_log, leases
 from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
@@ -207,7 +217,7 @@ def _batches(
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
-    batch, params = Batch(imports=run.apart), documents.chunk_params(run.settings)
+    batch, params = Batch(imports=run.apart), chunk_params(run.settings)
 
     def add(edit: Edit, derived: DocumentRows | None) -> None:
         run.check()
@@ -229,8 +239,8 @@ def _batches(
                 before = _before(run, known, rederive or given is not None)
             batch.gone.add(known["id"])
         with run.stage("extract"):
-            rows = derived or documents.derive(document, params, before, given, run.check)
-            documents.assign_numbers(rows, before, numbers)
+            rows = derived or derive(document, params, before, given, run.check)
+            assign_numbers(rows, before, numbers)
         if edit.what == "put":
             plan.quota.text_units += len(rows.units)
             batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
@@ -270,7 +280,7 @@ def _derived(
     computed here, when it is needed."""
     waiting: deque[tuple[Edit, int]] = deque()
     ahead = 0  # text units of what waits, at most
-    params = documents.chunk_params(run.settings)
+    params = chunk_params(run.settings)
 
     def read() -> Iterator[tuple[Document | None, ChunkParams]]:
         """What an executor is given: as much ahead as cannot reach the limit of text units, so that
@@ -291,7 +301,7 @@ def _derived(
 
     executor = run.spread(total) if run.imports is None else InProcess()
     if not isinstance(executor, InProcess):
-        for derived in executor.map(documents.derive_item, read(), _weight):
+        for derived in executor.map(derive_item, read(), _weight):
             edit, units = waiting.popleft()
             ahead -= units
             yield edit, derived
@@ -313,7 +323,7 @@ def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row
         own = ("id", "file", "file_sha", "title", "text", "created")
         row |= {name: getattr(document, name) for name in own}
         kept = {PLACES: document.places} if document.places else {}
-        row["metadata"] = documents.metadata_json(document.metadata | kept)
+        row["metadata"] = metadata_json(document.metadata | kept)
     return row
 
 

@@ -15,85 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
-from graphrag_mcp.code.symbols import (
-    HEAD,
-    SourceFile,
-    Symbol,
-    UnitSpan,
-    called,
-    dumped,
-    loaded,
-    placed,
-)
+from graphrag_mcp.code.symbols import SourceFile, UnitSpan, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
-from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
+from graphrag_mcp.index.extract import Named, Said, UnitNames
 from graphrag_mcp.index.extract.rules import collect
-from graphrag_mcp.index.graph import CODE, as_said, mentions_from_table, pairs_from_table
+from graphrag_mcp.index.extract.symbols import UNLINKED, title_of
+from graphrag_mcp.index.graph import as_said, mentions_from_table, pairs_from_table
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import content_id, lists_of, normalise_name
 from graphrag_mcp.trust.fencing import masked
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
-    from graphrag_mcp.types import Unit
 
 Row = dict[str, Any]
-UNLINKED = "{}"  # `links` of a row whose names are not resolved yet
 # Weights of relationships; that of a call is its certainty.
 WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
 SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
-
-
-def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
-    """`requests.sessions` of a module, `Session.send` of a method, the bare name of others."""
-    if kind == "module":
-        return called(symbol_name)
-    parts = symbol_name.split(".")
-    return ".".join(parts[-2:]) if parent_kind not in ("module", "") else parts[-1]
-
-
-class SymbolExtractor:
-    """The symbols of a file of source code, as names of the text units in which they begin."""
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-
-    def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
-        """The symbols that begin in the text unit, and that in which it begins."""
-        file, start, core, end = self.file, unit.span.start, unit.passages[0].start, unit.span.end
-        held = file.begin_in(core, end)
-        held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
-        named: dict[str, Named] = {}
-        places = []
-        for one in held:
-            key = file.key(one.name)
-            if key not in named or one is file.by_name.get(one.name):
-                parent = file.by_name.get(one.parent)
-                title = title_of(one.name, one.kind, parent.kind if parent else "")
-                named[key] = replace(_definition(one, title, id, text, start), key=key)
-                places.append((max(one.start, core) - start, key))
-        return UnitNames(id, text, [*named.values()], []), places
-
-
-def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
-    last = min(one.end - start, len(text))
-    first = min(max(one.start - start, 0), max(len(text) - 1, 0))
-    quoted = min(max(last, first + 1), first + HEAD)
-    line = text.rfind("\n", first + 1, quoted)
-    quoted = line if quoted == first + HEAD and line > first else quoted
-    said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
-    said = said if one.start >= start else ""
-    at = ([first, quoted], first, max(last, first + 1))
-    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
-
-
-def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
-    """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
-    held = [
-        UnitSpan(row["id"], cut.passages[0].start, cut.span.start, cut.span.end)
-        for row, cut in zip(units, cuts, strict=True)
-    ]
-    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
 class Links:

@@ -20,6 +20,7 @@ from graphrag_mcp.names.kinds import by_form, noun_type
 from graphrag_mcp.names.latin import Evidence, names
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.prose import fences, is_code, sentences
+from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import (
     LANGUAGES,
     LOWER,
@@ -32,7 +33,6 @@ from graphrag_mcp.text.terms import (
     table,
     with_origins,
 )
-from graphrag_mcp.types import Mention
 
 Candidate = tuple[int, int, str, bool]
 Span = tuple[int, int]

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cache
 from operator import or_
 
 from graphrag_mcp.names import lexicon as lex
@@ -117,7 +118,7 @@ def names(
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
-    grammar = STOP_WORDS | LANGUAGES[evidence.language]
+    grammar = _grammar_of(evidence.language)
     for name in found:
         if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
             evidence.inside[" ".join(name.words[1:])] += 1  # In York
@@ -141,6 +142,13 @@ def names(
 
 
 _GRAMMAR = frozenset().union(*LANGUAGES.values())
+_ARTICLES = lex.ARTICLES | lex.INDEFINITE_ARTICLES
+
+
+@cache
+def _grammar_of(language: str) -> frozenset[str]:
+    """Words that are no names in a text of this language: its grammar, and words of no meaning of all."""
+    return STOP_WORDS | LANGUAGES[language]
 
 
 def _dates(text: str) -> frozenset[int]:
@@ -202,11 +210,16 @@ class _Reader:
 
     def read(self) -> Iterator[Name]:
         text = self.text
-        grammar = STOP_WORDS | LANGUAGES[self.evidence.language]
+        grammar = _grammar_of(self.evidence.language)
         for match in _PHRASE.finditer(text):
             if match[0].lower() in grammar and match[0].istitle() and _opens(text, match.start()):
                 continue  # a word of grammar that opens a sentence, which is a fifth of all phrases
-            runs = list(self._runs(list(_PIECE.finditer(text, *match.span()))))
+            pieces = list(_PIECE.finditer(text, *match.span()))
+            if len(pieces) == 1:  # as most phrases
+                if name := self._name(pieces):
+                    yield name
+                continue
+            runs = list(self._runs(pieces))
             numbered = [run for run in runs if len(run) > 1 and run[-1][0].isdigit()]
             for run in runs:
                 # Newcastle 2 Liverpool 1; not Route 6 and Route 82
@@ -331,11 +344,12 @@ class _Reader:
         """How many words stand before the name as titles or offices (Tory Shadow Chancellor Oliver
         Letwin), and is one of them such a title?"""
         lows = [piece[0].lower().rstrip(".") for piece in pieces]
-        articles = lex.ARTICLES | lex.INDEFINITE_ARTICLES
-        first = lows[0] in articles  # it opens the sentence
+        if len(lows) == 1:
+            return (1, False) if lows[0] in lex.TITLES else (0, False)
+        first = lows[0] in _ARTICLES  # it opens the sentence
         if len(lows) > first + 2 and not any(map(ordinary, lows[first + 1 :])):
             before = words_before(self.text, pieces[0].start())
-            led = first or (before and before[-1].lower() in articles)
+            led = first or (before and before[-1].lower() in _ARTICLES)
             if noun_type(lows[first]) == "person" or (led and self.evidence.language == "de"):
                 return first + 1, True  # Geologist Kate Lloyd, der Kaufmann Justus Salmann
         for at in range(len(lows) - 2, -1, -1):
@@ -386,7 +400,7 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     the rest stands by itself elsewhere; words of grammar always, unless the whole stands within a
     sentence elsewhere (Do Muoi)."""
     first = name.lows[0]
-    grammar = first in STOP_WORDS or first in LANGUAGES[evidence.language]
+    grammar = first in _grammar_of(evidence.language)
     if len(name.words) < 2:
         return None if grammar and name.opening and not name.words[0].isupper() else name
     if evidence.inside[name.form] and name.opening:

@@ -16,8 +16,9 @@ from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import entity_id, query_terms
-from graphrag_mcp.types import Citation, Mention
+from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters

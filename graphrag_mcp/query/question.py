@@ -17,6 +17,7 @@ from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import summaries
 from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import (
     composed,
     entity_id,
@@ -26,7 +27,6 @@ from graphrag_mcp.text.terms import (
     stop_word,
     terms,
 )
-from graphrag_mcp.types import Mention
 
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # that are read of a question
 KEYWORDS = 20  # that are read of a call

@@ -19,8 +19,8 @@ from graphrag_mcp.query.candidates import Candidate, Keep
 from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import lists_of
-from graphrag_mcp.types import Mention
 
 SOURCES = 10  # high passages of the first round that the second starts from
 RERANKED = 50  # passages that a reranker reads

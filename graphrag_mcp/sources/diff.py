@@ -21,9 +21,9 @@ from typing import Any, Literal
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, git, ocr, read, walk
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.pictures import HOLDERS
 from graphrag_mcp.sources.piece import NotRead
-from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.edit_log import Overlay

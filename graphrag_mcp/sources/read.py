@@ -16,7 +16,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -25,11 +24,11 @@ from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.opening import blocks, read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.places import write as places_as_text
 from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.types import InlineText
 
@@ -47,30 +46,6 @@ _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRAR
 
 Found = Piece | NotRead | Picture
 Describe = Callable[[Sequence[Picture]], Sequence[Described]]  # has pictures described by a model
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document. `uri`: `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
-
-    uri: str
-    title: str
-    text: str
-    metadata: dict[str, Any] = field(default_factory=dict)
-    created: str = ""  # ISO 8601 or "", in no digest
-    file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
-    file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
-    places: tuple[tuple[int, str], ...] = ()  # (offset, page, slide or cell): text/places.py
-
-    @property
-    def sha(self) -> str:
-        metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
-        places = [places_as_text(self.places)] if self.places else []
-        return content_id(self.title, self.text, metadata, *places)
-
-    @property
-    def id(self) -> str:
-        return content_id(self.uri, self.sha)
 
 
 # ---- the parser process ---------------------------------------------------------------------------

@@ -57,6 +57,8 @@ _AFTER = re.compile(
 _SPEAKER = re.compile(
     rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?(?: (?:wrote|schrieb|a écrit|escribió))?[*_)]*[:：](?:\s|\Z)"
 )
+# What every date holds, and every date in figures: found ten times as fast as the forms.
+_DIGITS, _PAIR = re.compile(r"\d\d"), re.compile(r"\d[/-]\d")
 _STAMP = re.compile(r"\W*\[?\d")
 _ENTRY_END = re.compile(r"[\])*_]*(?: ?[:：–—|]| -\s| (?=[^\W\d_a-zß-ÿ]))")
 _LABELLED = re.compile(rf"(?i)(?:{_TABLE['labels']})\s*[:：]\s*(.+)")
@@ -240,6 +242,8 @@ def found(
     """Where a form stands in the text, and its date, "" for one that the calendar does not have,
     whose day could be its month (if no order is given), or that is the number of a section or
     version."""
+    if _DIGITS.search(text) is None:  # every form has a year
+        return []
     matches = (match for form in forms for match in form.finditer(text))
     return sorted(
         (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
@@ -257,6 +261,8 @@ def _is_number(match: re.Match[str]) -> bool:
 def day_first(text: str) -> bool | None:
     """Does this text write the day before the month (31/12/2023) or after it? None where none of
     its dates tells, or where they differ."""
+    if _PAIR.search(text) is None:
+        return None
     pairs = {
         (int(match["a"]) > 12, int(match["b"]) > 12)
         for form in (NUMERIC[0], STAMPS[0])

@@ -76,25 +76,44 @@ def scored(
     left_out = {plain(one) for one in skip if one}
     whole = math.fsum(worth.values()) or 1.0
     folded = [one.casefold() for one in literals]
-    language = latin_language(text)
     found: list[Quote] = []
-    for place, (start, end) in enumerate(sentences(text)):
-        said = text[start:end]
-        if left_out and plain(said) in left_out:
+    for start, end, line, held, factor in _sentences(text):
+        if left_out and plain(text[start:end]) in left_out:
             continue
-        held = worth.keys() & terms(said, language)
-        share = math.fsum(worth[term] for term in held) / whole
-        exact = sum(one in said.casefold() for one in folded) if folded else 0
-        score = (share + 0.01) * says(said) * length_factor(said) * (1 + LED / (1 + place))
-        found.append(Quote(start, end, one_line(said), round(score + 2 * exact, 9), share))
+        share = math.fsum(worth[term] for term in worth.keys() & held) / whole
+        exact = 0
+        if folded:
+            said = text[start:end].casefold()
+            exact = sum(one in said for one in folded)
+        score = (share + 0.01) * factor
+        found.append(Quote(start, end, line, round(score + 2 * exact, 9), share))
     return found
+
+
+@lru_cache(maxsize=256)
+def _sentences(text: str) -> list[tuple[int, int, str, frozenset[str], float]]:
+    """Of each sentence of a text its span, its words on one line, its terms, and the product of the
+    factors that no question changes. Nested topics quote the same texts, and so do searches that
+    follow each other."""
+    language = latin_language(text)
+    return [
+        (
+            start,
+            end,
+            one_line(text[start:end]),
+            frozenset(terms(text[start:end], language)),
+            says(text[start:end]) * length_factor(text[start:end]) * (1 + LED / (1 + place)),
+        )
+        for place, (start, end) in enumerate(sentences(text))
+    ]
 
 
 def best(
     text: str, worth: Worth, *, literals: Collection[str] = (), skip: Collection[str] = ()
 ) -> Quote | None:
     """The best sentence of a text; None for a text without words."""
-    return next(iter(quotes(text, worth, 1, literals=literals, skip=skip)), None)
+    found = scored(text, worth, literals, skip)
+    return min(found, key=lambda one: (-one.score, one.start), default=None)
 
 
 def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:

@@ -84,14 +84,29 @@ def _starts(form: str) -> Set[str]:
     return {word[:4].casefold() for word in _WORD.findall(form)}
 
 
+@lru_cache(maxsize=1 << 12)
+def _forms_of(sentence: str) -> list[tuple[str, str]]:
+    """The stem and the written form of each word that may say a topic. Nested topics share headings."""
+    return [
+        (stem, word.lower() if not place and word.istitle() else word)
+        for place, word in enumerate(_WORD.findall(sentence))
+        if (stem := _topic_stem(word))
+    ]
+
+
+@lru_cache(maxsize=1 << 15)
+def _topic_stem(word: str) -> str:
+    """The stem of a word that may say a topic; "" for any other."""
+    found = _terms_of(word)
+    return found[-1] if found and tells_topic(found[0]) and not is_cjk(word[0]) else ""
+
+
 def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple[str, float]]:
     """The commonest written form of each characteristic word, in lower case where it has one."""
     forms: dict[str, Counter[str]] = {}
     for sentence in sentences:
-        for place, word in enumerate(_WORD.findall(sentence)):
-            found = _terms_of(word)
-            if found and found[-1] in weights and tells_topic(found[0]) and not is_cjk(word[0]):
-                form = word.lower() if not place and word.istitle() else word
-                forms.setdefault(found[-1], Counter())[form] += 1
+        for stem, form in _forms_of(sentence):
+            if stem in weights:
+                forms.setdefault(stem, Counter())[form] += 1
     best = (max(some, key=lambda form: (some[form], form)) for some in forms.values())
     return [(form, _OTHER) for form in best]

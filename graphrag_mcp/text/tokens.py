@@ -95,7 +95,9 @@ def _word_cost(word: str) -> int:
     pairs = sum(map(_PAIR.__getitem__, map(add, f"^{bare}", f"{bare}$")))
     if word.isascii() and word.isupper():  # 0.37 a letter in English headings, 0.6 at random
         return max(16, 2 + 5 * len(word) + pairs * 7 // 16) if len(word) > 1 else 16
-    marks = sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
+    marks = 0
+    if not word.isascii():
+        marks = sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
     return max(16, (1 + pairs + _TITLE * word[0].isupper() + _MARK * marks) * 17 // 16)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from graphrag_mcp.types import Unit
+from graphrag_mcp.text.spans import Unit
 
 Mentions = list[tuple[int, str]]  # start in the text of the unit, key of the name
 

@@ -17,8 +17,8 @@ from graphrag_mcp.index.extract import Mentions, Named, UnitNames
 from graphrag_mcp.names.extract import Fields, mentions, most
 from graphrag_mcp.text.prose import entries, fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
+from graphrag_mcp.text.spans import Unit
 from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
-from graphrag_mcp.types import Unit
 
 # A text unit of more than MOST_NAMES is a list, of which KEPT names are kept. Of 3,000 units of news,
 # encyclopaedias, papers and Chinese articles the most names of a unit were 101.
@@ -123,8 +123,10 @@ def _group(
         if not flat or flat[-2] != start + core:
             flat += (start + core, end + core)
     key, _, kind, strong, start, end, alias_of = found[0]
-    forms = Counter(mention[1] for mention in found)
-    form = min(forms, key=lambda form: (-forms[form], form))
+    form = found[0][1]
+    if len(found) > 1:
+        forms = Counter(mention[1] for mention in found)
+        form = min(forms, key=lambda form: (-forms[form], form))
     return Named(
         key, unit_id, form, kind, strong, len(found), flat, start + core, end + core, alias_of
     )

@@ -1,0 +1,68 @@
+"""The symbols of a file of source code as names of its text units, and the row of the table `code`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, UnitSpan, called, dumped
+from graphrag_mcp.index.extract import Mentions, Named, UnitNames
+from graphrag_mcp.text.spans import Unit
+
+CODE = "code"  # who says what is known of a symbol
+UNLINKED = "{}"  # `links` of a row whose names are not resolved yet
+
+
+def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
+    """`requests.sessions` of a module, `Session.send` of a method, the bare name of others."""
+    if kind == "module":
+        return called(symbol_name)
+    parts = symbol_name.split(".")
+    return ".".join(parts[-2:]) if parent_kind not in ("module", "") else parts[-1]
+
+
+class SymbolExtractor:
+    """The symbols of a file of source code, as names of the text units in which they begin."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
+        """The symbols that begin in the text unit, and that in which it begins."""
+        file, start, core, end = self.file, unit.span.start, unit.passages[0].start, unit.span.end
+        held = file.begin_in(core, end)
+        held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
+        named: dict[str, Named] = {}
+        places = []
+        for one in held:
+            key = file.key(one.name)
+            if key not in named or one is file.by_name.get(one.name):
+                parent = file.by_name.get(one.parent)
+                title = title_of(one.name, one.kind, parent.kind if parent else "")
+                named[key] = replace(_definition(one, title, id, text, start), key=key)
+                places.append((max(one.start, core) - start, key))
+        return UnitNames(id, text, [*named.values()], []), places
+
+
+def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
+    last = min(one.end - start, len(text))
+    first = min(max(one.start - start, 0), max(len(text) - 1, 0))
+    quoted = min(max(last, first + 1), first + HEAD)
+    line = text.rfind("\n", first + 1, quoted)
+    quoted = line if quoted == first + HEAD and line > first else quoted
+    said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
+    said = said if one.start >= start else ""
+    at = ([first, quoted], first, max(last, first + 1))
+    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
+
+
+def row_of(
+    document: str, file: SourceFile, units: Sequence[Mapping[str, Any]], cuts: Sequence[Unit]
+) -> dict[str, Any]:
+    """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
+    held = [
+        UnitSpan(row["id"], cut.passages[0].start, cut.span.start, cut.span.end)
+        for row, cut in zip(units, cuts, strict=True)
+    ]
+    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}

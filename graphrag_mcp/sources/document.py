@@ -1,0 +1,34 @@
+"""A document as it is read: its text and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.text.places import write as places_as_text
+from graphrag_mcp.text.terms import content_id
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document. `uri`: `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
+
+    uri: str
+    title: str
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created: str = ""  # ISO 8601 or "", in no digest
+    file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
+    file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
+    places: tuple[tuple[int, str], ...] = ()  # (offset, page, slide or cell): text/places.py
+
+    @property
+    def sha(self) -> str:
+        metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
+        places = [places_as_text(self.places)] if self.places else []
+        return content_id(self.title, self.text, metadata, *places)
+
+    @property
+    def id(self) -> str:
+        return content_id(self.uri, self.sha)
