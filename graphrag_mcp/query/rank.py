@@ -176,6 +176,8 @@ def ranked(
 def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     """The passages, each text once: the others that have it come last with a score of 0, and their ids
     stand with the best one. `copies`: of `candidates.copies`."""
+    if not copies:
+        return list(ordered)
     same = lists_of((copies.get(one.id, one.id), one) for one in ordered)
     best = [replace(some[0], copies=tuple(one.id for one in some[1:])) for some in same.values()]
     others = (one for some in same.values() for one in some[1:])

@@ -472,6 +472,23 @@ _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八�
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
+class _Rule(NamedTuple):
+    """A pattern of expressions; a text that has one holds words of all kinds of one set of `needed`."""
+
+    pattern: re.Pattern[str]
+    rule: str
+    given: int | None
+    needed: tuple[frozenset[str], ...]
+
+
+def _needed(template: str) -> tuple[frozenset[str], ...]:
+    """For each alternative of a template the kinds of words that it cannot do without."""
+    flat, before = template, ""
+    while flat != before:  # what stands in brackets may be absent
+        before, flat = flat, re.sub(r"\([^()]*\)", "", flat)
+    return tuple(frozenset(re.findall(r"\{([a-z_]+)2?\}(?!\?)", part)) for part in flat.split("|"))
+
+
 class _Vocabulary:
     """The words of one language, its patterns compiled."""
 
@@ -500,23 +517,32 @@ class _Vocabulary:
         edge = (
             ("(?:", ")") if self.han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
         )
-        self._rules: list[tuple[re.Pattern[str], str, int | None]] = []
+        self._rules: list[_Rule] = []
         for template, rule, *given in table["patterns"]:
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
             compiled = re.compile(edge[0] + pattern + edge[1], re.IGNORECASE)
-            self._rules.append((compiled, rule, given[0] if given else None))
+            self._rules.append(
+                _Rule(compiled, rule, given[0] if given else None, _needed(template))
+            )
+        needed = {kind for one in self._rules for kinds in one.needed for kind in kinds}
+        self._kinds = {kind: re.compile(places[kind]) for kind in sorted(needed)}
         bounds = ("", "") if self.han else (r"(?<![\w’'])", r"(?![\w])")
         verbs = "|".join(f"(?P<{tense}>{table[tense]})" for tense in table["tenses"])
         self._every = re.compile(f"{bounds[0]}(?:{table['every']}){bounds[1]}", re.IGNORECASE)
         self._verbs = re.compile(f"{bounds[0]}(?:{verbs}){bounds[1]}", re.IGNORECASE)
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, int | None]]:
-        for pattern, rule, given in self._rules:
-            for match in pattern.finditer(text):
-                if not _is_name(match, rule):
-                    yield match, rule, given
+        # Ten searches for words tell which of the thirty patterns are worth trying.
+        lower = text.lower()
+        held = {kind for kind, words in self._kinds.items() if words.search(lower)}
+        for one in self._rules:
+            if not any(kinds <= held for kinds in one.needed):
+                continue
+            for match in one.pattern.finditer(text):
+                if not _is_name(match, one.rule):
+                    yield match, one.rule, one.given
 
     @staticmethod
     def said(match: re.Match[str]) -> set[str]:
