@@ -1,4 +1,4 @@
-"""A document as it is read: its text and what is known of it."""
+"""A document as it is read: its text and what is known of it; the suffix of its name."""
 
 from __future__ import annotations
 
@@ -32,3 +32,8 @@ class Document:
     @property
     def id(self) -> str:
         return content_id(self.uri, self.sha)
+
+
+def suffix_of(name: str) -> str:
+    """`md` of `Notes.MD`; "" for a name without one."""
+    return name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""

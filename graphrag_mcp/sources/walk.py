@@ -25,6 +25,7 @@ from pathspec import GitIgnoreSpec
 
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import wide_encoding
+from graphrag_mcp.sources.document import suffix_of
 from graphrag_mcp.sources.opening import ANY, LINKED, entries, head, why
 
 if TYPE_CHECKING:
@@ -67,11 +68,6 @@ MOST_STARS = 3  # of one part of a pattern
 
 
 # ---- names ----------------------------------------------------------------------------------------
-
-
-def suffix_of(name: str) -> str:
-    """`md` of `Notes.MD`; "" for a name without one."""
-    return name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""
 
 
 def ocr_installed() -> bool:
