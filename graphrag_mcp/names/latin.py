@@ -38,6 +38,8 @@ _INITIAL_LETTER = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
+_CLOSE = re.compile(r"[.!?](?=[\s\"”’')\]]|\Z)|\n\n")
+_ASKING = frozenset("do can will".split())  # verbs that open questions, and names
 _ROMAN = re.compile("[IVX]{1,5}")
 _COMPOUND = re.compile(
     rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+(?:-[{WORD}]++)*)-([{LOWER}]{{1,20}})(?![{WORD}-])"
@@ -412,6 +414,12 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
+    if first in _ASKING and name.opening and not known:
+        close = _CLOSE.search(text, name.end)
+        grammar = close is None or close[0] not in (
+            ".",
+            "!",
+        )  # Do Muoi met him. Do Muoi and he agree?
     if known or (name.opening and grammar):
         behind = name.start + len(name.words[0])
         start = text.find(rest[0], behind, name.end)
@@ -473,7 +481,8 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
         return False  # Figure 2
     shown = evidence.inside[name.form] or evidence.subject[name.form] > 1
     given = name.words[-1].rpartition("-")[2].islower()  # Moon Jae-in
-    if name.opening and usual[0] and not (shown or given or name.kind == "person"):
+    shown = shown or given or name.lows[0] in _ASKING  # which `_without_opener` has judged
+    if name.opening and usual[0] and not shown and name.kind != "person":
         return False  # Exploring Japan
     if evidence.language == "de" and not by_form(name.words) and evidence.inside[name.form] < 2:
         return all(low not in evidence.lower for low in name.lows) and not name.opening
