@@ -131,7 +131,7 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     with _beside(snapshot, folder, "folder") as (target, made):
         maps = _maps(snapshot)
         graph = (_entities, _relationships, _communities, _reports, _covariates, _summaries)
-        makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph), strict=True)
+        makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph, _links), strict=True)
         counts = {
             name: _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
             for (name, schema), rows in makers
@@ -323,6 +323,16 @@ def _summaries(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for id in list(maps.units_of_document):
         rows = snapshot.by_key("summaries", [id], "document_id").to_pylist()
         yield from sorted(rows, key=lambda row: row["place"])
+
+
+def _links(snapshot: Snapshot, _: _Maps) -> Iterator[Row]:
+    """Links and tags of Markdown, with the document that each leads to now; "" for none and for tags."""
+    from graphrag_mcp.query.links import links
+
+    found = links(snapshot)
+    ids = [*found.pages.ids, ""]  # -1 is the last
+    for row, source, target in zip(found.rows.to_pylist(), found.source, found.target, strict=True):
+        yield {**row, "document_id": ids[source], "target_id": ids[target]}
 
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:

@@ -1,7 +1,7 @@
 """The data of every view of the explorer: a view's name and parameters in, JSON out.
 
-Views: the map, a community, an entity, a passage, a path, the search box, DRIFT sessions, changes
-since a generation, documents by time. Every statement comes with `cites`: {id, start, end, title,
+Views: the map, a community, an entity, a passage, a document, a path, the search box, DRIFT sessions,
+changes since a generation, documents by time, documents by their links. Every statement comes with `cites`: {id, start, end, title,
 uri, line, date}, where start and end are characters (code points) of the text unit `id`, 0 and 0
 where the whole text unit is cited. Credentials that stand in documents are masked, in the text of a
 passage with as many characters, so that offsets stay right. GraphRAGError for what is not there."""
@@ -23,6 +23,7 @@ from graphrag_mcp.query import (
     context,
     entities,
     filters,
+    links,
     local,
     notes,
     render,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 MEMBERS, DOCUMENTS, RELATIONS, STATEMENTS, PARTS = 60, 40, 40, 12, 400
 SESSIONS, ANSWER, CITES, LISTED = 100, 4_000, 12, 200
+LINKED = 400  # documents of the view of links
 PASSAGES, ENTITIES, COMMUNITIES, LIT = 20, 12, 6, 40
 YEARS = 4  # distinct years from which a timeline has a row a year
 LONG = 1_200  # characters of a statement or description
@@ -365,8 +367,84 @@ def document(snapshot: Snapshot, n: int) -> Data:
         "communities": [brief(known[id]) for id in last][:12],
         "units": shown,
         "thread": thread[:LISTED],
+        "links": _links_of(snapshot, fact["document"][1]),
     }
     return {**paper(fact), **held, "more": _rest(units, PARTS)}
+
+
+# ---- links ------------------------------------------------------------------------------------------
+
+
+def _links_of(snapshot: Snapshot, id: str) -> Data:
+    """The links in and out of a document with the lines that hold them, those that lead to nothing, and its tags."""
+    found = links.links(snapshot)
+    number = found.pages.number[id]
+    out, into = found.out(number), found.into(number)
+    tags = list(dict.fromkeys(one.written for one in found.tags(number)))
+    return {
+        "in": _linked(snapshot, into[:LISTED]),
+        "out": _linked(snapshot, [one for one in out if one.target >= 0][:LISTED]),
+        "missing": _linked(snapshot, [one for one in out if one.target < 0][:LISTED]),
+        "tags": [one_line(tag, TITLE) for tag in tags[:LISTED]],
+        "more": _rest(into, LISTED) + _rest(out, LISTED),
+    }
+
+
+def _linked(snapshot: Snapshot, some: Sequence[links.Link]) -> list[Data]:
+    """`from` and `to`: documents; `written`: what the link says, with its `part`."""
+    facts, ids = filters.documents(snapshot), links.pages(snapshot).ids
+    return [
+        {
+            "from": paper(facts[ids[one.source]]),
+            "to": paper(facts[ids[one.target]]) if one.target >= 0 else None,
+            "kind": one.kind,
+            "written": one_line(one.written, TITLE),
+            "part": one_line(one.part, TITLE),
+            "line": one.line,
+            "text": text,
+            "cites": [_cite(cited)] if cited else [],
+        }
+        for one, text, cited in links.quoted(snapshot, some)
+    ]
+
+
+def link_graph(snapshot: Snapshot) -> Data:
+    """Documents by their links: `nodes` with `degree`, the number of other documents that link to them, most first;
+    `edges` between these nodes as [n of the one, n of the other, links]; pages that links miss; tags."""
+    found, facts = links.links(snapshot), filters.documents(snapshot)
+    degrees, counts = found.degrees(), Counter[tuple[int, int]]()
+    for a, b in zip(found.source.tolist(), found.target.tolist(), strict=True):
+        if b >= 0 and a != b:
+            counts[a, b] += 1
+    linked = {end for pair in counts for end in pair}
+    ranked = sorted(linked, key=lambda one: (-int(degrees[one]), one))
+    node = {one: paper(facts[found.pages.ids[one]]) for one in ranked[:LINKED]}
+    missing: dict[str, list[links.Link]] = lists_of((one.written, one) for one in found.missing())
+    lost = sorted(missing.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    return {
+        "nodes": [{**node[one], "degree": int(degrees[one])} for one in node],
+        "edges": [
+            [node[a]["n"], node[b]["n"], n]
+            for (a, b), n in counts.items()
+            if a in node and b in node
+        ],
+        "missing": [
+            {
+                "written": one_line(target, TITLE),
+                "count": len(some),
+                "documents": [
+                    paper(facts[found.pages.ids[n]])
+                    for n in dict.fromkeys(one.source for one in some)
+                ][:6],
+            }
+            for target, some in lost[:LISTED]
+        ],
+        "tags": [
+            {"tag": one_line(tag, TITLE), "count": n}
+            for tag, n in found.all_tags().most_common(LISTED)
+        ],
+        "more": {"nodes": _rest(ranked, LINKED), "missing": _rest(lost, LISTED)},
+    }
 
 
 # ---- DRIFT -------------------------------------------------------------------------------------------
@@ -577,6 +655,7 @@ VIEWS: dict[str, View] = {
     ),
     "changes": lambda _, snapshot, given: changes(snapshot, _number(given, "since", "", -1)),
     "timeline": lambda _, snapshot, __: timeline(snapshot),
+    "links": lambda _, snapshot, __: link_graph(snapshot),
 }
 
 

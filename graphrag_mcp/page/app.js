@@ -104,6 +104,7 @@ const VIEWS = {
     if (found.periods.length) map.paintBy("time");
     return views.timeline(found);
   },
+  async links() { onMap(); return views.links(await transport.load("links")); },
   async changes([since]) {
     onMap();
     const found = await transport.load("changes", { since: since || "" });

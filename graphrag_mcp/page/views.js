@@ -151,5 +151,24 @@ export function document_(data) {
   return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`), said(data.summary),
     ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
     ...some("Mails of its thread, by time", data.thread.map(paper)),
+    ...linked(data.links),
     heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first)), said(one.summary)])), left(data.more, "texts")];
+}
+
+const written = (one) => [element("span", { dir: "auto" }, visible(one.written)), element("br"), ...statement(one)];
+const linking = (end) => (one) => [...paper(one[end]), one.part && end === "to" ? ` › ${visible(one.part)}` : "", element("br"), ...statement(one)];
+
+// The links of one document.
+function linked(data) {
+  const lists = [...some("Links to it", data.in.map(linking("from"))), ...some("Its links", data.out.map(linking("to"))), ...some("Links to what is not in the index", data.missing.map(written))];
+  return [note(data.tags.map((tag) => "#" + tag).join(" ")), ...lists, left(data.more, "links"),
+    lists.length ? element("p", { class: "note" }, link("links", "Links of all documents")) : ""];
+}
+
+export function links(data) {
+  const held = (one) => [element("span", { dir: "auto" }, visible(one.written)), ` ${counted(one.count, "link")}: `, ...one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 60))])];
+  return [element("h1", {}, "Links between documents"), data.nodes.length ? "" : element("p", {}, "No document of this corpus links to another one."),
+    ...some("Most linked", data.nodes.map((one) => [...paper(one), ` ${counted(one.degree, "document")} ${one.degree === 1 ? "links" : "link"} to it`])), left(data.more.nodes, "documents"),
+    ...some("Pages that links miss", data.missing.map(held)), left(data.more.missing, "pages"),
+    ...some("Tags", data.tags.map((one) => `#${visible(one.tag)} ${counted(one.count, "document")}`))];
 }

@@ -475,7 +475,7 @@ def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
     """A line each: the document at this end of the link (source, target, both; "": what is written), the line of the
     text that holds it and its passage."""
     name, items = _names(snapshot), []
-    for link, text, cited in _quoted(snapshot, some[:MOST]):
+    for link, text, cited in quoted(snapshot, some[:MOST]):
         source = name[link.source]
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         part = f" > {one_line(link.part, 60)}" if link.part else ""
@@ -511,7 +511,7 @@ def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:
     return items
 
 
-def _quoted(snapshot: Snapshot, some: Sequence[Link]) -> list[tuple[Link, str, Citation | None]]:
+def quoted(snapshot: Snapshot, some: Sequence[Link]) -> list[tuple[Link, str, Citation | None]]:
     """Each link with the line that holds it, and with its place."""
     known = pages(snapshot)
     ids = list(dict.fromkeys(known.ids[one.source] for one in some))

@@ -37,6 +37,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.client import Caller, connected
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.files import write
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SECONDS = 60_000  # milliseconds that a view may take before a test fails: the machine may be busy
@@ -181,7 +182,7 @@ def test_the_first_view_says_what_the_corpus_is(tab: Tab) -> None:
 def test_every_link_of_every_view_opens(tab: Tab) -> None:
     """Two steps from the first view and from a search: at most three links of each kind of each page."""
     seen: set[str] = set()
-    todo = ["map", "search/Narrows", "timeline", "changes", "drift"]
+    todo = ["map", "search/Narrows", "timeline", "changes", "drift", "links"]
     while todo and len(seen) < 60:
         view = todo.pop(0)
         seen.add(view)
@@ -299,6 +300,25 @@ def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
         assert "No topics to draw" in tab.page.locator("#legend").inner_text()
         for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "Nothing in this corpus")):
             assert said in tab.go(view).text
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_links_between_documents_are_shown_with_their_lines(browser: Any, tmp_path: Path) -> None:
+    pages = {"Ada.md": "Ada leads the [[Sill Survey]].\n[[<b>None</b>]] #harbour\n", "Sill Survey.md": "Led by [[Ada]].\n"}
+    home = ("--home", tmp_path / "home", "--corpus", "sample")
+    assert run_cli("index", write(tmp_path / "docs", pages), *home).returncode == 0
+    with explored(tmp_path / "home") as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        text = tab.go("links").text
+        for said in ("Links between documents", "1 document links to it", "<b>None</b> 1 link: ", "#harbour 1 document"):
+            assert said in text
+        tab.page.locator("#side a", has_text="Ada").first.click()
+        tab.page.wait_for_function("() => document.querySelector('#side h1').innerText.startsWith('Ada')")
+        for said in ("Links to it", "Led by [[Ada]].", "Its links", "Ada leads the [[Sill Survey]].", "#harbour"):
+            assert said.casefold() in tab.text.casefold()
         assert tab.wrong == []
         made.close()
 

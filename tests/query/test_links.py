@@ -7,10 +7,13 @@ import os
 import random
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.explorer import data
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, lookup
 from graphrag_mcp.query.explore import explore_graph
@@ -464,6 +467,54 @@ def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) 
     assert call in documents.list_documents(vault, document=ada).text
     entity = lookup.get_entity(vault, "Ada Brandt").text
     assert f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity and call in entity
+
+
+def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_path: Path) -> None:
+    counts = export(vault, tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "links.parquet").to_pylist()
+    uri = {
+        row["id"]: row["uri"] for row in vault.rows("documents", "", ["id", "uri"]).to_pylist()
+    } | {"": ""}
+    assert counts["links"] == len(rows) == vault.count("links")
+    found = {
+        (uri[row["document_id"]], row["line"], row["kind"], row["target"], uri[row["target_id"]])
+        for row in rows
+    }
+    assert (
+        "vault/Sill Survey.md",
+        1,
+        "wikilink",
+        "Ada Brandt",
+        "vault/People/Ada Brandt.md",
+    ) in found
+    assert ("vault/Sill Survey.md", 1, "wikilink", "Tide Tables", "vault/Tide Tables.md") in found
+    assert ("vault/People/Ada Brandt.md", 6, "wikilink", "Jonas Petrie", "") in found
+    assert ("vault/daily/2024-05-03.md", 1, "tag", "Meeting", "") in found
+
+
+def test_the_explorer_has_the_links_of_a_document_and_of_all(vault: Snapshot) -> None:
+    ada = int(alias(vault, "Brandt")[1:])
+    of_ada = data.document(vault, ada)["links"]
+    assert [one["from"]["uri"] for one in of_ada["in"]] == [
+        "vault/Sill Survey.md",
+        "vault/daily/2024-05-03.md",
+    ]
+    assert [one["to"]["uri"] for one in of_ada["out"]] == ["vault/Sill Survey.md"]
+    assert [one["written"] for one in of_ada["missing"]] == ["Jonas Petrie", "map.png"]
+    assert of_ada["out"][0]["part"] == "Costs" and of_ada["out"][0]["cites"][0]["id"].startswith(
+        "t"
+    )
+    every = data.link_graph(vault)
+    assert every["nodes"][0]["n"] == ada and every["nodes"][0]["degree"] == 2
+    name = {one["n"]: one["uri"].rpartition("/")[2] for one in every["nodes"]}
+    assert {(name[a], name[b], count) for a, b, count in every["edges"]} == {
+        ("Ada Brandt.md", "Sill Survey.md", 1),
+        ("2024-05-03.md", "Ada Brandt.md", 1),
+        ("2024-05-03.md", "Sill Survey.md", 1),
+        ("Sill Survey.md", "Ada Brandt.md", 1),
+        ("Sill Survey.md", "Tide Tables.md", 1),
+    }
+    assert [(one["written"], one["count"]) for one in every["missing"]] == [("Jonas Petrie", 2)]
 
 
 def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
