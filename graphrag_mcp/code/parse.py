@@ -20,9 +20,9 @@ from itertools import chain
 from typing import TypeGuard
 
 from graphrag_mcp.code import grammars, symbols
+from graphrag_mcp.code.languages import language_of
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import MODULE, SIGNATURE, WORDS, Reference, SourceFile, Symbol
-from graphrag_mcp.text.prose import language_of
 
 _LINE_END = r"\r\n|\n|\r"
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body

@@ -13,11 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from graphrag_mcp.plugins import Part
+
+NAME = "code"  # of this plug-in
 _LISTS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 WORDS = {name: frozenset(words.split()) for name, words in _LISTS.items()}
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
+# Types of entities that are symbols.
+TYPES = ("module", "class", "interface", "type", "function", "method", "constant")
 HEAD = 300  # characters of a definition or statement that are quoted
 
 # Files that stand for their folder, and languages in which all files of a folder do.
@@ -89,6 +94,8 @@ class Import:
 class SourceFile:
     """Symbols begin with the module; all lists are in the order of the text."""
 
+    by: ClassVar[str] = NAME
+
     uri: str
     language: str
     module: str
@@ -146,6 +153,20 @@ class SourceFile:
         inside = [*self.around(start)[::-1], *self.begin_in(start + 1, end)]
         held = [one.name for one in inside if one.kind not in ("module", "constant")]
         return [called(self.module), *(name[len(self.module) + 1 :] for name in held)]
+
+    def parts(self) -> list[Part]:
+        """The definitions, without the module."""
+        top = self.module.count(".") + 1
+        return [
+            Part(
+                one.start,
+                one.end,
+                max(one.name.count(".") - top, 0),
+                one.signature or f"{one.kind} {one.short}",
+                one.doc,
+            )
+            for one in self.symbols[1:]
+        ]
 
 
 class Offsets:
@@ -206,7 +227,7 @@ class UnitSpan(NamedTuple):
     end: int
 
 
-def dumped(file: SourceFile, units: list[UnitSpan]) -> str:
+def dumped(file: SourceFile, units: Sequence[UnitSpan]) -> str:
     """The file as JSON with its text units."""
     kinds = (file.symbols, file.references, file.imports)
     rows = ([[getattr(one, name) for name in one.__slots__] for one in some] for some in kinds)

@@ -35,7 +35,7 @@ WINDOW = 0.5
 # third larger, which is what a model is paid for (446 against 308 units of 106 texts of 2,500
 # tokens).
 SHORT = 3
-LEAST = 40  # tokens of a passage of source code behind which the next definition begins one
+LEAST = 40  # tokens of a passage of an outlined text behind which its next part begins one
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
 # characters given to `sentences` at once, so that memory is bounded by the block
 _BLOCK = 1_000_000
@@ -56,12 +56,12 @@ class ChunkParams:
 class _Atoms:
     """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(self, source: bool, divisions: Collection[int]) -> None:
+    def __init__(self, outlined: bool, divisions: Collection[int]) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
-        self.source = source  # of source code, whose passages are its definitions
+        self.outlined = outlined  # are its passages the parts of an outline?
         self.divisions = divisions  # offsets at which pages, slides or sheets begin
 
     def __len__(self) -> int:
@@ -79,15 +79,15 @@ def chunk(
 ) -> list[Unit]:
     """The text units of `text` in order; [] for a blank one.
 
-    `breaks`: of source code, offset -> depth (1 for the outermost) of its definitions, which are
-    headings there; a passage begins at each of them that follows LEAST tokens or more, and at each of
+    `breaks`: of a text that a plug-in outlines, offset -> depth (1 for the outermost) of its parts, which
+    are headings there; a passage begins at each of them that follows LEAST tokens or more, and at each of
     `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them."""
     lines, units = Lines(text), []
     room = params.size - params.overlap
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
-        # Sentences, of source code blocks between blank lines and definitions; long ones in parts.
+        # Sentences, of an outlined text blocks between blank lines and parts; long ones are cut.
         atoms, before, total = _Atoms(breaks is not None, divisions), start, 0
         parts = _sentences(text, start, end)
         if breaks is not None:
@@ -105,7 +105,7 @@ def chunk(
         if not len(atoms):
             continue
         if breaks is not None:
-            _set_code_priorities(atoms, text, start, breaks)
+            _set_outline_priorities(atoms, text, start, breaks)
         elif atoms.tokens(0, len(atoms)) > most:
             _set_priorities(atoms, text, start)
         cuts = _cuts(atoms, params)
@@ -227,19 +227,19 @@ def _unit(
 
 
 def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
-    """Ends of the passages of a unit: about equal parts; of source code its definitions, of pages
+    """Ends of the passages of a unit: about equal parts; of an outlined text its parts, of pages
     the parts of each."""
-    if not atoms.source and not atoms.divisions:
+    if not atoms.outlined and not atoms.divisions:
         return _divided(atoms, first, last, size)
     ends = []
     begin = first
     for at in range(first + 1, last + 1):
         starts = at == last or (
             atoms.priority[at] >> 32 >= _SECTION
-            if atoms.source
+            if atoms.outlined
             else atoms.start[at] in atoms.divisions
         )
-        least = LEAST if atoms.source else 1  # a slide may hold a few words
+        least = LEAST if atoms.outlined else 1  # a slide may hold a few words
         if starts and (at == last or atoms.tokens(begin, at) >= least):
             ends += _divided(atoms, begin, at, size)
             begin = at
@@ -284,8 +284,10 @@ def _prioritise(atoms: _Atoms, text: str, start: int, levels: bytearray) -> None
         atoms.priority.append(level << 32 | crc32(around))
 
 
-def _set_code_priorities(atoms: _Atoms, text: str, start: int, breaks: Mapping[int, int]) -> None:
-    """As `_set_priorities`: an outer definition is a chapter, one inside it a section."""
+def _set_outline_priorities(
+    atoms: _Atoms, text: str, start: int, breaks: Mapping[int, int]
+) -> None:
+    """As `_set_priorities`: an outer part is a chapter, one inside it a section."""
     levels = bytearray(len(atoms))
     for at in atoms.opening:
         depth = breaks.get(atoms.start[at], 0)
@@ -296,7 +298,7 @@ def _set_code_priorities(atoms: _Atoms, text: str, start: int, breaks: Mapping[i
 def _blocks(
     text: str, start: int, end: int, breaks: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Spans of source code between blank lines and definitions, without blanks at their ends."""
+    """Spans of an outlined text between blank lines and parts, without blanks at their ends."""
     cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
     cuts.update(at for at in breaks if start < at < end)
     for first, last in pairwise([start, *sorted(cuts), end]):

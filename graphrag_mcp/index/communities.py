@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from os.path import commonprefix
 from typing import Any
 
 import pyarrow.compute as pc
@@ -63,8 +62,19 @@ class Hierarchy:
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
-    titles: Mapping[str, str] = field(default_factory=dict)  # those of source code: folder or file
+    titles: Mapping[str, str] = field(default_factory=dict)  # of groups that a plug-in made
+    plugins: Mapping[str, str] = field(default_factory=dict)  # of these the name of the plug-in
     made_of: str = ""  # a digest of all that the groups of text units follow from
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Text units that a plug-in groups, with the numbers of the groups on the way to them from the top,
+    and the titles of these."""
+
+    units: Sequence[str]
+    way: Way
+    titles: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -140,11 +150,10 @@ def cluster(
     entities: Mapping[str, Sequence[str]],
     links: Edges = (),
     params: ClusterParams | None = None,
-    files: Mapping[str, str] | None = None,
+    plugged: Mapping[str, Sequence[Leaf]] | None = None,
 ) -> Hierarchy:
     """The hierarchy of all text units, and of all entities that have text units or links."""
-    params = params or ClusterParams()
-    return tree_with(ways_of(texts, params), entities, links, params, files)
+    return tree_with(ways_of(texts, params or ClusterParams()), entities, links, plugged)
 
 
 def ways_of(texts: Texts, params: ClusterParams) -> dict[str, Way]:
@@ -157,23 +166,28 @@ def tree_with(
     ways: Mapping[str, Way],
     entities: Mapping[str, Sequence[str]],
     links: Edges,
-    params: ClusterParams,
-    files: Mapping[str, str] | None = None,
+    plugged: Mapping[str, Sequence[Leaf]] | None = None,
 ) -> Hierarchy:
     """The hierarchy of text units that are divided. `entities`: the text units of each; an entity
-    without any is where its links lead. `files`: text units of source code, which are not in `ways`,
-    with the uri of their file."""
-    path, files = dict(ways), files or {}
-    first = 1 + max((way[0] for way in path.values()), default=-1)
-    called: dict[str, tuple[str, ...]] = {}  # by one text unit of each leaf
-    for held, way, titles in _by_folder(files, params):
-        path.update((unit, (way[0] + first, *way[1:])) for unit in held)
-        called[held[0]] = titles
-    path |= _placed({id: [path[unit] for unit in units] for id, units in entities.items()})
+    without any is where its links lead. `plugged`: by plug-in the leaves of text units that are not in
+    `ways`."""
+    path, every = dict(ways), plugged or {}
+    for leaves in every.values():
+        first = 1 + max((way[0] for way in path.values()), default=-1)
+        for leaf in leaves:
+            path.update((unit, (leaf.way[0] + first, *leaf.way[1:])) for unit in leaf.units)
+    units = {*path}
+    path |= _placed({id: [path[unit] for unit in held] for id, held in entities.items()})
     _follow_links(path, links)
-    tree = hierarchy_of(path, ways.keys() | files.keys())
-    named = (zip(tree.path[unit], titles, strict=True) for unit, titles in called.items())
-    return replace(tree, titles={id: title for pairs in named for id, title in pairs})
+    tree = hierarchy_of(path, units)
+    titles: dict[str, str] = {}
+    plugins: dict[str, str] = {}
+    for name, leaves in every.items():
+        for leaf in leaves:
+            ids = tree.path[leaf.units[0]]
+            titles |= zip(ids, leaf.titles, strict=True)
+            plugins |= dict.fromkeys(ids, name)
+    return replace(tree, titles=titles, plugins=plugins)
 
 
 def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarchy:
@@ -252,56 +266,6 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
 
 def by_rank(words: Sequence[str]) -> dict[str, float]:
     return {word: round(1 / (1 + FALL * at), 4) for at, word in enumerate(words)}
-
-
-# ---- source code --------------------------------------------------------------------------------
-
-SMALL = 3  # text units; smaller files and folders that lie beside each other are one community
-_Path = tuple[str, ...]
-
-
-def _by_folder(
-    files: Mapping[str, str], params: ClusterParams
-) -> Iterator[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
-    """The leaves: text units, way from the top, and the title of each community on the way."""
-    held = lists_of((tuple(files[unit].split("/")), unit) for unit in sorted(files))
-    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
-    while todo and held:
-        paths, way, titles = todo.pop()
-        groups = [paths]
-        size = sum(len(held[path]) for path in paths)
-        if len(way) < params.max_depth and size > params.max_cluster_size:
-            groups = _siblings(paths, held)
-        if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
-            groups = [paths]  # a folder with all of it is a community itself
-        if len(groups) > 1 or not way:
-            for place, group in enumerate(groups):
-                title = _title(group, paths, len(groups) > 1)
-                todo.append((group, (*way, place), (*titles, title)))
-        else:
-            yield [unit for path in paths for unit in held[path]], way, titles
-
-
-def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
-    """The files by what lies in their common folder; small ones together."""
-    depth = len(commonprefix(paths))
-    groups = lists_of((path[depth : depth + 1], path) for path in paths)
-    size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
-    small = {name for name, units in size.items() if units < SMALL}
-    together = [path for name in sorted(small) for path in groups[name]]
-    others = [groups[name] for name in sorted(groups.keys() - small)]
-    return [*others, together] if together else others
-
-
-def _title(group: Sequence[_Path], paths: Sequence[_Path], divided: bool) -> str:
-    """The path of a file or folder without its source; of small ones also their names."""
-    common, above = commonprefix(group), commonprefix(paths)
-    title = "/".join(common[1:] or common)
-    if not divided or len(common) > len(above):
-        return title
-    names = sorted({path[len(above)] for path in group})
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{title}: {', '.join(names[:3])}{more}"
 
 
 # ---- entities -----------------------------------------------------------------------------------

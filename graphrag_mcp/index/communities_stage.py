@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.index import (
     descriptions,
     imported,
-    report_code,
+    plugin,
     report_extractive,
     report_topics,
     vectors,
@@ -58,7 +58,7 @@ from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.prose import Furniture, language_of, own_lines, paragraphs, without_addresses
+from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
@@ -85,18 +85,20 @@ def tree_of(
     snapshot: Snapshot, params: ClusterParams, links: pa.Table, recluster: bool = False
 ) -> Hierarchy:
     """The hierarchy of the text units and entities that there are; imports may have a part. Where no
-    text but source code changed, its groups are those of the stored tree, unless `recluster`."""
+    text but those of plug-ins changed, its groups are those of the stored tree, unless `recluster`."""
     found = _imported(snapshot)
     near = found is not None and found.near
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    code = [] if near else listed(snapshot.rows("code", columns=["id", "uri"]))
-    sources = {id: uri for id, uri in code if language_of(uri)}
-    files = {unit: sources[of] for unit, of in documents.items() if of in sources}
-    documents = {unit: of for unit, of in documents.items() if unit not in files}
+    outlined = {} if near else plugin.outlined_units(snapshot, documents)
+    plugged = {
+        name: list(plugin.plugins()[name].groups(units, params)) for name, units in outlined.items()
+    }
+    apart = {unit for units in outlined.values() for unit in units}
+    documents = {unit: of for unit, of in documents.items() if unit not in apart}
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
-    if files:  # a symbol is where it is defined, however often documents name it
+    if apart:  # an entity is where it is defined, however often documents name it
         entities = {
-            id: [unit for unit in units if unit in files] or units for id, units in entities.items()
+            id: [unit for unit in units if unit in apart] or units for id, units in entities.items()
         }
     if not near:  # what has text units follows no link; of 14,000 documents these took 40 MB
         placed = pa.array([id for id, units in entities.items() if units], pa.string())
@@ -106,7 +108,7 @@ def tree_of(
     made_of = content_id(str(VERSION_OF_GROUPS), repr(params), repr(sorted(documents.items())))
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
-            tree = tree_with(kept[0], entities, edges, params, files)
+            tree = tree_with(kept[0], entities, edges, plugged)
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
@@ -121,7 +123,7 @@ def tree_of(
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:
-        tree = cluster(texts, entities, edges, params, files)
+        tree = cluster(texts, entities, edges, params, plugged)
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
 
 
@@ -406,6 +408,7 @@ class Reporting:
             inside.texts = [(unit, self.texts[unit]) for unit in self.central[id]]
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
+        inside.plugin = self.tree.plugins.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}
         inside.papers = {id: self.papers[id] for id in sorted({*inside.documents.values()})}
         held: dict[str, set[str]] = defaultdict(set)
@@ -524,8 +527,8 @@ def told(
 
 def composed(item: Item) -> report_extractive.Report:
     community, inside, children = item
-    if inside.title:
-        return report_code.compose(community, inside, children)
+    if inside.plugin:
+        return plugin.plugins()[inside.plugin].report(community, inside, children)
     return report_extractive.compose(community, inside)
 
 

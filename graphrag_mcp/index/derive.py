@@ -11,15 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.code.parse import parse, parse_prose
+from graphrag_mcp import plugins
 from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.index.extract import Extractor, UnitNames
+from graphrag_mcp.index.extract import Extractor, UnitNames, plugin
 from graphrag_mcp.index.extract.rules import RuleExtractor
-from graphrag_mcp.index.extract.symbols import SymbolExtractor, row_of
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.links import rows_of_links
 from graphrag_mcp.text import places
-from graphrag_mcp.text.prose import language_of, searched
+from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -59,10 +58,10 @@ class DocumentRows:
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
-    code: list[Row] = field(default_factory=list)  # its row of the table `code`, where it has one
+    facts: dict[str, Row] = field(default_factory=dict)  # its row in the tables of plug-ins
     places: list[Row] = field(default_factory=list)  # of its units and passages
     links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
-    is_source_code: bool = False  # whose names are those of its symbols
+    plugin: str = ""  # the plug-in that read it
 
 
 def derive(
@@ -75,19 +74,21 @@ def derive(
     """`given`: what an import says of the document; then units and names are those, and nothing is
     extracted. `check` may raise to stop early."""
     before, text = before or Before(), document.text
-    code = None if given else parse(document.uri, text)
+    outline = None if given else plugins.outline(document.uri, text)
     if given:
         cuts = given.cut(text, params)
     else:
-        breaks = code.breaks(text) if code else None
+        breaks = outline.breaks(text) if outline else None
         pages = places.divisions(document.places)
         cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
-    rows = DocumentRows(row, is_source_code=code is not None)
+    rows = DocumentRows(row, plugin=outline.by if outline else "")
     rows.links = rows_of_links(row["id"], document.uri, text)
-    extractor: Extractor = SymbolExtractor(code) if code else RuleExtractor()
-    name_of, table = unit_ids(document.uri), _Passages(document, row["id"], code)
+    extractor: Extractor = RuleExtractor()
+    if outline:
+        extractor = plugin.plugins()[outline.by].extractor(outline)
+    name_of, table = unit_ids(document.uri), _Passages(document, row["id"], outline)
     for unit, record in cuts:
         check()
         start = unit.span.start
@@ -96,8 +97,8 @@ def derive(
         rows.units.append(_unit_row(rows.document["id"], unit, id, own))
         parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
         passages = [content_id("passage", id, *part) for part in parts]
-        # The qualified names of source code depend on what stands in other units.
-        known = id in before.units and id not in before.redo and code is None
+        # What a plug-in reads depends on what stands in other units.
+        known = id in before.units and id not in before.redo and outline is None
         if known and all(one in before.passages for one in passages):
             rows.kept.add(id)
             named = [before.passages[one] for one in passages]
@@ -111,10 +112,13 @@ def derive(
             named = _named(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
         rows.places += _places(document, id, unit, passages)
-    told = code or parse_prose(document.uri, text)
-    if told is not None and cuts and given is None:
-        units = [unit for unit, _ in cuts]
-        rows.code = [row_of(rows.document["id"], told, rows.units, units)]
+    if cuts and given is None:
+        units = {unit_row["id"]: unit for unit_row, (unit, _) in zip(rows.units, cuts, strict=True)}
+        for name, one in plugin.plugins().items():
+            read = outline if rows.plugin == name else None
+            if (facts := one.facts(document.uri, text, read, units)) is not None:
+                known_as = {"id": row["id"], "uri": document.uri}
+                rows.facts[name] = {**known_as, "facts": facts, "links": plugin.UNLINKED}
     return rows
 
 
@@ -172,10 +176,10 @@ def _named(
 
 class _Passages:
     """Rows of passages, with their tokens and the terms by which they are found: their own, those
-    of the title, and of source code those of the names that are defined there."""
+    of the title, and those of the names that an outline defines there."""
 
-    def __init__(self, document: Document, id: str, code: Any) -> None:
-        self.document, self.document_id, self.code = document, id, code
+    def __init__(self, document: Document, id: str, outline: plugins.Outline | None) -> None:
+        self.document, self.document_id, self.outline = document, id, outline
         self.title_terms = terms(document.title)
         title_key = normalise_name(document.title)
         self.title_id = entity_id(title_key) if title_key else ""
@@ -191,8 +195,8 @@ class _Passages:
         document = self.document
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
             text = document.text[span.start : span.end]
-            names = self.code.names(span.start, span.end) if self.code else []
-            told = text if language_of(document.uri) else searched(text)
+            names = self.outline.names(span.start, span.end) if self.outline else []
+            told = text if plugins.verbatim(document.uri) else searched(text)
             words = [*self.title_terms, *terms(" ".join(names)), *terms(told)]
             yield {
                 "id": id,

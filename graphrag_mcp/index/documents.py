@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.code import grammars
+from graphrag_mcp import plugins
 from graphrag_mcp.executors import Executor, InProcess, executor
-from graphrag_mcp.index import descriptions, source_code
+from graphrag_mcp.index import descriptions, plugin
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.derive import SIZES, DocumentRows, Row
 from graphrag_mcp.index.extract import UnitNames
@@ -69,7 +69,7 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     return {
         "derivation": DERIVATION,
         "extractor": extract.VERSION,
-        "grammars": grammars.installed(),
+        **plugins.parameters(),
         **{name: getattr(settings, name) for name in SIZES},
         **{name: named[name] for name in ("extraction", "claims", "descriptions")},
     }
@@ -219,8 +219,8 @@ def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[s
 # ---- the commit of a batch ----------------------------------------------------------------------
 
 
-# Passages of source code that count as one in the size of a batch: the last batch links all of it, so
-# that others save no memory, and what they merge is merged again.
+# Passages of documents of plug-ins that count as one in the size of a batch: the last batch links all of
+# them, so that others save no memory, and what they merge is merged again.
 AS_ONE = 10
 
 
@@ -240,7 +240,7 @@ class Batch:
     # units that one should read and no one can -> uri
     unread: dict[str, str] = field(default_factory=dict)
     imports: list[Row] = field(default_factory=list)  # for the log of imports
-    code: list[Row] = field(default_factory=list)  # of the table `code`
+    facts: dict[str, list[Row]] = field(default_factory=dict)  # of the tables of plug-ins
     places: list[Row] = field(default_factory=list)
     links: list[Row] = field(default_factory=list)
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
@@ -249,11 +249,12 @@ class Batch:
         self.documents.append(rows.document)
         self.units += rows.units
         self.passages += rows.passages
-        self.size += len(rows.passages) / (AS_ONE if rows.is_source_code else 1)
+        self.size += len(rows.passages) / (AS_ONE if rows.plugin else 1)
         self.fresh |= rows.fresh
         self.kept |= rows.kept
         self.claims |= rows.claims
-        self.code += rows.code
+        for name, row in rows.facts.items():
+            self.facts.setdefault(name, []).append(row)
         self.places += rows.places
         self.links += rows.links
 
@@ -354,27 +355,29 @@ def _merged(
 def _linked(
     run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], last: bool
 ) -> dict[str, Change]:
-    """The change of the table `code`. With the `last` batch the names of all source code are
-    resolved; text units of other documents whose statements change join the batch and
+    """The changes of the tables of plug-ins. With the `last` batch the facts of all documents are
+    linked; text units of other documents whose names or statements change join the batch and
     `gone_units`."""
-    there = snapshot is not None and "code" in snapshot.manifest.tables
-    if not batch.code and not there:
-        return {}
-    gone, rows = set(batch.gone), batch.code
-    held = snapshot.rows("code").to_pylist() if snapshot is not None else []
-    left = [row for row in held if row["id"] not in gone]
-    if last:
-        every = [*left, *rows]
-        # After another batch, or a run that ended before its last one, the names of all are open.
-        linked = run.parameters.get("linked") == _ids_of(held)
-        before = [row for row in held if row["id"] in gone] if linked else None
-        links = source_code.link(every, before)
-        run.parameters["linked"] = _ids_of(every)
-        gone_units |= source_code.apply(snapshot, batch.fresh, links)
-        again = {row["id"] for row in links.rows}
-        rows = [*(row for row in rows if row["id"] not in again), *links.rows]
-        gone |= again
-    return {"code": Change(sorted(gone), graph_to_table("code", rows))}
+    changes: dict[str, Change] = {}
+    for name, one in plugin.plugins().items():
+        rows, gone = batch.facts.get(name, []), set(batch.gone)
+        if not rows and (snapshot is None or name not in snapshot.manifest.tables):
+            continue
+        stored = snapshot.rows(name).to_pylist() if snapshot is not None else []
+        left = [row for row in stored if row["id"] not in gone]
+        if last:
+            every, parameter = [*left, *rows], f"{name} linked"
+            # After another batch, or a run that ended before its last one, nothing is linked.
+            linked = run.parameters.get(parameter) == _ids_of(stored)
+            before = [row for row in stored if row["id"] in gone] if linked else None
+            done = one.link(every, before, snapshot, batch.fresh)
+            run.parameters[parameter] = _ids_of(every)
+            gone_units |= done.units
+            again = {row["id"] for row in done.rows}
+            rows = [*(row for row in rows if row["id"] not in again), *done.rows]
+            gone |= again
+        changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+    return changes
 
 
 def _ids_of(rows: Sequence[Row]) -> str:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.parse import parse
+from graphrag_mcp import plugins
 from graphrag_mcp.index import documents, models, summaries, vectors
 from graphrag_mcp.index.chunk import chunk
 from graphrag_mcp.index.derive import chunk_params, metadata_json
@@ -111,17 +111,17 @@ class Tally:
     def read(self, document: Document) -> None:
         """The questions about a document and the vectors of its passages."""
         models, text = self.run.models, document.text
-        code = parse(document.uri, text)
+        outline = plugins.outline(document.uri, text)
         params = chunk_params(self.run.settings)
         context = Context(document.uri, document.title, text, document.metadata)
         readers = (("extract", models.extract), ("claims", models.claims))
-        for unit in chunk(text, params, code.breaks(text) if code else None):
+        for unit in chunk(text, params, outline.breaks(text) if outline else None):
             self.counts.update(text_units=1, passages=len(unit.passages))
             for part in unit.passages:
                 row = {"title": document.title, "text": text[part.start : part.end]}
                 self.embed("passages", vectors.embedded_text("passages", row, {}))
             shown = masked(text[unit.span.start : unit.span.end])
-            for kind, reader in readers if code is None and self.asker.on else ():
+            for kind, reader in readers if outline is None and self.asker.on else ():
                 if reader is not None:
                     self.ask(kind, *reader.question(shown, context.line(unit.span.start)))
 

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.index.extract import Named, Said
-from graphrag_mcp.index.extract.symbols import CODE
 from graphrag_mcp.names.lexicon import ordinary
+from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import rows_of
@@ -68,7 +68,8 @@ def pairs_from_table(table: pa.Table) -> list[Evidence]:
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     """Title, type and aliases by majority, their letters composed; under its own name where it has
-    one, and of a symbol the type of its definition, however often prose uses its name as a word."""
+    one, and of what a document of a plug-in defines the type that it has there, however often prose uses
+    its name as a word."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -88,7 +89,7 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
-    if defined := next((row.type for row in found if row.key == key and row.by == CODE), ""):
+    if defined := next((row.type for row in found if row.key == key and row.by in PLUGGED), ""):
         return title, defined, aliases
     best = min(types, key=lambda kind: (-types[kind], kind), default=UNTYPED)
     return title, best if types[best] >= EVIDENT * mentions else UNTYPED, aliases
@@ -142,8 +143,8 @@ SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name on
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """Do the texts show often enough that this is a name? What source code defines or a model names is
-    an entity always.
+    """Do the texts show often enough that this is a name? What a plug-in or a model names is an
+    entity always.
 
     `rows`: all mentions under this very name. Those under its other names are left out, since an
     update may not have read them yet. A name of everyday words (White House, Sounds) must be shown

@@ -40,6 +40,7 @@ from graphrag_mcp.index.graph import (
     told_of_entity,
     told_of_pair,
 )
+from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
@@ -121,7 +122,7 @@ class _State:
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     lost: set[str] = field(default_factory=set)  # keys of which mentions are gone
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
-    # text of a sentence or of a place in source code by (unit, start, end)
+    # text of a sentence or of another place by (unit, start, end)
     texts: dict[Place, str] = field(default_factory=dict)
     sentences: dict[Place, Row] = field(default_factory=dict)  # rows of evidence
 
@@ -149,14 +150,14 @@ def merge(
     named = {row.key for row in gone_rows} | {
         row.key for unit in fresh.values() for row in unit.named
     }
-    # Statements on source code name what other files define.
+    # Statements that a plug-in links name what other documents define.
     stated = {
         end
         for unit in fresh.values()
         for one in unit.said or ()
         for end in (one.source, one.target)
     }
-    if snapshot is not None and "code" in snapshot.manifest.tables:
+    if snapshot is not None and not PLUGGED.keys().isdisjoint(snapshot.manifest.tables):
         for row in _read(state, "evidence", state.gone, "text_unit_id", pairs_from_table):
             stated.update(filter(None, (row.source_key, row.target_key)))
     _gather(state, named.union(stated, changed.keys, *changed.pairs))

@@ -193,8 +193,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     )
     run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
-    # One batch is held back while the next is read: names of source code are resolved with the
-    # last, and a model's answers about a batch are on their way meanwhile.
+    # One batch is held back while the next is read: plug-ins link all documents with the last, and a model's answers about a batch are on their way meanwhile.
     held: Batch | None = None
     for batch in _batches(run, plan, request, numbers, rederive):
         if held is not None:
@@ -248,7 +247,7 @@ def _batches(
         batch.add(rows)
         if run.imports is not None and given is not None:
             batch.imports += run.imports.rows(document)
-        elif run.models.extract is not None and not rows.is_source_code:
+        elif run.models.extract is not None and not rows.plugin:
             batch.ask(run, document, rows)
 
     asker = run.models.asker

@@ -124,7 +124,8 @@ class Inside:
     own_entities: list[EntityRow] = field(default_factory=list)
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     texts: Sequence[tuple[str, str]] = ()  # (id, text) of the text units that hold most terms
-    title: str = ""  # of source code: its folder or file
+    title: str = ""  # of a group that a plug-in made
+    plugin: str = ""  # its name
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
     papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
     described: bool = False  # evidence is what a model said of its rows

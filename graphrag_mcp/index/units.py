@@ -88,7 +88,7 @@ class Context:
 
     @property
     def _prose(self) -> bool:
-        """Is a `#` at the start of a line a heading, and no comment of source code?"""
+        """Is a `#` at the start of a line a heading, and no comment?"""
         return self._uri.startswith("text:") or suffix_of(self._uri.partition("#")[0]) in FORMATS
 
     @property

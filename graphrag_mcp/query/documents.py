@@ -12,8 +12,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from graphrag_mcp.code.parse import parse
-from graphrag_mcp.code.symbols import SourceFile
+from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
@@ -36,12 +35,13 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.plugin import plugin_of
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
-from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import Lines, counted, entity_id, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
@@ -325,7 +325,7 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
 def _untitled(snapshot: Snapshot, id: str) -> bool:
     """Is the document's title only the name of its file? Its first words say more."""
     _, _, title, uri, file = documents(snapshot)[id]["document"]
-    return title in ("", file) and not language_of(uri)
+    return title in ("", file) and not plugins.verbatim(uri)
 
 
 def _first_words(text: str) -> str:
@@ -346,9 +346,9 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
         row, others = entities.resolve(snapshot, bare)
         name = entities.called(bare)
         if row is not None and _is_called(row, name):
-            if not entities.is_symbol(row):
+            if plugin_of(row) is None:
                 return _naming(snapshot, part, row)
-            # tests and documents use a symbol without a statement
+            # documents use a definition without a statement
             query = f'"{row["title"].rpartition(".")[2]}"'
         elif found := _naming_word(part, name, [one for one in (row, *others) if one]):
             return found
@@ -630,8 +630,8 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
     rows.sort(key=lambda row: row["position"])
     size = f"{len(text):,} characters, {counted(len(rows), 'passages')}"
     head = f"[{alias}] {one_line(title, 120)} ({uri}): {size}."
-    if (source := parse(uri, text)) and len(source.symbols) > 1:
-        lines = _definitions(alias, text, source)
+    if (outline := plugins.outline(uri, text)) and (parts := outline.parts()):
+        lines = _parts(alias, text, parts)
     else:
         told = summaries.read(snapshot, same).get(same[0], [])
         head += "".join(f" {one.text}" for one in told if one.place == 0)
@@ -652,13 +652,11 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
     return head, [partial(str, line) for line in lines]
 
 
-def _definitions(alias: str, text: str, source: SourceFile) -> list[str]:
-    lines, depth = Lines(text), source.module.count(".") + 1
-    said = []
-    for number, one in enumerate(source.symbols[1:], 1):
-        step = "  " * (one.name.count(".") - depth)
-        place = f"lines {lines.at(one.start)}-{lines.at(max(one.end - 1, one.start))}"
-        signature = one_line(one.signature or f"{one.kind} {one.short}", 160)
-        doc = f": {one_line(one.doc, TELLING)}" if one.doc else ""
-        said.append(f"{step}- [{alias}#{number}] {signature}, {place}{doc}")
-    return said
+def _parts(alias: str, text: str, parts: Sequence[plugins.Part]) -> list[str]:
+    lines, told = Lines(text), []
+    for number, part in enumerate(parts, 1):
+        place = f"lines {lines.at(part.start)}-{lines.at(max(part.end - 1, part.start))}"
+        about = f": {one_line(part.about, TELLING)}" if part.about else ""
+        head = f"{'  ' * part.depth}- [{alias}#{number}] {one_line(part.title, 160)}"
+        told.append(f"{head}, {place}{about}")
+    return told

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.code.symbols import MODULE
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import plugin
 from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.question import MARKS
 from graphrag_mcp.query.rank import Ranked, Ranking
@@ -88,8 +88,6 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     return [one for one in found if entity["id"] in one.entity_ids]
 
 
-SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
-_SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
 # Words beside a name: el señor X.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as".split())
 _MARKS = MARKS.replace("'", "")
@@ -101,36 +99,6 @@ _SURNAMES = frozenset(
 )
 
 
-def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
-    """The symbols of source code that a name means: whole, or the last parts of the qualified one;
-    the outermost first. Paths, `Class::method` and `call()` are read as names."""
-    asked = asked.strip().strip("`")
-    if "code" not in snapshot.manifest.tables or not _SYMBOL.fullmatch(asked):
-        return []
-    bare = re.sub(r"\([^()]*\)\Z", "", asked)
-    bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
-    name = re.sub(r"[/:#]+", ".", bare)
-    types = ", ".join(f"'{one}'" for one in SYMBOLS)
-    owner, _, last = name.rpartition(".")
-    named = (name, f"{owner}.exports.{last}") if owner else (name,)
-    ends = [f"ends_with(key, '.{one}')" for one in named]
-    where = f"(key IN ('{name}', ':{name}') OR {' OR '.join(ends)}) AND type IN ({types})"
-    ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
-    if owner and not ids:  # a module that imports it from elsewhere
-        where = f"(source_key = '{owner}' OR ends_with(source_key, '.{owner}'))"
-        where += f" AND keywords = 'imports' AND ends_with(target_key, '.{last}')"
-        keys = snapshot.rows("evidence", where, ["target_key"])["target_key"].to_pylist()
-        ids = [entity_id(key) for key in dict.fromkeys(keys)]
-    found = snapshot.served("entities", ids)
-    keys = {row["key"] for row in found}  # a class, not its constructor
-    found = [row for row in found if row["key"].rpartition(".")[0] not in keys]
-    return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
-
-
-def is_symbol(row: Mapping[str, Any]) -> bool:
-    return row["type"] in SYMBOLS and "." in row["key"]
-
-
 def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     """The entity that is meant and others that hold its name; or None and the candidates."""
     if match := re.fullmatch(r"e(\d{1,12})", asked, re.IGNORECASE):
@@ -139,10 +107,8 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := snapshot.served("entities", [asked])):
         return found[0], []
     asked = composed(asked)
-    if found := symbols_named(snapshot, asked[:300]):
-        whole = [row for row in found if row["key"].removeprefix(MODULE) == asked]
-        one = whole if len(whole) == 1 else found
-        return (one[0], []) if len(one) == 1 else (None, found[:12])
+    if found := plugin.meant(snapshot, asked[:300]):
+        return (found[0], []) if len(found) == 1 else (None, found[:12])
     asked = asked[:300]
     key = normalise_name(asked)
     # "Harbour Tide Authority (HTA)"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
-from graphrag_mcp.query import context, entities, links, symbols
+from graphrag_mcp.query import context, entities, links, plugin
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -48,9 +48,8 @@ def explore_graph(
     direction: str = "",
 ) -> ExploreResult:
     """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
-    graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests;
-    links: those between documents) and `direction` (in: what uses `start`, out: what it uses): a walk
-    over these alone."""
+    graph. `kinds` (of statements that a plug-in makes, as calls or imports; links: those between
+    documents) and `direction` (in: what uses `start`, out: what it uses): a walk over these alone."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
@@ -65,10 +64,11 @@ def explore_graph(
         return _from_above(snapshot, result, budget)
     if re.fullmatch(r"c\d{1,12}", start, re.IGNORECASE) and not goal:
         return _from_above(snapshot, result, budget, int(start[1:]))
-    if (kinds or direction) and not goal and (names := symbols.asked_for(snapshot, start)):
-        result.start = start if len(names) > 1 else f"e{names[0][1][0]['n']}"
-        asked = kinds or ("calls",)
-        return symbols.explore(snapshot, result, names, asked, direction, hops, nodes, budget)
+    if (kinds or direction) and not goal:
+        walk = plugin.Walk(start, kinds, direction, hops, nodes)
+        for one in plugin.plugins().values():
+            if (found := one.walk(snapshot, result, walk, budget)) is not None:
+                return found
     ends: list[Row] = []
     for end in filter(None, (start, goal)):
         row, others = resolve(snapshot, end)

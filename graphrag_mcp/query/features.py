@@ -29,10 +29,8 @@ class Weights:
     title_link: float = 0.4
     shared_name: float = 0.5
     adjacency: float = 0.3
-    defines: float = 0.7
-    same_file: float = 1.0
-    crowded_file: float = 0.3
     reranker: float = 0.7
+    plugged: bool = True  # do features of plug-ins count that need what documents define?
 
     def uses_graph(self) -> bool:
         return any((self.named_title, self.title_link, self.adjacency))
@@ -40,7 +38,7 @@ class Weights:
 
 WITH_GRAPH = Weights()
 WORDS_ALONE = Weights(
-    named_title=0, title_link=0, shared_name=0, adjacency=0, defines=0
+    named_title=0, title_link=0, shared_name=0, adjacency=0, plugged=False
 )  # without the graph
 
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repeats
 from graphrag_mcp.query import context, note_sources, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import places
-from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import entity_id, query_terms
 from graphrag_mcp.types import Citation
@@ -146,8 +147,8 @@ def read(
 
 
 def _body(raw: str, title: str, uri: str) -> str:
-    """The readable text, without a first line that only repeats the title; source code as it is."""
-    if language_of(uri):
+    """The readable text, without a first line that only repeats the title; of a plug-in as it is."""
+    if plugins.verbatim(uri):
         return raw.strip("\n")
     text = readable(raw)
     first, newline, rest = text.partition("\n")
@@ -159,8 +160,8 @@ def _body(raw: str, title: str, uri: str) -> str:
 @once
 def names_of(snapshot: Snapshot) -> dict[str, str]:
     """What each document is called in results, by content id: its title; with its path where another
-    one has the same title; the name of its file where it has no other title, or in a series; source
-    code its path."""
+    one has the same title; the name of its file where it has no other title, or in a series; its path
+    where a plug-in knows its kind."""
     facts, of_series = times.documents(snapshot), series.by_document(snapshot)
     titles = Counter(fact["document"][2].casefold() for fact in facts.values())
     files = Counter(_stem(fact["uri"]).casefold() for fact in facts.values())
@@ -168,7 +169,7 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     for id, fact in facts.items():
         title, uri = one_line(fact["document"][2], TITLE), one_line(fact["uri"], 300)
         short = series.name(fact, of_series.get(id))
-        if language_of(uri):
+        if plugins.verbatim(uri):
             found[id] = uri
         elif short and files[short.casefold()] <= 1 and titles[short.casefold()] <= 1:
             found[id] = one_line(short, TITLE)

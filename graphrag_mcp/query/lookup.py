@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from graphrag_mcp.code.parse import parse
+from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, SMALL, Item, Section, compose, finish, one_line
@@ -27,10 +27,10 @@ from graphrag_mcp.query import (
     links,
     local,
     note_sources,
+    plugin,
     render,
     series,
     summaries,
-    symbols,
     threads,
     timeline,
     times,
@@ -40,13 +40,14 @@ from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import names_of
+from graphrag_mcp.query.plugin import SearchingPlugin
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.citing import Fingerprint
-from graphrag_mcp.text.prose import language_of, readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -65,6 +66,7 @@ KINDS = {
     "k": ("claims", "claims"),
 }
 SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
+SAME = 5  # entities that documents define under one name and that are given at once
 RELATED = 12  # relationships of an entity that are shown
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
@@ -359,7 +361,7 @@ def _bearing(
 
     same: list[str] = []
     for ids in of_document.values():
-        if language_of(found[ids[0]]["uri"]):  # code has no sentences
+        if plugins.verbatim(found[ids[0]]["uri"]):  # it has no sentences
             kept |= {id: [] for id in ids}
             continue
         first = found[ids[0]]
@@ -456,7 +458,7 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         documents = _by_uri(snapshot, path, path)
         if found := [id for one in documents for id in _at_lines(snapshot, one, first, last)]:
             return found
-    if named := entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]:
+    if named := plugin.named(snapshot, alone[:300])[:SAME]:
         return [f"e{row['n']}" for row in named]
     files = snapshot.rows("documents", f"contains(uri, '{_sql(alone)}.')", ["n", "uri"]).to_pylist()
     same = [row for row in files if PurePosixPath(row["uri"]).stem == alone]  # a name without .txt
@@ -533,10 +535,10 @@ def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
 def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
     """Below its text what relative dates in it mean."""
     item = packing.source_item(row, 0.0, document, True)
-    code = language_of(row["uri"])
-    text = row["text"] if raw or code else readable(row["text"])
+    whole = plugins.verbatim(row["uri"])
+    text = row["text"] if raw or whole else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"
-    if said and not code and (note := said.note(one_line(text, len(text)))):
+    if said and not whole and (note := said.note(one_line(text, len(text)))):
         text = f"{text}\n{note}"
     head = item.text.partition("\n")[0]
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id
@@ -572,7 +574,7 @@ def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     row = found[0]
     if letter == "d":  # its whole text is in its passages already
         return _passages(snapshot, f"document_id = '{row['id']}'")
-    if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
+    if letter == "e" and (of := plugin.plugin_of(row)) and (own := of.text(snapshot, row)):
         return own
     ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
     units = values_of(snapshot.by_key("text_units", ids, "id", ["n"])["n"])
@@ -582,12 +584,12 @@ def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
 
 
 def section_of(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
-    """The characters of the heading with this number (from 1) and what stands under it; of source
-    code those of the definition."""
-    if source := parse(uri, text):
-        inside = source.symbols[1:]
-        if 0 < number <= len(inside):
-            return inside[number - 1].start, inside[number - 1].end
+    """The characters of the heading with this number (from 1) and what stands under it, or of the part
+    that a plug-in lists."""
+    if outline := plugins.outline(uri, text):
+        parts = outline.parts()
+        if 0 < number <= len(parts):
+            return parts[number - 1].start, parts[number - 1].end
         return None
     listed = list(headings(text))
     if not 0 < number <= len(listed):
@@ -660,9 +662,9 @@ def get_entity(
     row, found = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, found, budget, note)
-    hints, symbol = [note], entities.is_symbol(row)
+    hints, of = [note], plugin.plugin_of(row)
     own = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
-    if not symbol and own.isdisjoint((asked, normalise_name(asked))):
+    if of is None and own.isdisjoint((asked, normalise_name(asked))):
         title = f"{one_line(row['title'], 80)} (e{row['n']})"
         hints.append(f"{asked[:80]!r} was read as {title}.")
     if found:
@@ -686,37 +688,48 @@ def get_entity(
         hint=hint,
         candidates=[entity_facts(one) for one in found],
     )
-    documents = [] if symbol else _documents(snapshot, row)
+    documents = [] if of else _documents(snapshot, row)
     into = {"Relationships": "relationships"}
-    intro = _intro(snapshot, row, groups, symbol, budget, len(documents))
-    sections = _sections(snapshot, row, groups, symbol, documents)
+    intro = _intro(snapshot, row, groups, of, budget, len(documents))
+    sections = _sections(snapshot, row, groups, of, documents)
     result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
-    if symbol:
-        result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
+    if of is not None:
+        result.hint = f"{result.hint} {text_of(result.id)}".strip()
     elif not result.hint:
         told = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
         result.hint = told if len(documents) > 1 else ""
     return finish(result, budget)
 
 
+def text_of(id: str) -> str:
+    return f'Its text: get_source(ids=["{id}"]).'
+
+
 def _sections(
-    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, documents: Sequence[Item]
+    snapshot: Snapshot,
+    row: Row,
+    groups: Sequence[Row],
+    of: SearchingPlugin | None,
+    documents: Sequence[Item],
 ) -> list[Section]:
-    sections = symbols.sections(snapshot, row, 3 * RELATED) if symbol else []
-    if symbol and row["type"] == "module" and (about := symbols.reported(row, groups)):
-        sections.insert(0, symbols.report(snapshot, about["id"]))
+    """`of`: the plug-in whose sections stand in the place of relationships."""
     return [
-        *sections,
-        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.35),
+        *(of.sections(snapshot, row, groups, 3 * RELATED) if of else ()),
+        Section("Evidence", _evidence(snapshot, row), 0.3 if of else 0.35),
         Section("Documents", documents, 0.2),
-        Section("Relationships", [] if symbol else _relationships(snapshot, row, RELATED), 0.35),
+        Section("Relationships", [] if of else _relationships(snapshot, row, RELATED), 0.35),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
 
 
 def _intro(
-    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int, documents: int
+    snapshot: Snapshot,
+    row: Row,
+    groups: Sequence[Row],
+    of: SearchingPlugin | None,
+    budget: int,
+    documents: int,
 ) -> str:
     """Name, counts, other names, edits, communities, and what a model or an agent says."""
     id = f"e{row['n']}"
@@ -734,7 +747,7 @@ def _intro(
     description = one_line(row["description"], 600)
     sentences = [one_line(readable(one["text"]), 2_000) for one in row["evidence"]]
     if description and (
-        symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
+        of or not any(description[:40] in one or one[:40] in description for one in sentences)
     ):
         lines += ["", packing.shorten(description, budget // 4)]
     return "\n".join(lines)

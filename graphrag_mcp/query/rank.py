@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from graphrag_mcp.query import candidates, code_features, features
+from graphrag_mcp.query import candidates, features, plugin
 from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
 from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
+from graphrag_mcp.query.plugin import PluggedFeature
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.spans import Mention
@@ -30,9 +31,7 @@ SECOND: tuple[Feature, ...] = (
     features.title_link,
     features.shared_name,
     features.adjacency,
-    *code_features.FEATURES,  # other kinds of text may add theirs
-)
-PARTS = features.PARTS | code_features.PARTS  # of a score, as `explain` says them
+)  # and those of plug-ins
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
@@ -97,7 +96,8 @@ class Ranking:
     def why(self, ids: Sequence[str]) -> dict[str, str]:
         """Of these passages the rank and the parts of the score."""
         ranks = {one.id: rank for rank, one in enumerate(self.passages, 1)}
-        return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, PARTS) for id in ids}
+        names = {one.feature.__name__: one.told for one in plugged_features()} | features.PARTS
+        return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, names) for id in ids}
 
 
 def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
@@ -130,13 +130,13 @@ def retrieve(
     repeated = candidates.copies(snapshot, found.passages.values())
     first = FirstRound(top, weights, found.passages, copies=repeated)
     if weights.uses_graph():
-        high = best(first, scored(FIRST, asked, first))
+        high = best(first, scored(weighted(FIRST, weights), asked, first))
         found = candidates.extend(snapshot, asked, found, high, keep)
         repeated = candidates.copies(snapshot, found.passages.values())
         first = FirstRound(top, weights, found.passages, copies=repeated)
-    alone = scored(FIRST, asked, first)
+    alone = scored(weighted(FIRST, weights), asked, first)
     first = replace(first, scores=totals(alone), high=best(first, alone))
-    beside = scored(SECOND, asked, first)
+    beside = scored(second_round(weights), asked, first)
     parts = {id: {**alone[id], **beside[id]} for id in found.passages}
     meaning = share_of_meaning(asked, found.passages) if asked.vector else 0.0
     ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
@@ -185,16 +185,31 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     return [*best, *lost]
 
 
+def plugged_features() -> list[PluggedFeature]:
+    return [one for some in plugin.plugins().values() for one in some.features]
+
+
+def weighted(features: Iterable[Feature], weights: Weights) -> list[tuple[Feature, float]]:
+    return [(feature, getattr(weights, feature.__name__)) for feature in features]
+
+
+def second_round(weights: Weights) -> list[tuple[Feature, float]]:
+    """The features of the second round with their weights, those of plug-ins last."""
+    more = [one for one in plugged_features() if weights.plugged or not one.graph]
+    return [*weighted(SECOND, weights), *((one.feature, one.weight) for one in more)]
+
+
 def scored(
-    features: Sequence[Feature], question: Question, first: FirstRound
+    features: Iterable[tuple[Feature, float]], question: Question, first: FirstRound
 ) -> dict[str, dict[str, float]]:
     """Of each passage the parts of its score that are not 0, by the names of the features."""
     found: dict[str, dict[str, float]] = {id: {} for id in first.passages}
-    for feature in features:
+    for feature, weight in features:
         name = feature.__name__
-        weight = getattr(first.weights, name)
         value = feature(question, first) if weight else None
-        for id, passage in first.passages.items() if value else ():
+        if value is None:
+            continue
+        for id, passage in first.passages.items():
             if part := weight * value(passage):
                 found[id][name] = part
     return found

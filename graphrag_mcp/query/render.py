@@ -7,18 +7,17 @@ result, list and map is filled through here, and a result that is cut says how m
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import CHARACTERS, one_line
 from graphrag_mcp.query import hits
-from graphrag_mcp.query.code_features import DEFINING
 from graphrag_mcp.query.hits import Hit, Worth
+from graphrag_mcp.query.plugin import defines
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -30,7 +29,7 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
 LINE = 160  # characters of a weak hit's sentence
-CODE_LINES, CODE_LINE = 5, 120  # of a passage of source code that hold a literal; characters of one
+AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters of one
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
@@ -116,7 +115,7 @@ def finished(
 def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Limits) -> int:
     """Add hits to the page, best first: how many of them were shown or named. At least one hit is
     shown, however little room there is. With `form.every` all are shown: the best of them in full, in
-    half of the room, others and source code that defines nothing as lines."""
+    half of the room, others and those of plug-ins that define no literal as lines."""
     if not found:
         return 0
     told = found if form.every else [hit for hit in found if hit.body] or found
@@ -127,7 +126,9 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     ]
     if form.every:
         strong = [
-            hit for hit in strong if not language_of(hit.uri) or defines(hit.raw, form.literals)
+            hit
+            for hit in strong
+            if not plugins.verbatim(hit.uri) or defines(hit.raw, form.literals)
         ]
         lines, reserved = len(found), page.room // 2
         if kept and kept[0] not in strong:  # or the next page begins with it again
@@ -178,9 +179,10 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
 
 
 def head_of(hit: Hit, body: str) -> str:
-    """`[t33.2] Title 2024-05-03`; source code with its lines. `body`: what is shown of the text."""
+    """`[t33.2] Title 2024-05-03`; a text that is shown as it is with its lines. `body`: what is shown of
+    the text."""
     name = hit.called(body)
-    if language_of(hit.uri) and hit.citation.line_start:
+    if plugins.verbatim(hit.uri) and hit.citation.line_start:
         name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
     whole = "whole document" if hit.whole and body == hit.body else ""
     return _joined(f"[{hit.id}]", name, hit.date, hit.validity, whole, _also(hit))
@@ -188,15 +190,15 @@ def head_of(hit: Hit, body: str) -> str:
 
 def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     """A weak hit: id, name and its best sentence for the question, or what was written of its text; of
-    source code, its line."""
-    if language_of(hit.uri):
-        return "\n".join(code_lines(hit, worth, literals))
+    a text that is shown as it is, its line."""
+    if plugins.verbatim(hit.uri):
+        return "\n".join(lines_as_they_are(hit, worth, literals))
     return line(hit, sentence_of(hit, worth, literals))
 
 
 def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
-    """What a line shows of a hit; of source code all of its lines."""
-    if language_of(hit.uri):
+    """What a line shows of a hit; of a text that is shown as it is all of its lines."""
+    if plugins.verbatim(hit.uri):
         return hit.raw
     if hit.summary and not literals:
         return hit.summary
@@ -310,29 +312,24 @@ def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], 
     return taken
 
 
-# ---- source code ---------------------------------------------------------------------------------------
+# ---- texts that are shown as they are ------------------------------------------------------------------
 
 
-def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
+def lines_as_they_are(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
     """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
     several lines the id stands before the first."""
-    code = hit.raw.splitlines() or [""]
+    rows = hit.raw.splitlines() or [""]
     small = [literal.casefold() for literal in literals]
-    at = [n for n, row in enumerate(code) if any(literal in row for literal in literals)]
-    at = at or [n for n, row in enumerate(code) if any(each in row.casefold() for each in small)]
+    at = [n for n, row in enumerate(rows) if any(literal in row for literal in literals)]
+    at = at or [n for n, row in enumerate(rows) if any(each in row.casefold() for each in small)]
     if not at:
-        values = [math.fsum(worth.get(term, 0.0) for term in set(terms(row))) for row in code]
+        values = [math.fsum(worth.get(term, 0.0) for term in set(terms(row))) for row in rows]
         at = [values.index(max(values))]
     first, uri = hit.citation.line_start or 1, one_line(hit.uri, 300)
-    said = [f"{uri}:{first + n}: {one_line(code[n], CODE_LINE)}" for n in at[:CODE_LINES]]
-    more = [f"  {len(at) - CODE_LINES} more lines in this passage"] if len(at) > CODE_LINES else []
+    said = [f"{uri}:{first + n}: {one_line(rows[n], CUT)}" for n in at[:AS_THEY_ARE]]
+    more = [f"  {len(at) - AS_THEY_ARE} more lines in this passage"]
+    more = more if len(at) > AS_THEY_ARE else []
     return [f"- [{hit.id}] {said[0]}", *(f"  {text}" for text in said[1:]), *more]
-
-
-def defines(code: str, names: Sequence[str]) -> bool:
-    """Does a passage define a symbol of this name?"""
-    words, said = "|".join(sorted(DEFINING)), "|".join(map(re.escape, names))
-    return bool(said) and re.search(rf"\b(?:{words})\s+(?:{said})\b", code) is not None
 
 
 def narrowed(form: Form) -> Form:

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from graphrag_mcp import plugins
 from graphrag_mcp.query import hits, summaries
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import language_of, readable, sentences
+from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import lists_of, tells_topic, terms
 
 MOST = 100  # lines
@@ -213,8 +214,8 @@ def _with_summaries(
 
 def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
     """The sentences of a passage that say most on these terms, at most `most`, in its order on one line;
-    None where no sentence holds any, and for source code."""
-    found = [] if language_of(hit.uri) else quote.quotes(hit.body, worth, most)
+    None where no sentence holds any, and for lines of a plug-in's kind."""
+    found = [] if plugins.verbatim(hit.uri) else quote.quotes(hit.body, worth, most)
     found = [one for one in found if one.share and one.score >= AGAIN * found[0].score]
     if not found:
         return None

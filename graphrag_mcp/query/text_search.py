@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
@@ -22,6 +23,7 @@ from graphrag_mcp.query.candidates import PROPOSED, bm25
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined, length_note
+from graphrag_mcp.query.plugin import defines
 from graphrag_mcp.query.question import (
     MARKS,
     QUERY_CHARACTERS,
@@ -34,7 +36,7 @@ from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import language_of, readable, sentences
+from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -375,7 +377,7 @@ def _matches(
         value = 0.9 * raw[id] / top + 0.1 * exact
         passage = _ranked(row, value)
         rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
-        defined = render.defines(text, literals)
+        defined = defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
     if most:  # those of several corpora are merged by their scores
@@ -422,8 +424,8 @@ def _by_turns(
     uris = {id: fact["uri"] for id, fact in documents(snapshot).items()}
     for id in {id for some in turns for id in some}:
         row = every[id]
-        code = language_of(uris[row["document_id"]])
-        value[id] *= 1.0 if code else _tells(row["text"], folded)
+        whole = plugins.verbatim(uris[row["document_id"]])
+        value[id] *= 1.0 if whole else _tells(row["text"], folded)
     order: dict[str, None] = {}
     while any(turns):
         for some in turns:

@@ -49,7 +49,7 @@ _MAIL = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):",
     re.IGNORECASE,
 )
-CODED = 0.5  # of a text that may be base64; of source code with a picture in it less is
+CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
 
 
 def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
@@ -62,7 +62,7 @@ def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
     yield Piece(text, matter.get("title", ""), metadata=matter | metadata)
 
 
-def code(data: bytes, suffix: str) -> Iterator[Piece]:
+def as_written(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
     _refuse_coded(text)
     yield Piece(text, metadata=metadata, prose=False)
@@ -308,7 +308,7 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
     with suppress(archive.ParseError, ValueError, LookupError):
         root = archive.parsed(data)
     if root is None:
-        yield from code(data, suffix)
+        yield from as_written(data, suffix)
         return
     lines: list[str] = []
     for element in root.iter():
@@ -341,7 +341,7 @@ PACKED = APART - {"eml", "mbox", "mht", "mhtml", "rtf", "xml"}
 
 Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
-# suffix -> function; what is not named here is read as source code or other plain text.
+# suffix -> function; what is not named here is read as it is written.
 FORMATS: dict[str, Reader] = {
     "": prose,
     **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex log".split(), prose),
@@ -372,7 +372,7 @@ FORMATS: dict[str, Reader] = {
 def pieces(data: bytes, suffix: str, depth: int = 0) -> Iterator[Piece | NotRead]:
     """The pieces of a file and of the files inside of it, whose keys begin with their names."""
     inside = 0
-    for found in FORMATS.get(suffix, code)(data, suffix):
+    for found in FORMATS.get(suffix, as_written)(data, suffix):
         if not isinstance(found, Attachment):
             yield found
             continue

@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphrag_mcp.plugins import PLUGGED
+
 S, N, LIST = pa.string(), pa.int64(), pa.list_(pa.string())
 TYPES = {
     "": S,
@@ -53,6 +55,10 @@ TABLES |= {
     for name in VECTORS.values()
 }
 
+# Of each plug-in a row for a document that it knows something of. `facts`: JSON of what; `links`: JSON of a
+# digest by text unit of what that was linked to, so that a change elsewhere is seen.
+TABLES |= dict.fromkeys(PLUGGED, columns("id uri facts links"))
+
 # What one row is known by when it is replaced, the columns with a scalar index, and with full text.
 KEY = {
     "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
@@ -60,7 +66,7 @@ KEY = {
     "links": "document_id",
 }  # fmt: skip
 SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
-SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))
+SCALAR |= dict.fromkeys([*VECTORS.values(), *PLUGGED], ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
 
 # In the column `unsupported` of a summary, beside numbers and names that its text does not have.
@@ -81,6 +87,7 @@ REFERENCES, REFERENCES_OF_COMMUNITIES = (
     for one in ("references", "references_of_communities")
 )
 REFERENCES |= {(vectors, "id"): table for table, vectors in VECTORS.items()}
+REFERENCES |= {(name, "id"): "documents" for name in PLUGGED}
 
 # ---- checksums of rows ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from graphrag_mcp.text.citing import without_fingerprints
@@ -168,21 +168,6 @@ CITED, ENTRY = 125, 600  # characters of a bibliography for each author, and of 
 CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
-
-# Of source code, which is shown as it is.
-_LANGUAGES = """python py pyi|javascript js mjs cjs jsx|typescript ts mts cts|tsx tsx|java java|go go
-rust rs|c c h|cpp cc cpp cxx hh hpp hxx|c_sharp cs|ruby rb|php php|kotlin kt kts|scala scala|swift swift"""
-SUFFIXES: Mapping[str, str] = {
-    suffix: language
-    for language, *suffixes in map(str.split, re.split(r"[|\n]", _LANGUAGES))
-    for suffix in suffixes
-}
-
-
-def language_of(uri: str) -> str:
-    """The language by the ending of a file's name, "" for none."""
-    return SUFFIXES.get(uri.rpartition("/")[2].rpartition(".")[2].lower(), "")
-
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
 # What stands before an indented block: a paragraph that ends with two colons, a directive.

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.code import grammars
+from graphrag_mcp.code.features import crowded_file
 from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
 from graphrag_mcp.code.symbols import SourceFile, Symbol
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.code_features import crowded_file
 from graphrag_mcp.query.features import FirstRound, Weights
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.question import Question
@@ -236,6 +236,6 @@ def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
     scores = {one.id: one.bm25 for one in every}
     first = FirstRound(1.0, Weights(), {one.id: one for one in every}, scores)
     loses = crowded_file(Question(), first)
-    order = [one.id for one in sorted(every, key=lambda one: -one.bm25 - Weights().crowded_file * loses(one))]
+    order = [one.id for one in sorted(every, key=lambda one: -one.bm25 - 0.3 * loses(one))]
     assert order[:4] == [one.id for one in long[:4]] and order[9] == "one.py 0"  # prose loses nothing
     assert order[4:9] == [one.id for one in notes]

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli.main import main
+from graphrag_mcp.code import links
+from graphrag_mcp.code.folders import SMALL, by_folder
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import communities, pipeline, source_code
-from graphrag_mcp.index.communities import SMALL, cluster, texts_of
+from graphrag_mcp.index import communities, pipeline
+from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster, texts_of
 from graphrag_mcp.index.documents import AS_ONE, Cancelled
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
@@ -202,9 +204,9 @@ def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
     write(folder, {**FILES, **notes, "alone.py": "def alone(item):\n    return alone(item)\n"})
     index(folder, home)
     divided, resolved = [], []
-    leiden, resolve_ = communities._leiden, source_code.resolve
+    leiden, resolve_ = communities._leiden, links.resolve
     monkeypatch.setattr(communities, "_leiden", lambda *given: divided.append(1) or leiden(*given))
-    monkeypatch.setattr(source_code, "resolve", lambda *given: resolved.append(given[2]) or resolve_(*given))
+    monkeypatch.setattr(links, "resolve", lambda *given: resolved.append(given[2]) or resolve_(*given))
     edits = [
         ("pkg/scales.py", "class Scale:\n    def measure_mass(self, thing):\n        return 2\n"),
         ("pkg/scales.py", "def weigh(thing):\n    return Scale(thing)\n\n\nclass Scale:\n    pass\n"),
@@ -224,18 +226,22 @@ def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
     assert digest(index(folder, home)) == digest(index(folder, tmp_path / "last")) and divided
 
 
+def grouped(files: dict[str, str]) -> Hierarchy:
+    return cluster(texts_of([], {}), {}, plugged={"code": list(by_folder(files, ClusterParams()))})
+
+
 def test_source_code_is_divided_by_folder_and_small_files_lie_together() -> None:
     names = [f"lab/pkg/net/tcp.py {n}" for n in range(6)] + [f"lab/pkg/net/udp.py {n}" for n in range(7)]
     names += [f"lab/pkg/store.py {n}" for n in range(8)] + ["lab/pkg/a.py 0", "lab/pkg/b.py 0", "lab/run.py 0"]
     files = {f"{at:032x}": name.partition(" ")[0] for at, name in enumerate(names)}
     assert SMALL == 3
-    tree = cluster(texts_of([], {}), {}, files=files)
+    tree = grouped(files)
     titles = {tree.titles[one.id]: [tree.titles[id] for id in one.children] for one in tree.communities.values()}
     assert titles.keys() == {"pkg", "run.py", "pkg/net", "pkg/net/tcp.py", "pkg/net/udp.py", "pkg/store.py",
                              "pkg: a.py, b.py"}  # fmt: skip
     assert sorted(titles["pkg/net"]) == ["pkg/net/tcp.py", "pkg/net/udp.py"]
     more = {**files, "f" * 32: "lab/run.py"}
-    after = cluster(texts_of([], {}), {}, files=more)
+    after = grouped(more)
     assert len(tree.communities.keys() - after.communities.keys()) == 1  # of a longer file only its own
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from graphrag_mcp.code.definitions import named as entities_named
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve
 from graphrag_mcp.doctor.generations import digest
@@ -17,7 +18,6 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
-from graphrag_mcp.query.entities import symbols_named as entities_named
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity, get_source

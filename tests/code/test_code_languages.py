@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("tree_sitter", reason="needs the extra [code]")
 
 from graphrag_mcp.code import grammars
+from graphrag_mcp.code.languages import SUFFIXES
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.index.pipeline import index_documents
@@ -17,7 +18,6 @@ from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text.prose import SUFFIXES
 from graphrag_mcp.types import IndexRequest
 
 # Files by name, and the edges that must be among those found: kind, source, target.

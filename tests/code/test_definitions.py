@@ -38,7 +38,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_the_definition_comes_before_its_uses(snapshot: Snapshot, question: str, file: str) -> None:
     result = local_search(snapshot, question, max_tokens=2_000, explain=True)
     assert result.citations[0].uri.endswith(file) and "defines a word of the question" in result.citations[0].why
-    plain = rank.retrieve(snapshot, question, Weights(defines=0.0)).passages[0]
+    plain = rank.retrieve(snapshot, question, Weights(plugged=False)).passages[0]
     assert snapshot.by_key("passages", [plain.id], "id", ["title"])["title"][0].as_py() != file
 
 

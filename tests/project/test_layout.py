@@ -17,6 +17,7 @@ from mcp import Client
 
 import graphrag_mcp
 from graphrag_mcp.app import App
+from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conftest import LONGEST, SLOW
@@ -38,6 +39,32 @@ def test_imports_go_down_only() -> None:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     assert layout.circles() == []
+
+
+def test_a_plug_in_is_named_where_it_is_registered_and_nowhere_else() -> None:
+    """No module outside imports a plug-in, or names its package; what others know of it are the protocols."""
+    outside = [path for path in SOURCES if layout.package_of(layout.name_of(path)) not in PLUGGED]
+    importing = {
+        layout.name_of(path)
+        for path in outside
+        for name in layout.imports()[layout.name_of(path)]
+        if layout.package_of(name) in PLUGGED
+    }
+    naming = {
+        layout.name_of(path)
+        for path in outside
+        if any(package in path.read_text("utf-8") for package in PLUGGED.values())
+    }
+    assert (importing, naming) == (set(), {"plugins"})
+    special = re.compile(r"\bsymbols?\b|\bsource.code\b", re.IGNORECASE)
+    lines = {
+        f"{layout.name_of(path)}: {line.strip()}"
+        for path in outside
+        if layout.package_of(layout.name_of(path)) in ("index", "query")
+        for line in path.read_text("utf-8").splitlines()
+        if special.search(line)
+    }
+    assert lines == set()
 
 
 def test_every_module_says_what_it_is() -> None:

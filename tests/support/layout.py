@@ -14,12 +14,12 @@ PACKAGE = ROOT / "graphrag_mcp"
 # Layers: a module imports from lower layers and from its own package.
 LAYERS = {
     "__init__": 0,
-    **dict.fromkeys(("errors", "types", "settings", "logs", "text", "trust"), 1),
-    **dict.fromkeys(("store", "names", "code", "executors"), 2),
+    **dict.fromkeys(("errors", "types", "settings", "logs", "plugins", "text", "trust"), 1),
+    **dict.fromkeys(("store", "names", "executors"), 2),
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
-    **dict.fromkeys(("app", "jobs", "doctor", "exchange", "notes"), 6),
+    **dict.fromkeys(("app", "code", "jobs", "doctor", "exchange", "notes"), 6),
     **dict.fromkeys(("tools", "connections", "explorer"), 7),
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),

@@ -1,9 +1,8 @@
-"""What a reader (rules, a model, a parser of source code) finds in a text unit: names and statements.
+"""What a reader (rules, a model, a plug-in) finds in a text unit: names and statements.
 
 An extractor turns a text unit into its names and its statements. Three implement the protocol: the
-rules of this package (`rules.py`), the symbols of source code (`index/source_code.py`) and what an
-import says of a text (`index/imported.py`). A model replaces what the rules found
-(`index/units.py`)."""
+rules of this package (`rules.py`), plug-ins (`plugin.py`) and what an import says of a text
+(`index/imported.py`). A model replaces what the rules found (`index/units.py`)."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class Said:
 class UnitNames:
     """A text unit with its names; `text` is kept only while the unit is being indexed.
 
-    `said`: its statements where a model, an import or source code gives them; None: its
+    `said`: its statements where a model, an import or a plug-in gives them; None: its
     relationships follow from names that share a sentence."""
 
     id: str

@@ -1,6 +1,6 @@
 """Names of a text unit without a model, and the sentences that relate them.
 
-A sentence relates the names that it holds, unless it is silent: source code, a heading, a row of a
+A sentence relates the names that it holds, unless it is silent: code, a heading, a row of a
 table, a list, a crowd of names. In a silent sentence the place of a name is the name alone, so that
 no two names share it."""
 

@@ -1,17 +1,16 @@
-"""The symbols of a file of source code as names of its text units, and the row of the table `code`."""
+"""The symbols of a file of source code as names of its text units, and what the corpus has to know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, UnitSpan, called, dumped
+from graphrag_mcp.code.parse import parse_prose
+from graphrag_mcp.code.symbols import HEAD, NAME, SourceFile, Symbol, UnitSpan, called, dumped
 from graphrag_mcp.index.extract import Mentions, Named, UnitNames
+from graphrag_mcp.index.extract.plugin import ExtractingPlugin
+from graphrag_mcp.plugins import Outline
 from graphrag_mcp.text.spans import Unit
-
-CODE = "code"  # who says what is known of a symbol
-UNLINKED = "{}"  # `links` of a row whose names are not resolved yet
 
 
 def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
@@ -54,15 +53,27 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
     at = ([first, quoted], first, max(last, first + 1))
-    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
+    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, NAME)
 
 
-def row_of(
-    document: str, file: SourceFile, units: Sequence[Mapping[str, Any]], cuts: Sequence[Unit]
-) -> dict[str, Any]:
-    """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
-    held = [
-        UnitSpan(row["id"], cut.passages[0].start, cut.span.start, cut.span.end)
-        for row, cut in zip(units, cuts, strict=True)
-    ]
-    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
+class SourceCode(ExtractingPlugin):
+    """What source code extracts from one document (`index/extract/plugin.py`)."""
+
+    def extractor(self, outline: Outline) -> SymbolExtractor:
+        assert isinstance(outline, SourceFile)
+        return SymbolExtractor(outline)
+
+    def facts(
+        self, uri: str, text: str, outline: Outline | None, units: Mapping[str, Unit]
+    ) -> str | None:
+        """What is needed to resolve names; None of a document that names no symbol."""
+        assert outline is None or isinstance(outline, SourceFile)
+        file = outline or parse_prose(uri, text)
+        spans = [
+            UnitSpan(id, one.passages[0].start, one.span.start, one.span.end)
+            for id, one in units.items()
+        ]
+        return dumped(file, spans) if file else None
+
+
+PLUGIN = SourceCode()

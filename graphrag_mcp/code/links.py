@@ -13,13 +13,14 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.code.extracting import title_of
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import SourceFile, UnitSpan, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import Named, Said, UnitNames
+from graphrag_mcp.index.extract.plugin import UNLINKED
 from graphrag_mcp.index.extract.rules import collect
-from graphrag_mcp.index.extract.symbols import UNLINKED, title_of
 from graphrag_mcp.index.graph import as_said, mentions_from_table, pairs_from_table
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import content_id, lists_of, normalise_name

@@ -1,4 +1,4 @@
-"""Questions on source code: who calls, what breaks, what implements, which tests, what a module
+"""Questions on uses of symbols: who calls, what breaks, what implements, which tests, what a module
 holds."""
 
 from __future__ import annotations
@@ -12,14 +12,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
+from graphrag_mcp.code import definitions
+from graphrag_mcp.code.definitions import SAME
+from graphrag_mcp.code.languages import language_of
+from graphrag_mcp.code.symbols import (
+    NAME,
+    Reference,
+    SourceFile,
+    called,
+    loaded,
+    module_name,
+    placed,
+)
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
+from graphrag_mcp.query.lookup import text_of
+from graphrag_mcp.query.plugin import Walk
 from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of, values_of
-from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, ExploreResult
 
 Row = dict[str, Any]
@@ -34,8 +45,6 @@ USES = {"calls": "calls", "contains": "contains", "imports": "imports", "inherit
 USED = {"calls": "called by", "contains": "in", "imports": "imported by", "inherits": "base of"}
 PASSED = 0.5  # of a call of a method that a class overrides: its object may be of another class
 FAR = 4  # steps in which tests are looked for
-SAME = 5  # symbols of one short name that are answered at once
-WHOLE = 12_000  # characters of a definition that is given in one piece, a result of 4,000 tokens
 LINES = 30  # places outside tests that are a line each
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
@@ -165,23 +174,21 @@ def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
     found: list[tuple[str, list[Row]]] = []
     for name in dict.fromkeys(filter(None, (one.strip(" `") for one in start.split(",")))):
         row, _ = entities.resolve(snapshot, name)
-        rows = entities.symbols_named(snapshot, name)[:SAME] if row is None else [row]
-        found.append((name, [one for one in rows if entities.is_symbol(one)]))
+        rows = definitions.named(snapshot, name)[:SAME] if row is None else [row]
+        found.append((name, [one for one in rows if definitions.is_symbol(one)]))
     return found if len(found) > 1 or any(rows for _, rows in found) else []
 
 
 def explore(
-    snapshot: Snapshot,
-    result: ExploreResult,
-    start: Sequence[tuple[str, list[Row]]],
-    asked: Sequence[str],
-    direction: str,
-    hops: int,
-    most: int,
-    budget: int,
-) -> ExploreResult:
-    """The walk from each symbol (`asked_for`) over the statements that were asked for."""
-    words = [one.strip().lower() for one in asked if one.strip()]
+    snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int
+) -> ExploreResult | None:
+    """The walk from each symbol (`asked_for`) over the statements that were asked for; None where a
+    single name is no symbol."""
+    if not (start := asked_for(snapshot, asked.start)):
+        return None
+    result.start = asked.start if len(start) > 1 else f"e{start[0][1][0]['n']}"
+    direction, hops, most = asked.direction, asked.hops, asked.nodes
+    words = [one.strip().lower() for one in asked.kinds or ("calls",) if one.strip()]
     wrong = [one for one in words if one not in KINDS]
     if wrong or direction not in ("", "in", "out"):
         wrong_word = wrong[0] if wrong else direction
@@ -413,13 +420,13 @@ def _sites(
 ) -> dict[str, list[tuple[Citation, str, str]]]:
     """Places by name with their lines, what each lies in, and how it begins."""
     names = [name for name in sorted(names) if not name.startswith("__")]
-    if "code" not in snapshot.manifest.tables or not names:
+    if NAME not in snapshot.manifest.tables or not names:
         return {}
     quoted = [json.dumps(name, ensure_ascii=False).replace("'", "''") for name in names]
     heads = (f'["{kind}",{name},' for kind in sorted(kinds) for name in quoted)
     where = " OR ".join(f"contains(facts, '{head}')" for head in heads)
     places: list[tuple[tuple[str, int, int], str, str]] = []
-    for facts in values_of(snapshot.rows("code", where, ["facts"])["facts"]):
+    for facts in values_of(snapshot.rows(NAME, where, ["facts"])["facts"]):
         file, units = loaded(facts)
         starts = [unit.core for unit in units]
         for one in file.references:
@@ -467,50 +474,8 @@ def _module(title: str) -> str:
     return title.replace(".", "_").replace(" ", "_").replace("/", ".")
 
 
-def text_of(id: str) -> str:
-    return f'Its text: get_source(ids=["{id}"]).'
-
-
-def definition(snapshot: Snapshot, row: Row) -> list[Row]:
-    """The text of a symbol, decorators included, as a row like one of `passages` with its own
-    `alias`, and with the position of the `last` passage that it reaches; the passages themselves of
-    a module and of more than WHOLE characters. [] where the corpus does not define it."""
-    names = snapshot.by_key("mentions", [row["key"]], "key", ["text_unit_id", "by"]).to_pylist()
-    units = [one["text_unit_id"] for one in names if one["by"] == "code"]
-    ids = values_of(snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"])
-    found: list[Row] = []
-    for document in snapshot.served("documents", sorted(set(ids))):
-        facts = values_of(snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"])
-        spans = [
-            (one.start, one.end)
-            for file in (loaded(text)[0] for text in facts)
-            for one in file.symbols
-            if file.key(one.name) == row["key"]
-        ][:SAME]
-        passages = snapshot.by_key("passages", [document["id"]], "document_id").to_pylist()
-        for start, end in spans:
-            found += _definition(row, document["text"], start, end, passages)
-    return found
-
-
-def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
-    inside = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
-    inside.sort(key=lambda one: one["position"])
-    if not inside or row["type"] == "module" or end - start > WHOLE:
-        return inside
-    line = text.rfind("\n", 0, start) + 1
-    start = line if not text[line:start].strip() else start
-    first = text.count("\n", 0, start) + 1
-    body = text[start:end]
-    place = {"char_start": start, "char_end": end, "line_start": first}
-    place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
-    alias = f"e{row['n']}"
-    own = {"id": f"{alias} {start} {inside[0]['id']}", "alias": alias}
-    return [inside[0] | place | own | {"last": inside[-1]["position"]}]
-
-
 def report(snapshot: Snapshot, id: str) -> Section:
-    """What a report on source code says, a line for each of its findings."""
+    """What the report on a module says, a line for each of its findings."""
     found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
     lines = [found["summary"], *(one["explanation"] for one in json.loads(found["findings"]))]
     told = (one_line(short_references(line, {}), REPORTED) for line in lines)
@@ -518,9 +483,14 @@ def report(snapshot: Snapshot, id: str) -> Section:
     return Section(f"What it does (report c{found['n']})", items, 0.25)
 
 
-def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
-    """What an entity's result holds of a symbol: where it is, what uses it, what it contains, what it
-    uses. Many imports, and many uses in tests, are one line a file."""
+def _in_text(item: Item) -> tuple[str, int]:
+    place = item.citation
+    return (place.uri, place.char_start) if place else ("", 0)
+
+
+def sections(snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int) -> list[Section]:
+    """What an entity's result holds of a symbol: the report on a module, where it is, what uses it, what
+    it contains, what it uses. Many imports, and many uses in tests, are one line a file."""
     known = uses(snapshot)
     whole = row["type"] not in ("function", "method")
     every = ("calls", "imports", "inherits")
@@ -539,8 +509,11 @@ def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
         plain = row["key"] if name == "Contains" else ""
         items = _items(snapshot, shown, _rows(snapshot, ends), plain, used, used)
         if name == "Contains":
-            items.sort(key=lambda one: (one.citation.uri, one.citation.char_start))
+            items.sort(key=_in_text)
         out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(shown) < len(steps)))
     if not whole:
         out.append(_unresolved(snapshot, [row["key"].rpartition(".")[2]], {"calls"}, 0.1))
-    return [section for section in out if section.items]
+    out = [section for section in out if section.items]
+    if row["type"] == "module" and (about := reported(row, groups)):
+        out.insert(0, report(snapshot, about["id"]))
+    return out

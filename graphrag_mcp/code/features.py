@@ -6,14 +6,16 @@ What they find is measured by benchmarks/code.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from graphrag_mcp.code.languages import language_of
 from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.features import Feature, FirstRound, Value
+from graphrag_mcp.query.features import FirstRound, Value
+from graphrag_mcp.query.plugin import PluggedFeature
 from graphrag_mcp.query.question import Question, is_stem
-from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import lists_of
 
 DEFINING = frozenset(
@@ -72,12 +74,17 @@ def crowded_file(question: Question, first: FirstRound) -> Value | None:
     return (lambda one: -first.score(one) if one.id in behind else 0.0) if behind else None
 
 
-FEATURES: tuple[Feature, ...] = (defines, same_file, crowded_file)
-PARTS = {
-    "defines": "defines a word of the question",
-    "same_file": "other passages of its file",
-    "crowded_file": "behind other passages of its file",
-}  # as `explain` says them
+FEATURES = (
+    PluggedFeature(defines, 0.7, "defines a word of the question", graph=True),
+    PluggedFeature(same_file, 1.0, "other passages of its file"),
+    PluggedFeature(crowded_file, 0.3, "behind other passages of its file"),
+)
+
+
+def defines_one(text: str, names: Sequence[str]) -> bool:
+    """Does a text define a symbol of one of these names?"""
+    words, listed = "|".join(sorted(DEFINING)), "|".join(map(re.escape, names))
+    return bool(listed) and re.search(rf"\b(?:{words})\s+(?:{listed})\b", text) is not None
 
 
 def _is_code(passage: Candidate) -> bool:
