@@ -120,9 +120,9 @@ class Links:
             found: set[int] = set()
             inside = sorted(ring)
             if direction != "in":
-                found.update(map(int, self.target[np.isin(self.source, inside)]))
+                found.update(self.target[np.isin(self.source, inside)].tolist())
             if direction != "out":
-                found.update(map(int, self.source[np.isin(self.target, inside)]))
+                found.update(self.source[np.isin(self.target, inside)].tolist())
             ring = {one for one in found if one >= 0 and one not in steps}
             steps |= dict.fromkeys(sorted(ring), hop)
         return steps
@@ -131,12 +131,19 @@ class Links:
         """The documents of a shortest way over links; [] where there is none."""
         before, ring = {start: start}, [start]
         while ring and goal not in before:
-            following: list[int] = []
-            for one in ring:
-                ends = self.near(one, 1, direction)
-                following += [other for other in ends if other not in before]
-                before |= {other: one for other in ends if other not in before}
-            ring = following
+            steps: list[tuple[int, int]] = []
+            for end, other, way_in in (
+                (self.source, self.target, "out"),
+                (self.target, self.source, "in"),
+            ):
+                if direction in ("", way_in):
+                    held = np.isin(end, ring) & (other >= 0) & ~self.is_tag
+                    steps += zip(other[held].tolist(), end[held].tolist(), strict=True)
+            ring = []
+            for one, from_ in sorted(steps):
+                if one not in before:
+                    before[one] = from_
+                    ring.append(one)
         way = [goal] if goal in before else []
         while way and way[-1] != start:
             way.append(before[way[-1]])

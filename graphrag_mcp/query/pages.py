@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.query.times import documents
@@ -20,36 +21,40 @@ RELATIVE = (INLINE, IMAGE)  # kinds of links whose paths begin at the folder of 
 
 
 class Pages:
-    """The documents of a generation by number (in the order of their uris), under all names that a link may use."""
+    """The documents of a generation by number (in the order of their paths), under all names that a link may use."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        facts = sorted(documents(snapshot).items(), key=lambda pair: str(pair[1]["uri"]))
-        self.ids: list[str] = [id for id, _ in facts]
-        self.number = {id: number for number, id in enumerate(self.ids)}
-        self.paths = [path_of(fact["uri"]) for _, fact in facts]
-        self.folders = _folders(snapshot.manifest.sources)
+    def __init__(
+        self,
+        uris: Mapping[str, str],
+        names: Mapping[str, Sequence[str]],
+        folders: Mapping[str, str],
+    ) -> None:
+        """`uris` and aliases (`names`) by content id; `folders`: of the labels of sources, on this machine."""
+        order = sorted(uris, key=lambda id: path_of(uris[id]))
+        self.ids = order
+        self.number = {id: number for number, id in enumerate(order)}
+        self.paths = [path_of(uris[id]) for id in order]
+        self.folders = folders
         self.by_path: dict[str, list[int]] = {}
         self.by_name: dict[str, list[int]] = {}
         self.by_alias: dict[str, list[int]] = {}
-        for number, (_, fact) in enumerate(facts):
+        for number, id in enumerate(order):
             for path in _spellings(self.paths[number]):
                 self.by_path.setdefault(path.casefold(), []).append(number)
                 self.by_name.setdefault(_name(path).casefold(), []).append(number)
-            for alias in aliases(fact["metadata"]):
+            for alias in names.get(id, ()):
                 self.by_alias.setdefault(_plain(alias).casefold(), []).append(number)
         self.known: dict[tuple[str, str, bool], int] = {}
+        self.ended: dict[str, list[int]] = {}  # what `_ending` has found
+        self.first: dict[tuple[str, str], int] = {}  # the best of these in no folder
 
     def target(self, link: Mapping[str, Any], source: int) -> int:
         """The number of the document that a link (`kind`, `target`, `part`) of document `source` leads to; -1 for
         none. A row of a table is meant by its file and, as the part, its key."""
         path, relative = path_of(link["target"]), link["kind"] in RELATIVE
         folder = posixpath.dirname(self.paths[source])
-        row = (
-            posixpath.normpath(posixpath.join(folder, f"{path}#{link['part']}"))
-            if link["part"]
-            else ""
-        )
-        if row.casefold() in self.by_path:
+        row = posixpath.normpath(posixpath.join(folder, f"{path}#{link['part']}"))
+        if link["part"] and row.casefold() in self.by_path:
             return self._at(row, path, folder)
         asked = (folder, path, relative)
         if asked not in self.known:
@@ -68,42 +73,59 @@ class Pages:
                 return found
         if path.startswith(INLINE_TEXT):
             return self._at(path, path, folder)
-        bare = path.lstrip("/")
-        ended = self.by_name.get(_name(bare).casefold(), ())
-        found = [number for number in ended if self._ends(number, bare, whole=path != bare)]
-        if not found and path != bare:
-            return self._at(self._elsewhere(folder, path), path, folder)
-        return self._best(found or self.by_alias.get(path.casefold(), ()), bare, folder)
+        if path.startswith("/"):
+            found = self._at(f"{folder.partition('/')[0]}{path}", path, folder)
+            return found if found >= 0 else self._at(self._elsewhere(folder, path), path, folder)
+        return self._nearest(path, folder)
 
     def _at(self, whole: str, path: str, folder: str) -> int:
-        return self._best(self.by_path.get(whole.casefold(), ()), path, folder)
+        """The document with this path."""
+        numbers = self.by_path.get(whole.casefold(), ())
+        return min(numbers, key=lambda number: self._worse(number, path, folder), default=-1)
 
-    def _ends(self, number: int, path: str, whole: bool) -> bool:
-        """Is this the end of the document's path, or with `whole` all of it below the top folder?"""
-        for spelled in _spellings(self.paths[number]):
-            below = spelled.partition("/")[2].casefold()
-            if below == path.casefold() or (not whole and below.endswith(f"/{path.casefold()}")):
-                return True
-        return False
+    def _nearest(self, path: str, folder: str) -> int:
+        """Of the documents whose paths end so: the one below the same top folder, spelled as the link, with no folder
+        but those of the link, in the folder of the link or below it, with the shortest path."""
+        numbers, top = self._ending(path), folder.partition("/")[0]
+        if not numbers:
+            return -1
+        if (path, top) not in self.first:
+            self.first[path, top] = min(numbers, key=lambda one: self._worse(one, path, folder))
+        first = self.first[path, top]
+        # Paths are in order, so those below one folder follow each other.
+        start = bisect_left(numbers, f"{folder}/", key=self.paths.__getitem__)
+        end = bisect_left(
+            numbers, f"{folder}0", key=self.paths.__getitem__
+        )  # 0 is the sign behind /
+        near = min(
+            numbers[start:end], key=lambda one: self._worse(one, path, folder), default=first
+        )
+        as_good = self._worse(near, path, folder)[:3] == self._worse(first, path, folder)[:3]
+        return near if as_good else first
 
-    def _best(self, numbers: Any, path: str, folder: str) -> int:
-        """Of several documents: the one below the same top folder, spelled as the link, with no folder but those of
-        the link, in the folder of the link or below it, with the shortest path."""
-        top = folder.partition("/")[0]
+    def _ending(self, path: str) -> list[int]:
+        """The documents with this path at the end of theirs, else those with this alias; in order of their paths."""
+        if path not in self.ended:
+            folded = f"/{path.casefold()}"
+            named = self.by_name.get(_name(folded), ())
+            found = [
+                number
+                for number in named
+                if any(one.casefold().endswith(folded) for one in _spellings(self.paths[number]))
+            ]
+            self.ended[path] = sorted(set(found or self.by_alias.get(path.casefold(), ())))
+        return self.ended[path]
 
-        def worse(number: int) -> tuple[Any, ...]:
-            spelled = self.paths[number]
-            below = spelled.partition("/")[2]
-            return (
-                spelled.partition("/")[0] != top,
-                not any(one.endswith(_name(path)) for one in _spellings(spelled)),
-                path.casefold() not in (one.casefold() for one in _spellings(below)),
-                not spelled.startswith(f"{folder}/"),
-                len(spelled),
-                spelled,
-            )
-
-        return min(numbers, key=worse, default=-1)
+    def _worse(self, number: int, path: str, folder: str) -> tuple[bool, bool, bool, int, str]:
+        spelled = self.paths[number]
+        top, _, below = spelled.partition("/")
+        return (
+            top != folder.partition("/")[0],
+            not any(one.endswith(_name(path)) for one in _spellings(spelled)),
+            path.casefold() not in (one.casefold() for one in _spellings(below)),
+            len(spelled),
+            spelled,
+        )
 
     def _elsewhere(self, folder: str, path: str) -> str:
         """The path, among those of documents, of a file that a relative or absolute path names on this machine; ""
@@ -119,7 +141,10 @@ class Pages:
 @once
 def pages(snapshot: Snapshot) -> Pages:
     """The pages of a generation, read once."""
-    return Pages(snapshot)
+    facts = documents(snapshot)
+    uris = {id: str(fact["uri"]) for id, fact in facts.items()}
+    names = {id: aliases(fact["metadata"]) for id, fact in facts.items()}
+    return Pages(uris, names, _folders(snapshot.manifest.sources))
 
 
 def path_of(uri: str) -> str:

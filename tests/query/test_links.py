@@ -18,6 +18,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, lookup
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.links import Link, links
+from graphrag_mcp.query.pages import Pages
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -521,3 +522,20 @@ def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a.txt": "[[a]] #tag", "b.md": "plain"})
     assert "hold no links" in explore_graph(snapshot, kinds=["links"]).text
     assert "links" not in documents.list_documents(snapshot, document="a.txt").text
+
+
+def test_ten_thousand_pages_of_one_name_are_resolved_without_comparing_each_with_each() -> None:
+    """One comparison of all takes 10,000 steps, of each with each 100 million."""
+    steps = 0
+
+    class Counted(Pages):
+        def _worse(self, number: int, path: str, folder: str) -> tuple[bool, bool, bool, int, str]:
+            nonlocal steps
+            steps += 1
+            return super()._worse(number, path, folder)
+
+    known = Counted({str(number): f"v/f{number}/index.md" for number in range(10_000)}, {}, {})
+    for number in range(0, 10_000, 10):
+        assert known.paths[known.find("index", f"v/f{number}")] == f"v/f{number}/index.md"
+        assert known.paths[known.find("Index", f"v/g{number}")] == "v/f0/index.md"
+    assert steps < 50_000
