@@ -144,8 +144,13 @@ def only_common_words(found: Ranking) -> bool:
     unknown = {term for term in unknown if not any(term in one for one in unknown - {term})}
     if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
         return False
-    words = (form.split() for form in named)
+    # Of a code beside a name (Airbus A380) the name decides.
+    words = (_plain_words(form) or form.split() for form in named)
     return all(any(no_form_occurs(word, known, unknown) for word in some) for some in words)
+
+
+def _plain_words(form: str) -> list[str]:
+    return [word for word in form.split() if not any(map(str.isdigit, word))]
 
 
 def missing(snapshot: Snapshot, found: Ranking) -> str:

@@ -15,6 +15,7 @@ from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.dates import in_head
 from graphrag_mcp.types import IndexRequest, InlineText
 
 TITLES = {"03": "Order", "04": "Delay", "05": "Arrival", "06": "First load", "07": "Paint"}
@@ -134,3 +135,17 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
         assert len(re.findall(r"note\d{3}", text)) > 10, text
     name = re.search(r"note\d{3}", text)
     assert name and get_source(snapshot, [name[0]]).text
+
+
+@pytest.mark.parametrize(
+    "line, date",
+    [
+        ("The Gazette, Ana Ruiz and Bo Lee, 4 May 2023", "2023-05-04"),
+        ("Live Science: The Most Interesting Articles, None, 2023-11-09", "2023-11-09"),
+        ("The barge was sold on the quay of Orl in the spring, and later 2023-05-04 was painted", ""),
+        ("It was first lit on 4 May 2023", ""),
+        ("Lit, 4 May 2023, and put out, 5 June 2023", ""),
+    ],
+)
+def test_a_line_of_the_head_that_ends_in_a_date_set_apart_dates_its_text(line: str, date: str) -> None:
+    assert in_head(f"# The barge of Orl\n\n{line}\n\n{FILLER}") == date
