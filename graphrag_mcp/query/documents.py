@@ -347,7 +347,7 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
         name = entities.called(bare)
         if row is not None and _is_called(row, name):
             if plugin_of(row) is None:
-                return _naming(snapshot, part, row)
+                return _naming(snapshot, part, row, name)
             # documents use a definition without a statement
             query = f'"{row["title"].rpartition(".")[2]}"'
         elif found := _naming_word(part, name, [one for one in (row, *others) if one]):
@@ -426,9 +426,12 @@ def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], b
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:
-    """Is this a whole name of the entity, or its id? "broadband" is not one of "Broadband Britain"."""
+    """Is this a whole name of the entity, or its id? A word of its title is none: "broadband" of
+    "Broadband Britain", "Zumstein" of "Beat Zumstein"."""
     key = normalise_name(asked)
-    return key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
+    if key == row["key"] or asked == f"e{row['n']}":
+        return True
+    return key in row["names"] and not entities.holds(row, key)
 
 
 def _naming_word(part: Part, name: str, rows: Sequence[Mapping[str, Any]]) -> Speaking | None:
@@ -448,41 +451,58 @@ def _naming_word(part: Part, name: str, rows: Sequence[Mapping[str, Any]]) -> Sp
     ):
         return None
     passage = _titled(part[1], [name]) | {row["document_id"]: row["id"] for row in reversed(found)}
-    if len(holding) == 1 and holding[0]["type"] == "person":
-        passage = _of_entity(part[1], holding[0]) | passage
-    return Speaking(_telling(part[1], passage, [name]), f'name "{one_line(name, 80)}"')
+    passage = _of_holders(part[1], key) | passage
+    least = len(words) > 1 and _stand_elsewhere(part, words[-1:], passage, key)
+    verb = f'name "{one_line(name, 80)}"'
+    return Speaking(_telling(part[1], passage, [name]), verb, at_least=least)
 
 
-def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any]) -> Speaking:
-    """Every document that names an entity by one of its names, with the best sentences on it. Where
+def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any], asked: str) -> Speaking:
+    """Every document that names an entity by one of its names, also as it was `asked` for (Núñez where
+    the title is Nunez), with the best sentences on it; of one word also those of longer names. Where
     others have an everyday word that is a name of it, or one word of its name outside of the names of
     others, the list says "at least"."""
-    forms = [entity["title"], *entity["aliases"]]
+    spelled = [asked] if normalise_name(asked) == entity["key"] else []
+    forms = list(dict.fromkeys([entity["title"], *entity["aliases"], *spelled]))
     words = entity["title"].split()
-    doubtful = [form for form in forms if " " not in form and ordinary(form.lower())]
+    doubtful = [
+        form
+        for form in forms
+        if " " not in form
+        and (ordinary(form.lower()) or entities.holds(entity, normalise_name(form)))
+        and (normalise_name(form) != entity["key"] or ordinary(form.lower()))
+    ]
     if len(words) > 1 and entity["type"] in ("person", "other", ""):
         doubtful += [words[-1], words[0]] if entity["type"] == "person" else [words[-1]]
     sure = [form for form in forms if form not in doubtful]
     found = text_search.naming(part[1], _forms(sure), part[2]) if sure else []
-    passage = _titled(snapshot, sure) | _of_entity(snapshot, entity)
+    passage = _titled(snapshot, sure) | _of_entities(snapshot, [entity])
+    if len(words) == 1 and not doubtful:
+        passage = _of_holders(snapshot, entity["key"]) | passage
     passage |= {row["document_id"]: row["id"] for row in reversed(found)}
-    near = (
-        snapshot.full_text("entities", terms(" ".join(doubtful)), NAMESAKES) if doubtful else None
-    )
-    others = [
-        name
-        for row in (near.to_pylist() if near is not None else [])
-        for name in (row["title"], *row["aliases"])
-        if row["id"] != entity["id"] and " " in name
-    ]
-    least = any(
-        text_search.is_word(text_search.without(row["text"], others), form)
-        for row in (text_search.naming(part[1], doubtful, part[2]) if doubtful else [])
-        if row["document_id"] not in passage
-        for form in doubtful
-    )
+    least = _stand_elsewhere(part, list(dict.fromkeys(doubtful)), passage, entity["key"])
     verb = f'name "{one_line(entity["title"], 80)}"'
     return Speaking(_telling(snapshot, passage, forms), verb, at_least=least)
+
+
+def _stand_elsewhere(
+    part: Part, words: Sequence[str], passage: Mapping[str, str], key: str
+) -> bool:
+    """Does another document than these hold one of the words, outside of the names of others than the
+    entity with this key? Such a word alone may mean it."""
+    rows = text_search.naming(part[1], words, part[2]) if words else []
+    rows = [row for row in rows if row["document_id"] not in passage]
+    if not rows:
+        return False
+    near = part[1].full_text("entities", terms(" ".join(words)), NAMESAKES).to_pylist()
+    others = [
+        name
+        for row in near
+        for name in (row["title"], *row["aliases"])
+        if row["key"] != key and " " in name
+    ]
+    left = (text_search.without(row["text"], others) for row in rows)
+    return any(text_search.is_word(text, form) for text in left for form in words)
 
 
 def _forms(names: Sequence[str]) -> list[str]:
@@ -491,13 +511,21 @@ def _forms(names: Sequence[str]) -> list[str]:
     return [*names, *plural]
 
 
-def _of_entity(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, str]:
-    """The first passage that names the entity of each document, by content id."""
-    units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
-    ids = sorted(set(values_of(units["document_id"])))
+def _of_holders(snapshot: Snapshot, key: str) -> dict[str, str]:
+    """The first passage of each document that names an entity whose name holds this one."""
+    near = snapshot.full_text("entities", terms(key), NAMESAKES).to_pylist()
+    return _of_entities(snapshot, [row for row in near if entities.holds(row, key)])
+
+
+def _of_entities(snapshot: Snapshot, some: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The first passage that names one of the entities of each document, by content id."""
+    ids = {row["id"] for row in some}
+    numbers = sorted({id for row in some for id in row["text_unit_ids"]})
+    units = snapshot.by_key("text_units", numbers, "id", ["document_id"])
+    held = sorted(set(values_of(units["document_id"])))
     names = ["id", "document_id", "position", "entity_ids"]
-    rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
-    rows = [row for row in rows if entity["id"] in row["entity_ids"]]
+    rows = snapshot.by_key("passages", held, "document_id", names).to_pylist()
+    rows = [row for row in rows if not ids.isdisjoint(row["entity_ids"])]
     rows.sort(key=lambda row: -row["position"])
     return {row["document_id"]: row["id"] for row in rows}
 

@@ -70,3 +70,15 @@ def test_a_name_that_is_an_everyday_word_is_not_counted_by_that_word(tmp_path: P
     snapshot = indexed(tmp_path, *(InlineText(text, f"n{n}") for n, text in enumerate(texts)))
     assert list_documents(snapshot, query="Ida Hope").text.startswith("At least 1 document that names")
     assert "We hope" not in list_documents(snapshot, query="Mr Hope").text
+
+
+def test_a_short_name_does_not_count_the_documents_of_a_namesake(tmp_path: Path) -> None:
+    texts = (
+        "Mr Beat Zumstein mended lamps. Zumstein said he was glad.",
+        "**Beat** **Zumstein** sang.",
+        "Mrs Ursula Zumstein sells fish.",
+    )
+    snapshot = indexed(tmp_path, *(InlineText(text, f"n{n}") for n, text in enumerate(texts)))
+    listed = list_documents(snapshot, query="Beat Zumstein").text
+    assert "sells fish" not in listed and listed.startswith(("At least 1 document", "2 documents"))
+    assert list_documents(snapshot, query="Zumstein").text.startswith('3 documents that name "Zumstein"')
