@@ -68,7 +68,8 @@ def release(folder: Path) -> Path:
     """The package of release 0.1.0, from the history of this repository."""
     for name in (TAG, COMMIT):
         done = subprocess.run(
-            ["git", "-C", str(ROOT), "archive", name, "graphrag_mcp"], capture_output=True
+            ["git", "-C", str(ROOT), "archive", name, "graphrag_mcp", "prompts"],
+            capture_output=True,
         )
         if done.returncode == 0:
             tarfile.open(fileobj=io.BytesIO(done.stdout)).extractall(folder, filter="data")

@@ -1,8 +1,8 @@
-"""Indexing with a model: calls, tokens, CPU and wall seconds against the physical limit, memory,
-the estimate before.
+"""Indexing with a model beside release 0.1.0: calls, tokens, CPU and wall seconds against the physical
+limit, memory, the estimate before.
 
     python benchmarks/modelled.py [--base-url URL] [--documents 120] [--latency-ms 300]
-    [--concurrency 25]
+    [--concurrency 25] [--alone]
 
 Documents of about 2,225 tokens are put together from the passages of musique100 and
 hotpot_train100. Without a base URL the shipped scripted model answers over a real server in a
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=120)
     parser.add_argument("--latency-ms", type=float, default=300)
     parser.add_argument("--concurrency", type=int, default=25)
+    parser.add_argument("--alone", action="store_true")
     options = parser.parse_args()
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -67,28 +68,36 @@ def main() -> None:
             "GRAPHRAG_MCP_CONCURRENCY": str(options.concurrency),
         }
         write_out(work / "files", options.documents)
-        folders = [str(work / "files"), "--home", str(work / "home")]
-        command = [sys.executable, "-m", "graphrag_mcp", "index", *folders, "--json"]
-        estimate = indexing.run([*command, "--dry-run"])[0]["estimate"]
-        result, cpu, wall, rss = indexing.run(command)
-        usage = result["usage"]
-        embeddings = usage["by_stage"].get("embedding", {}).get("calls", 0)
-        limit = usage["calls"] * options.latency_ms / 1000 / options.concurrency
-        print(result["counts"])
-        print(
-            f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}"
-        )
-        for name in ("calls", "prompt_tokens", "output_tokens"):
+        packages = {"now": indexing.ROOT}
+        if not options.alone:
+            packages = {"0.1.0": indexing.release(work / "release"), **packages}
+        costs: dict[str, tuple[float, indexing.Cost]] = {}
+        for name, package in packages.items():
+            folders = [str(work / "files"), "--home", str(work / f"home-{name}")]
+            command = [sys.executable, "-m", "graphrag_mcp", "index", *folders, "--json"]
+            estimate = indexing.run([*command, "--dry-run"], package)[0]["estimate"]
+            result, cost = indexing.run(command, package)
+            usage = result["usage"]
+            embeddings = usage["by_stage"].get("embedding", {}).get("calls", 0)
+            limit = usage["calls"] * options.latency_ms / 1000 / options.concurrency
+            costs[name] = limit, cost
+            print(f"{name}: {result['counts']}")
             print(
-                f"{name}: {usage[name]:,}, estimated before {estimate[name]:,} ({estimate[name] / usage[name]:.0%})"
+                f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}"
             )
-        print(
-            f"wall {wall:.1f} s, limit {limit:.1f} s, ratio {wall / limit:.2f}; CPU {cpu:.1f} s; peak {rss} MB"
-        )
-        result, cpu, wall, rss = indexing.run(command)
-        print(
-            f"the same command again: {result['usage']['calls']} calls, CPU {cpu:.2f} s, wall {wall:.2f} s"
-        )
+            for of in ("calls", "prompt_tokens", "output_tokens"):
+                if of in estimate:
+                    share = f"{estimate[of] / usage[of]:.0%}"
+                    print(f"{of}: {usage[of]:,}, estimated before {estimate[of]:,} ({share})")
+            print(
+                f"wall {cost.wall:.1f} s, limit {limit:.1f} s, ratio {cost.wall / limit:.2f}; "
+                f"CPU {cost.cpu:.1f} s; peak {cost.peak} MB"
+            )
+            result, again = indexing.run(command, package)
+            print(f"the same command again: {result['usage']['calls']} calls, {again}")
+        if "0.1.0" in costs:
+            (_, old), (_, now) = costs["0.1.0"], costs["now"]
+            print(f"beside 0.1.0: {now.cpu / old.cpu:.2f} times its CPU")
 
 
 if __name__ == "__main__":

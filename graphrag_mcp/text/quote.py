@@ -120,12 +120,12 @@ def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:
     """The first `most` of these quotes with their terms, without those that repeat one before."""
     kept: list[Quote] = []
     seen: list[Set[str]] = []
-    for quote, held in found:
-        if len(kept) == most:
-            break
+    for quote, held in found if most > 0 else ():
         if not repeats(held, seen):
             kept.append(quote)
             seen.append(held)
+            if len(kept) == most:  # before the terms of the next one are worked out
+                break
     return kept
 
 
