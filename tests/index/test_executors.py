@@ -198,11 +198,15 @@ def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
         )
 
 
-def test_circles_of_garbage_are_looked_for_rarely_while_indexing_and_as_before_behind_it(tmp_path: Path) -> None:
+def test_circles_of_garbage_are_looked_for_rarely_while_indexing_and_as_before_behind_it(
+    tmp_path: Path,
+) -> None:
     usual, seen = gc.get_threshold(), set()
     settings = Settings(home=tmp_path, roots=[str(SAMPLE)])
     request = IndexRequest(paths=(str(SAMPLE),))
-    index_documents(tmp_path / "c", request, settings, progress=lambda *_: seen.add(gc.get_threshold()))
+    index_documents(
+        tmp_path / "c", request, settings, progress=lambda *_: seen.add(gc.get_threshold())
+    )
     assert seen == {RARELY} and gc.get_threshold() == usual != RARELY
     with contextlib.closing(Processes(1)) as processes:
         assert list(processes.map(thresholds, [1])) == [RARELY]
@@ -249,3 +253,20 @@ def test_a_text_has_no_more_units_than_are_reckoned_with(params: ChunkParams) ->
 def test_every_executor_offers_the_same(processes: Processes) -> None:
     made: list[Executor] = [InProcess(), processes]
     assert [list(one.map(squared, range(5), lambda _: 1)) for one in made] == [[0, 1, 4, 9, 16]] * 2
+
+
+def test_a_process_of_the_executor_imports_no_tables_no_models_and_no_settings() -> None:
+    program = (
+        "import sys; import graphrag_mcp.executors, graphrag_mcp.index.derive; "
+        "heavy = 'pyarrow numpy pydantic lancedb pathspec openai graphrag_mcp.settings'.split(); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
