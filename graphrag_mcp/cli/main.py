@@ -31,7 +31,7 @@ from graphrag_mcp.cli.upkeep import (
     install,
     rollback,
 )
-from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, try_, tune
+from graphrag_mcp.cli.write import answers, edit, index, init, note, remove, serve, try_, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.text.terms import table
 
@@ -163,7 +163,7 @@ def completion(options: argparse.Namespace) -> int:
 STOPPED = 130  # what shells report for Ctrl-C
 COMMANDS = (
     *(try_, serve, index, search, entity, list_documents, report, source, status, doctor, digest),
-    *(export, rollback, tune, init, answers, remove, delete, edit, explore, drift, evaluate),
+    *(export, rollback, tune, init, answers, remove, delete, edit, note, explore, drift, evaluate),
     *(install, import_, completion, check_model),
 )
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,7 @@ def _entry(
     if settings.home != Settings().home or os.environ.get("XDG_DATA_HOME"):
         words += ["--home", str(settings.home)]
     words += [part for root in roots for part in ("--root", str(root))]
+    words += _notes(options, roots or settings.roots)
     words += ["--corpus", checked_name(options.corpus)] if options.corpus else []
     words += ["--tools", options.tools] if options.tools != "core" else []
     words += ["--read-only"] if options.read_only else []
@@ -230,6 +232,24 @@ def _entry(
         where = f"set here, not seen by {host.title}; give --env NAME to hand it on"
         notes.append(f"{', '.join(unsaid)}: {where}")
     return installs.entry(host, words, {**env, **values}, handed), notes
+
+
+def _notes(options: argparse.Namespace, roots: Sequence[Path]) -> list[str]:
+    """`--notes DIR`, as it was given or as a person answers; [] without one. BadInput for a folder
+    outside of the roots, which the server would refuse."""
+    given = options.notes
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.json and not options.print
+    if given is None and asks and not options.read_only and roots:
+        print("Assistants can keep what they find as Markdown notes, in a folder that you name.")
+        given = input(f"Folder for notes, such as {roots[0] / 'notes'} (empty: none): ").strip()
+    if not given:
+        return []
+    folder = Path(given).expanduser().absolute()
+    if not any(folder.resolve().is_relative_to(root.resolve()) for root in roots):
+        listed = ", ".join(map(str, roots)) or "none"
+        what = f"the folder of notes {folder} is outside the folders that tools may index"
+        raise BadInput(what, f"Name one below these: {listed}")
+    return ["--notes", str(folder)]
 
 
 def _roots(

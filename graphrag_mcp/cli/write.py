@@ -181,6 +181,22 @@ def remove(options: argparse.Namespace) -> int:
     return 1 if result.unknown else 0
 
 
+def note(options: argparse.Namespace) -> int:
+    """Write a Markdown note whose ids become links to their sources; undo the last write."""
+    from graphrag_mcp.app import App
+    from graphrag_mcp.tools.notes import Note, write_now
+
+    settings = output.settings_of(options, notes=options.notes)
+    if settings.notes:  # the command line may write where its user may
+        settings = replace(settings, roots=(*settings.roots, Path(settings.notes)))
+    text = options.text
+    if not text and options.op != "undo" and not sys.stdin.isatty():
+        text = sys.stdin.read()
+    given = Note(options.title, text, options.folder, options.op, options.check)
+    result = write_now(App(settings), given, options.corpus, f"cli:{_user()}")
+    return output.show(options, result)
+
+
 def _shown(options: argparse.Namespace, result: Any, tried: bool) -> int:
     if tried and not options.json and not result.text.startswith("Nothing"):
         result.text += f"\n{YES}"

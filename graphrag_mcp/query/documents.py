@@ -23,6 +23,7 @@ from graphrag_mcp.query import (
     hits,
     links,
     local,
+    note_sources,
     render,
     series,
     summaries,
@@ -318,7 +319,9 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
         title = f" ({one_line(title, TITLE)})" if title else ""
     length = f"{size[0]:,} characters" if room else ""
     parts = f"{size[1]} parts" if size[1] > 1 and room else ""
-    facts = ", ".join(filter(None, [joined(fact["by"], row.date), name + title, length, parts]))
+    note = note_sources.told(snapshot, row.content_id)
+    named = " ".join(filter(None, (name + title, note)))
+    facts = ", ".join(filter(None, [joined(fact["by"], row.date), named, length, parts]))
     return f"- [{row.id}] {facts}{': ' if said else ''}{said}"
 
 

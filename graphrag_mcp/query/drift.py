@@ -452,6 +452,19 @@ def export(session: Drift, form: str = "tree") -> str:
     return _text(session, walk.shortened(_gone(session, walk), WHOLE, 0), form)
 
 
+def note_text(session: Drift, answer: str) -> str:
+    """What a note keeps of a session: the answer, or without one the three best answers, and the tree
+    of questions. NotFound where no node has an answer."""
+    walk = session.walk()
+    best = [node["answer"] for node, _ in ranked(walk)]
+    if not best:
+        what = f"no node of session {session.id} has an answer yet"
+        raise NotFound(what, "Answer one with drift_step before it is kept as a note")
+    body = answer.strip() or "\n\n".join(best[:3])
+    text = f"{body}\n\n## Questions\n\n{walk.to_markdown()}"
+    return marked(text, references(session.snapshot, [text])[1])
+
+
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
     """The session in one form and budget: shorter answers first, then without the last nodes."""
     form = checked(form)

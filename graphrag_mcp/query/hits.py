@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Worth = Mapping[str, float]  # of the terms of a question
 MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
 TITLE = 120  # characters of a title that is shown
+STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
 PERSON = 0.3  # worth of a person's name within a passage, where the person is spoken to
 
 
@@ -196,7 +197,29 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
         for number, source in enumerate(sources)
         for passage in source.found.passages
     ]
-    return sorted(ranked, key=lambda row: -round(row[0], 9)) if len(sources) > 1 else ranked
+    if len(sources) > 1:
+        ranked.sort(key=lambda row: -round(row[0], 9))
+    return _beside_notes(sources, ranked)
+
+
+def _beside_notes(sources: Sequence[Source], ranked: MergedPassages) -> MergedPassages:
+    """The same passages in an order in which the strong ones of notes never outnumber those of
+    documents by more than one, as long as there are some: a note stands beside its sources."""
+    notes = [note_sources.ids(source.snapshot) for source in sources]
+    if not any(notes) or not ranked:
+        return ranked
+    strong = [row for row in ranked if row[0] >= STRONG * ranked[0][0]]
+    of_notes = [row for row in strong if row[2].document_id in notes[row[1]]]
+    others = [row for row in strong if row[2].document_id not in notes[row[1]]]
+    place = {id(row): at for at, row in enumerate(strong)}
+    ordered: MergedPassages = []
+    ahead = 0  # notes less documents among those in order
+    while of_notes and others:
+        note_first = place[id(of_notes[0])] < place[id(others[0])] and ahead < 1
+        ordered.append((of_notes if note_first else others).pop(0))
+        ahead += 1 if note_first else -1
+    rest = [row for row in ranked if row[0] < STRONG * ranked[0][0]]
+    return [*ordered, *of_notes, *others, *rest]
 
 
 def of_ranked(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:

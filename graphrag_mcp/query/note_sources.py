@@ -46,10 +46,16 @@ def is_note(snapshot: Snapshot, document: str) -> bool:
     return fact is not None and str(fact["metadata"].get("kind", "")).casefold() == "note"
 
 
+@once
+def ids(snapshot: Snapshot) -> frozenset[str]:
+    """Content ids of all notes, read once a generation."""
+    return frozenset(id for id in times.documents(snapshot) if is_note(snapshot, id))
+
+
 def notes(snapshot: Snapshot) -> list[str]:
     """Content ids of all notes, by uri."""
     facts = times.documents(snapshot)
-    return sorted((id for id in facts if is_note(snapshot, id)), key=lambda id: facts[id]["uri"])
+    return sorted(ids(snapshot), key=lambda id: facts[id]["uri"])
 
 
 def sources(snapshot: Snapshot, document: str) -> tuple[Source, ...]:

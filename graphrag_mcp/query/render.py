@@ -14,7 +14,7 @@ from itertools import accumulate
 from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import CHARACTERS, one_line
 from graphrag_mcp.query import hits
-from graphrag_mcp.query.hits import Hit, Worth
+from graphrag_mcp.query.hits import STRONG, Hit, Worth
 from graphrag_mcp.query.plugin import defines
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.text import quote
@@ -24,10 +24,10 @@ from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, SearchResult
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
-# Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
+# Share of the best score. Of the passages at STRONG (0.6) and above, 3.7 (HotpotQA), 6 (Chroma) and 2
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
-STRONG, WEAK = 0.6, 0.3
+WEAK = 0.3
 LINE = 160  # characters of a weak hit's sentence
 AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters of one
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence

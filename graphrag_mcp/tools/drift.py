@@ -9,8 +9,8 @@ from mcp.types import CallToolResult
 from pydantic import WithJsonSchema
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import NotFound
-from graphrag_mcp.tools import contract
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.tools import contract, notes
 from graphrag_mcp.tools.contract import Ctx, budgets, clamp, desk_of, read, remark, serve
 from graphrag_mcp.types import DriftResult, Result
 
@@ -34,6 +34,7 @@ FollowUps = Annotated[
 ]
 Prune = Annotated[contract.Strings, contract.called("prune")]
 Finish = Annotated[contract.Flag, contract.called("finish")]
+NoteTitle = Annotated[contract.Text, contract.called("drift_note")]
 Auto = Annotated[contract.Flag, contract.called("auto")]
 Reduce = Annotated[contract.Flag, contract.called("reduce")]
 Form = Annotated[
@@ -101,16 +102,21 @@ async def drift_step(
     prune: Prune = [],
     open_next: OpenNext = "",
     auto: Auto = False,
+    note: NoteTitle = "",
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Record your answer, score and follow-up questions for a node and get the next node's context;
     with finish=true the ranked answers, to write the final answer from."""
+    from graphrag_mcp.query.drift import note_text
+
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
         session, corpus = session_of(app, session_id)
+        if note.strip() and not finish:
+            raise BadInput("note keeps what a session has found", "Give finish=true with it")
         if finish and not node_id.strip():
-            return session.finish(max_tokens=inner)
+            return finished(app, session, corpus, answer)
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
@@ -126,8 +132,16 @@ async def drift_step(
         if not finish:
             return session.step(*given, open_next, max_tokens=inner)
         session.step(*given, "none", max_tokens=inner)
-        return session.finish(max_tokens=inner)
+        return finished(app, session, corpus, "")
 
+    def finished(app: App, session: Drift, corpus: str, said: str) -> Result:
+        result = session.finish(max_tokens=inner)
+        if note.strip():
+            kept = notes.kept(app, notes.Note(note, note_text(session, said)), corpus, by)
+            result.hint = f"{kept} {result.hint}".strip()
+        return result
+
+    by = contract.who(ctx)
     return await serve(ctx, "drift_step", work, whole)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,8 +14,8 @@ import anyio.to_thread
 from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.jobs import start
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import Settings
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.text.citing import Fingerprint
 
 WAIT = 40.0  # seconds for the index; hosts want a reply within 50
+WAIT_IN_THREAD = 30.0  # of a call that does other things as well
 LONGEST_TITLE = 200  # characters
 OPS = ("new", "append", "replace", "undo")
 
@@ -95,6 +97,23 @@ async def written(ctx: Ctx, note: Note, corpus: str) -> NoteResult:
     made, job = await shielded(desk, begin)
     job = await watch(ctx, job, WAIT)
     return await anyio.to_thread.run_sync(tell, limiter=desk.threads)
+
+
+def kept(app: App, note: Note, corpus: str, by: str) -> str:
+    """Write a note from a thread of a call and wait until it is searchable: where it is, in a sentence.
+    What the call says besides is not lost where the note cannot be written."""
+    if app.read_only:
+        return "Not kept as a note: this server only reads."
+    try:
+        made = write(app, note, corpus, SUBJECT.get() or by)
+    except GraphRAGError as error:
+        return f"Not kept as a note: {error}"
+    job = start.start(quiet(app), made.corpus, request(app, made))
+    end = time.monotonic() + WAIT_IN_THREAD
+    while job.status not in FINAL and time.monotonic() < end:
+        time.sleep(0.1)
+        job = queue.load(app.home, job.job_id)
+    return told(app, made, job.status, job.job_id).text.replace("\n", " ")
 
 
 def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:

@@ -114,6 +114,7 @@ class OurPrompt(Prompt):
 Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
 NewCorpus = Annotated[str, Field(description="A name for it; empty: made from the folder")]
 Question = Annotated[str, Field(description="The question")]
+Topic = Annotated[str, Field(description="The topic")]
 Entity = Annotated[str, Field(description="A name, or an id such as e12")]
 Folder = Annotated[str, Field(description="The folder")]
 
@@ -135,6 +136,10 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Investigate a question step by step, each answer leading to the next questions"""
         return _filled("drift_investigate", question=question, corpus=corpus)
 
+    def brief(topic: Topic, corpus: Corpus = "") -> str:
+        """Write a briefing on a topic from summaries and sources, and keep it as a note"""
+        return _filled("brief", topic=topic, corpus=corpus)
+
     def index_folder(path: Folder = ".", corpus: NewCorpus = "") -> str:
         """Make a folder searchable and say what is in it"""
         return _filled("index_folder", path=path, corpus=corpus)
@@ -155,7 +160,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
             raise MCPError(INVALID_PARAMS, str(error)) from None
         return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
 
-    functions = [ask_corpus, explore_entity, drift_investigate]
+    functions = [ask_corpus, explore_entity, drift_investigate, brief]
     functions += [index_folder, be_the_extractor, summarise_corpus, tune_prompts]
     made = (
         OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())

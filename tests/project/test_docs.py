@@ -415,9 +415,10 @@ def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:
         prompts.load("no_such_prompt")
 
 
-def test_an_agent_is_told_what_the_prompts_say(sample_home: Path) -> None:
+def test_an_agent_is_told_what_the_prompts_say(sample_home: Path, tmp_path: Path) -> None:
     async def told() -> tuple[str | None, str, str]:
-        async with Client(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as client:
+        settings = Settings(home=sample_home, roots=(tmp_path,), notes=str(tmp_path / "notes"))
+        async with Client(build_server(App(settings))) as client:
             first = await client.call_tool("drift_search", {"query": "Why?", "corpus": "sample"})
             state = first.structured_content or {}
             answer = {"answer": "Nobody knows.", "score": 5, "follow_ups": ["Who knows?"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
+from tests.support.command import run_cli
 
 STATION = "# Radar station\n\nThe radar station on Gull Point was opened in 1962 by Ines Calloway.\n\nIts mast is 40 metres high.\n"
 LEDGER = "# Ledger\n\nTobias Fenn paid 300 crowns for the mast in March 1962.\n"
@@ -320,3 +322,106 @@ def test_an_index_after_notes_is_the_same_as_a_fresh_one(
     other = App(Settings(home=tmp_path / "other", roots=(root,)))
     index_documents(other.folder("fresh"), IndexRequest((str(root),)), other.settings)
     assert digest(app.snapshot()) == digest(other.snapshot("fresh"))
+
+
+# ---- beside their sources ----------------------------------------------------------------------------------
+
+
+def test_notes_never_outnumber_the_documents_that_answer_as_well(call: Caller, root: Path) -> None:
+    for number in range(6):
+        (root / f"log {number}.md").write_text(
+            f"# Log {number}\n\nThe signal lamp failed in week {number}.\n", "utf-8"
+        )
+    indexed(call)
+    for number in range(6):
+        text = f"The signal lamp failed in week {number} [{found_id(call, f'failed in week {number}')}]."
+        call.good("write_note", title=f"Lamp {number}", text=text)
+    shown = call.good("local_search", query="When did the signal lamp fail?", max_tokens=4000)[
+        "text"
+    ]
+    kinds = ["note by" in line for line in shown.splitlines() if line.startswith(("[t", "- [t"))]
+    assert kinds.count(True) > 3 and kinds.count(False) > 3
+    assert all(sum(1 if one else -1 for one in kinds[:at]) <= 1 for at in range(len(kinds[:8]))), (
+        shown
+    )
+
+
+def test_what_a_note_repeats_does_not_stand_for_its_source(call: Caller) -> None:
+    id = found_id(call, "Gull Point")
+    text = f"The radar station on Gull Point was opened in 1962 by Ines Calloway. Its mast is 40 metres high. [{id}]"
+    made = call.good("write_note", title="Station", text=text)
+    shown = call.good("local_search", query="Who opened the radar station on Gull Point?")["text"]
+    assert f"[{id}] radar station" in shown and f"(also {id}" not in shown and made["id"]
+
+
+# ---- answers kept ------------------------------------------------------------------------------------------
+
+
+def test_an_investigation_keeps_its_answer_and_its_questions(call: Caller, root: Path) -> None:
+    state = call.good("drift_search", query="Who paid for the mast?")
+    answer = {
+        "answer": f"Tobias Fenn [{found_id(call, 'Tobias Fenn')}].",
+        "score": 90,
+        "follow_ups": ["Why in 1962?"],
+    }
+    call.good("drift_step", session_id=state["session_id"], node_id=state["open_node"], **answer)
+    last = {"session_id": state["session_id"], "finish": True}
+    assert "finish=true" in call.bad("drift_step", session_id=state["session_id"], note="Too early")
+    ended = call.good("drift_step", **last, note="Who paid", answer="Fenn paid; see [t999].")
+    assert "Wrote Who paid.md as [d" in ended["text"], ended["text"]
+    written = (root / "notes" / "Who paid.md").read_text("utf-8")
+    assert (
+        "Fenn paid; see [t999 (gone)]" in written
+        and "## Questions" in written
+        and "Why in 1962?" in written
+    )
+    assert "ledger.md#L" in written
+    again = call.good("drift_step", **last, note="Who paid", answer="Another.")
+    assert "Not kept as a note" in again["text"] and "Tobias Fenn" in again["text"]
+
+
+def test_a_briefing_is_offered_where_notes_can_be_written(
+    call: Caller, root: Path, tmp_path: Path
+) -> None:
+    assert "brief" in [prompt.name for prompt in call.portal.call(call.client.list_prompts).prompts]
+    assert "more than ten calls" in (call.client.instructions or "")
+    with connected(build_server(App(Settings(home=tmp_path / "other", roots=(root,))))) as other:
+        assert "brief" not in [
+            prompt.name for prompt in other.portal.call(other.client.list_prompts).prompts
+        ]
+        assert "write_note" not in (other.client.instructions or "")
+
+
+# ---- the command line --------------------------------------------------------------------------------------
+
+
+def test_a_person_writes_a_note_and_takes_it_back(root: Path, tmp_path: Path) -> None:
+    given = ("--home", tmp_path / "home", "--notes", root / "notes")
+    assert run_cli("index", root, "--home", tmp_path / "home").returncode == 0
+    done = run_cli("note", "Mast", "--text", "Fenn paid [d1].", *given)
+    assert done.returncode == 0 and "Wrote Mast.md as [d" in done.stdout, done.stderr
+    assert "[ledger.md](../ledger.md " in (root / "notes" / "Mast.md").read_text("utf-8")
+    assert "changed since" not in run_cli("list", "--filter", "kind=note", *given[:2]).stdout
+    done = run_cli("note", "Mast", "--op", "undo", *given)
+    assert done.returncode == 0 and not (root / "notes" / "Mast.md").exists(), done.stderr
+    assert run_cli("note", "Mast", "--text", "x", *given[:2]).returncode == 2
+
+
+def test_install_writes_the_folder_of_notes_and_refuses_one_outside(
+    root: Path, tmp_path: Path
+) -> None:
+    given = (
+        "install",
+        "--client",
+        "cursor",
+        "--config",
+        tmp_path / "mcp.json",
+        "--root",
+        root,
+        "--no-check",
+        "--notes",
+    )
+    assert run_cli(*given, root / "notes").returncode == 0
+    assert json.dumps(str(root / "notes")) in (tmp_path / "mcp.json").read_text("utf-8")
+    done = run_cli(*given, tmp_path / "elsewhere")
+    assert done.returncode == 2 and "outside the folders" in done.stderr
