@@ -419,8 +419,7 @@ def link_graph(snapshot: Snapshot) -> Data:
     linked = {end for pair in counts for end in pair}
     ranked = sorted(linked, key=lambda one: (-int(degrees[one]), one))
     node = {one: paper(facts[found.pages.ids[one]]) for one in ranked[:LINKED]}
-    missing: dict[str, list[links.Link]] = lists_of((one.written, one) for one in found.missing())
-    lost = sorted(missing.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    lost = found.missing_pages()
     return {
         "nodes": [{**node[one], "degree": int(degrees[one])} for one in node],
         "edges": [

@@ -104,7 +104,8 @@ def list_documents(
         return finish(result, budget)
     (part,) = local.narrowed([("", snapshot)], filters)
     if document.strip():
-        head, lines = _outline(snapshot, document.strip())
+        head, lines, told = _outline(snapshot, document.strip())
+        result.hint = joined(note, told)
     else:
         result.hint = joined(note, part[2].note if part[2] else "")
         room = budget * PER_TOKEN
@@ -642,7 +643,7 @@ def characteristic(
 # ---- outline -------------------------------------------------------------------------------------
 
 
-def _outline(snapshot: Snapshot, asked: str) -> Listed:
+def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Shown], str]:
     """The headings of a document, each with an id that `get_source` takes; without headings, how
     each of its text units begins."""
     facts, folded = documents(snapshot), asked.casefold()
@@ -678,9 +679,11 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
         place = places.of_row(row)
         begins = one_line(readable(row["text"][:400]), TELLING)
         lines.append(f"- [{passage_alias(row)}] " + (f"({place}) {begins}" if place else begins))
-    for told in (threads.told(snapshot, same[0]), links.of_outline(snapshot, same[0])):
-        head += f" {told}" if told else ""
-    return head, [partial(str, line) for line in lines]
+    linked, call = links.of_outline(snapshot, same[0])
+    hint = f"Its links: {call}." if call else ""
+    for told in filter(None, (threads.told(snapshot, same[0]), linked)):
+        head += f" {told}"
+    return head, [partial(str, line) for line in lines], hint
 
 
 def _parts(alias: str, text: str, parts: Sequence[plugins.Part]) -> list[str]:

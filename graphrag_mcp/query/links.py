@@ -103,6 +103,14 @@ class Links:
         """Links to pages that are not in the index: pages that do not exist, have another name, or are not indexed."""
         return [one for one in self._open() if one.misses()]
 
+    def missing_pages(self) -> list[tuple[str, list[Link]]]:
+        """The pages that links miss, as first written, with these links; those that most links name first."""
+        of: dict[str, list[Link]] = {}
+        for one in self.missing():
+            of.setdefault(one.written.casefold(), []).append(one)
+        ranked = sorted(of.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        return [(some[0].written, some) for _, some in ranked]
+
     def files(self) -> list[Link]:
         """Links to files without text, as pictures."""
         return [one for one in self._open() if not one.misses()]
@@ -372,47 +380,52 @@ def summary(found: Links) -> str:
     return f"{said}, {counted(len(found.all_tags()), 'tags')}"
 
 
-def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str]]:
-    """Counts of links for the status of a corpus, and its lines; ({}, []) where there are none."""
+def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
+    """Counts of links for the status of a corpus, its lines, and an advice; ({}, [], "") where there are none."""
     if not snapshot.count("links"):
-        return {}, []
+        return {}, [], ""
     found = links(snapshot)
-    missing = found.missing()
-    counts = {"links": int((~found.is_tag).sum()), "unresolved_links": len(missing)}
+    missing = found.missing_pages()
+    lost = sum(len(some) for _, some in missing)
+    counts = {"links": int((~found.is_tag).sum()), "unresolved_links": lost}
     lines = [f"Links: {summary(found)}."]
-    if missing:
-        some = Counter(one.written for one in missing).most_common()
-        shown = ", ".join(one_line(target, 60) for target, _ in some[:NAMED])
-        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-        lines.append(f'Pages that links miss: {shown}{more}: explore_graph(kinds=["{KIND}"]).')
-    return counts, lines
+    if not missing:
+        return counts, lines, ""
+    shown = ", ".join(one_line(target, 60) for target, _ in missing[:NAMED])
+    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    lines.append(f"Pages that links miss: {shown}{more}.")
+    return counts, lines, f'All pages that links miss: explore_graph(kinds=["{KIND}"]).'
 
 
-def of_outline(snapshot: Snapshot, id: str) -> str:
-    """One line on the links of a document (content id); "" where it has none."""
+def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
+    """What is said of the links of a document (content id), and the call that shows them, which is no word of a
+    document and stands outside of fences; "" and "" where it has none."""
     if not snapshot.count("links"):
-        return ""
+        return "", ""
     found = links(snapshot)
     number = found.pages.number[id]
-    if not (said := counts_of(found, number, empty="")):
-        return ""
-    alias = documents(snapshot)[id]["document"][0]
-    return f'{said}: explore_graph(start="{alias}", kinds=["{KIND}"]).'
+    said = counts_of(found, number, empty="")
+    return (f"{said}.", shows(_names(snapshot)[number][0])) if said else ("", "")
 
 
-def of_entity(snapshot: Snapshot, names: Iterable[str]) -> list[str]:
-    """A line for each document that has one of these names (normalised), with its links."""
+def shows(alias: str) -> str:
+    """The call that shows the links of a document (d4)."""
+    return f'explore_graph(start="{alias}", kinds=["{KIND}"])'
+
+
+def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]:
+    """A line for each document that has one of these names (normalised), with its links; the call for the first."""
     if not snapshot.count("links"):
-        return []
-    known = pages(snapshot)
-    of = _named(snapshot)
-    numbers = dict.fromkeys(number for name in names for number in of.get(name, ()))
-    lines = []
-    for number in list(numbers)[:NAMED]:
+        return [], ""
+    known, of = pages(snapshot), _named(snapshot)
+    numbers = list(dict.fromkeys(number for name in names for number in of.get(name, ())))[:NAMED]
+    lines, calls = [], []
+    for number in numbers:
         alias, _, uri = _names(snapshot)[number]
-        said = of_outline(snapshot, known.ids[number])
+        said, call = of_outline(snapshot, known.ids[number])
         lines.append(f"Page: {uri} ({alias}). {said}".strip())
-    return lines
+        calls += [call] if call else []
+    return lines, calls[0] if calls else ""
 
 
 def counts_of(found: Links, number: int, empty: str = "No links") -> str:
@@ -507,11 +520,8 @@ def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
 
 def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:
     """Each page that links miss, those that most links name first, with the documents that name it."""
-    name, of = _names(snapshot), dict[str, list[Link]]()
-    for one in found.missing():
-        of.setdefault(one.written, []).append(one)
-    items = []
-    for target, some in sorted(of.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+    name, items = _names(snapshot), []
+    for target, some in found.missing_pages():
         held = [f"{name[one.source][0]} line {one.line}" for one in some[:NAMED]]
         more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
         items.append(Item(target, f"- {one_line(target, 100)}: {', '.join(held)}{more}"))

@@ -686,6 +686,7 @@ def get_entity(
         frequency=row["frequency"],
         communities=[f"c{group['n']}" for group in groups],
         hint=hint,
+        next_call=links.of_entity(snapshot, [row["key"], *row["names"]])[1],
         candidates=[entity_facts(one) for one in found],
     )
     documents = [] if of else _documents(snapshot, row)
@@ -740,7 +741,7 @@ def _intro(
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
     lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
-    lines += links.of_entity(snapshot, dict.fromkeys([row["key"], *row["names"]]))
+    lines += links.of_entity(snapshot, [row["key"], *row["names"]])[0]
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")

@@ -30,6 +30,9 @@ _TAG = re.compile(
     r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
+_NO_PAGE = re.compile(
+    r"\n|\[\[|\]\]"
+)  # the name of a page stands in one line, in no brackets of its kind
 _TAGS_KEY = re.compile(r"^[ \t]*[\"']?tags?[\"']?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
 
 
@@ -139,7 +142,7 @@ def _link(shown: bool, fields: Mapping[str, Any], start: int, end: int) -> Link 
     if wiki:
         target = target.removesuffix("\\")  # between the cells of a table the bar is written as \|
     page, _, part = (one.strip() for one in target.partition("#"))
-    if not page:
+    if not page or (wiki and _NO_PAGE.search(target)):
         return None
     if wiki:
         return Link(EMBED if shown else WIKILINK, page, part, start, end)

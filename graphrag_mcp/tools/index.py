@@ -443,7 +443,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     sources = sorted(manifest.sources.items())[:10]
     if folders := [f"{label} ({source.get('path', '')})" for label, source in sources]:
         lines.append(f"Folders: {', '.join(folders)}.")
-    linked, said = links.status(snapshot)
+    linked, said, result.hint = links.status(snapshot)
     result.counts |= linked
     lines += [*said, *_unread(manifest)]
     lines += _losses(snapshot, result)

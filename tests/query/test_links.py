@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange.export import export
@@ -19,10 +20,12 @@ from graphrag_mcp.query import documents, lookup
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.links import Link, links
 from graphrag_mcp.query.pages import Pages
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.client import connected
 from tests.support.files import write
 from tests.support.promises import doctor
 
@@ -75,6 +78,7 @@ def test_a_link_is_read_in_each_of_its_forms(text: str, link: tuple[str, str, st
         "$[[1, 2], [3, 4]]$",
         "\\[[Page]]",
         "[[Page",
+        "![[a [[b\nc]] d]]",
         "[[]] [[ ]]",
         "[[#Part of this page]] [x](#part)",
         "[x](https://example.org/a.md) <https://example.org> [x](mailto:a@example.org) [x](//example.org/a.md)",
@@ -465,9 +469,13 @@ def test_a_tag_that_no_document_has_is_answered_with_those_there_are(vault: Snap
 def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) -> None:
     ada = alias(vault, "Brandt")
     call = f'explore_graph(start="{ada}", kinds=["links"])'
-    assert call in documents.list_documents(vault, document=ada).text
-    entity = lookup.get_entity(vault, "Ada Brandt").text
-    assert f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity and call in entity
+    outline = documents.list_documents(vault, document=ada)
+    assert "3 links out" in outline.text and outline.hint == f"Its links: {call}."
+    entity = lookup.get_entity(vault, "Ada Brandt")
+    assert (
+        f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity.text
+        and entity.next_call == call
+    )
 
 
 def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_path: Path) -> None:
@@ -539,3 +547,46 @@ def test_ten_thousand_pages_of_one_name_are_resolved_without_comparing_each_with
         assert known.paths[known.find("index", f"v/f{number}")] == f"v/f{number}/index.md"
         assert known.paths[known.find("Index", f"v/g{number}")] == "v/f0/index.md"
     assert steps < 50_000
+
+
+# ---- with a client ------------------------------------------------------------------------------
+
+
+def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_links(
+    tmp_path: Path,
+) -> None:
+    docs = write(
+        tmp_path / "docs",
+        {"radar station.md": "Ines Calloway opened the radar station in 1962. See [[Ledger]].\n"},
+    )
+    app = App(Settings(home=tmp_path / "home", roots=(docs,), notes=str(docs / "notes")))
+    with connected(build_server(app)) as call:
+        call.good("index_documents", paths=["."], wait_seconds=50)
+        call.good(
+            "write_note",
+            title="Mast",
+            text="Opened in 1962 [d1], by Calloway [t1]. Unlike [[ledger]]. #open\n",
+        )
+        into = call.good("explore_graph", start="d1", kinds=["links"])["text"]
+        assert (
+            "1 link out (1 of them to no page of the index), 2 in" in into
+            and "] Mast, line " in into
+        )
+        note = call.good("explore_graph", start="Mast", kinds=["links"])["text"]
+        assert (
+            "] radar station, line " in note
+            and "] radar station > L1, line " in note
+            and "ledger, line " in note
+        )
+        assert "Mast" in call.good("list_documents", filters=["tag=open"])["text"]
+        status = call.good("graph_status")
+        assert (status["counts"]["links"], status["counts"]["unresolved_links"]) == (4, 2)
+        assert (
+            "Pages that links miss: ledger." in status["text"] and "Flagged" not in status["text"]
+        )
+        assert 'explore_graph(kinds=["links"])' in status["hint"]
+        for shown in (into, note, call.good("list_documents", document="d1")["text"]):
+            assert "Flagged" not in shown
+        write(docs, {"Ledger.md": "Paid.\n"})
+        call.good("index_documents", paths=["."], wait_seconds=50)
+        assert call.good("graph_status")["counts"]["unresolved_links"] == 0
