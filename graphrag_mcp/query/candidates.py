@@ -157,7 +157,7 @@ def place_of(passage: Candidate) -> Place:
 def _titled(snapshot: Snapshot, titles: Sequence[str]) -> pa.Table:
     """The first passages of the documents with these titles, without titles of many documents."""
     rows = snapshot.by_key("passages", titles, "title_id", COLUMNS)
-    rows = rows.filter(pc.less(rows["position"], LEADS))
+    rows = rows.filter(pc.less(rows["position"], pa.scalar(LEADS)))
     documents = lists_of({*rows_of(rows.select(["title_id", "document_id"]))})
     rare = [title for title, ids in documents.items() if len(ids) <= CROWDED]
     return rows.filter(pc.is_in(rows["title_id"], pa.array(sorted(rare), pa.string())))

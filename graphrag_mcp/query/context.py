@@ -142,9 +142,17 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     found = {}
     for unit in units:
         if row := documents.get(unit["document_id"]):
-            place = {name: unit[name] for name in names[3:]} | {"place": places.of_row(unit)}
-            of = {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
-            found[unit["id"]] = Citation(id=f"t{unit['n']}", **of, **place)
+            found[unit["id"]] = Citation(
+                id=f"t{unit['n']}",
+                title=row["title"],
+                uri=row["uri"],
+                document_id=f"d{row['n']}",
+                char_start=unit["char_start"],
+                char_end=unit["char_end"],
+                line_start=unit["line_start"],
+                line_end=unit["line_end"],
+                place=places.of_row(unit),
+            )
     return found
 
 
@@ -171,7 +179,7 @@ def relationship_statement(
     return f'{told} "{one_line(first["text"], longest)}"', cited
 
 
-def findings(row: Row) -> list[dict[str, str]]:
+def findings(row: Mapping[str, Any]) -> list[dict[str, str]]:
     """The findings of a report as stored: a JSON list of {summary, explanation}."""
     found: list[dict[str, str]] = json.loads(row["findings"] or "[]")
     return found

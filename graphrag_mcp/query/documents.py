@@ -185,8 +185,8 @@ def _documents(
         if id in found.lines:
             lines.append(partial(found.lines[id], each))
         else:
-            alias = first.get(id, facts[id]["document"][0])
-            row = Document(id, alias, shown[id], written.get(id, ""))
+            number: str = facts[id]["document"][0]
+            row = Document(id, first.get(id, number), shown[id], written.get(id, ""))
             lines.append(partial(_line, snapshot, row, sizes.get(id, (0, 0)), each))
     return head, lines
 
@@ -234,6 +234,7 @@ def _overview(
         ]
         return f", in {len(held)} series. A filter uri=... lists those of one.", lines
     found: list[topics.Topic] = []
+    level = 0
     for level in range(FINEST):  # documents of one topic are listed by the topics inside it
         found = [one for one in topics.of_level(snapshot, level, kept) if one.main]
         if len(found) > 1:

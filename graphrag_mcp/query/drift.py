@@ -66,7 +66,9 @@ def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], se
 
 def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
     """Answered nodes best first, each with the questions whose answers say nearly the same."""
-    nodes = [walk.graph.nodes[id] | {"id": id} for id in walk.with_status("answered")]
+    nodes: list[dict[str, Any]] = [
+        {**walk.graph.nodes[id], "id": id} for id in walk.with_status("answered")
+    ]
     nodes.sort(
         key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"])
     )

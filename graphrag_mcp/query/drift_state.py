@@ -117,7 +117,7 @@ class Walk:
 
     def _step(self, event: Mapping[str, Any]) -> None:
         """One answer with its follow-ups and prunings. It replaces earlier ones, which are kept."""
-        node = self.graph.nodes.get(event.get("node"))
+        node = self.graph.nodes.get(event.get("node", ""))
         self.steps[event.get("node", "")] = event
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
@@ -133,7 +133,7 @@ class Walk:
                 pruned["status"] = "pruned"
 
     def _open(self, event: Mapping[str, Any]) -> None:
-        node = self.graph.nodes.get(event.get("node"))
+        node = self.graph.nodes.get(event.get("node", ""))
         if node is not None:
             node["context"] = list(event.get("context", ()))
             node["entities"] = list(event.get("entities", ()))

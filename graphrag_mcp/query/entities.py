@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
@@ -22,7 +21,7 @@ from graphrag_mcp.query.question import MARKS
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot, once, values_of
 from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, normalise_name, terms
 
 Row = dict[str, Any]
@@ -58,8 +57,8 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
     keys = {mention.key for mention in found.names}
     if not any(row["key"] in keys for row in rows):
-        by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"].to_pylist()
-        rows = [*rows, *snapshot.served("entities", by_words, COLUMNS)]
+        by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"]
+        rows = [*rows, *snapshot.served("entities", values_of(by_words), COLUMNS)]
     top, named = max(held.values(), default=0.0) or 1.0, frozenset(found.named)
     scored: dict[str, Scored] = {}
     for row in rows:
@@ -81,7 +80,7 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     """Passages that name the entity, in the order of its text units, without a score."""
     whole = snapshot.served("entities", [entity["id"]])
     units = [id for row in whole for id in row["text_unit_ids"][:UNITS]]
-    numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
+    numbers = values_of(snapshot.by_key("text_units", units, "id", ["n"])["n"])
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
     found = (Ranked(**row) for row in rows.to_pylist())
@@ -225,10 +224,10 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
 def _spelled(snapshot: Snapshot) -> Names:
     """Read once a generation, since a question of which nothing is known looks for six names."""
     rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
-    keys = rows["key"].to_pylist()
+    keys = values_of(rows["key"])
     words = [(one, at) for at, key in enumerate(keys) if " " in key for one in key.split()]
     places = array("I", (at for _, at in words))
-    return rows["id"].to_pylist(), keys, [one for one, _ in words], places
+    return values_of(rows["id"]), keys, [one for one, _ in words], places
 
 
 def named_list(found: Iterable[Row]) -> str:
@@ -253,5 +252,5 @@ def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
 def central(snapshot: Snapshot, count: int, among: pa.Table | None = None) -> list[str]:
     """The entities of most relationships, of all or of rows with `id` and `degree`."""
     rows = snapshot.rows("entities", "", ["id", "degree"]) if among is None else among
-    order = [("degree", "descending"), ("id", "ascending")]
-    return rows["id"].take(pc.select_k_unstable(rows, max(count, 1), order)).to_pylist()
+    rows = rows.sort_by([("degree", "descending"), ("id", "ascending")])
+    return values_of(rows["id"].slice(0, max(count, 1)))

@@ -50,8 +50,12 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
         said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
         what = f"{said} are of different corpora"
         raise BadInput(what, "Give two of one corpus, for no path leads out of it")
-    parts = ((one, *qualified(one)) for one in (start, goal))
-    return named[0], *(id if name in named else one for one, name, id in parts)
+
+    def plain(asked: str) -> str:
+        name, id = qualified(asked)
+        return id if name in named else asked
+
+    return named[0], plain(start), plain(goal)
 
 
 def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:

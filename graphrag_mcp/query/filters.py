@@ -311,7 +311,7 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
     """That no entity is of a type that was asked for, and which types there are."""
     if not wanted:
         return ""
-    known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
+    known = values_of(snapshot.rows("entities", "", ["type"])["type"].unique())
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
     if not lost:
         return ""

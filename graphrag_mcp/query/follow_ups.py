@@ -104,8 +104,8 @@ def _neighbours(snapshot: Snapshot, starts: Sequence[str]) -> dict[str, str]:
         if place.get(one, len(place)) > place[other]:
             best.setdefault(one, other)
     ends = list(best.items())[:READ]
-    named = [graph.named([pair[side] for pair in ends]) for side in (0, 1)]
-    return dict(zip(*named, strict=True))
+    there, here = (graph.named([pair[side] for pair in ends]) for side in (0, 1))
+    return dict(zip(there, here, strict=True))
 
 
 def _names(text: str, key: str) -> bool:
@@ -117,7 +117,7 @@ def _names(text: str, key: str) -> bool:
 
 def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) -> str:
     """A question on a neighbour by its type, with two keywords of the relationship."""
-    kind = there["type"].casefold()
+    kind: str = there["type"].casefold()
     form = forms.get(KINDS.get(kind, kind), forms[""])
     names = f"{there['title']} {here['title']}".casefold()
     keywords = re.split(r"[,;，、；]+", link["keywords"]) if link else []

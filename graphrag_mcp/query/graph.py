@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.store.tables import Snapshot, once, rows_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 
 PATHS = 3  # between two entities
 TOLL = 100.0  # of an entity of an earlier path, more than a path costs without
@@ -82,7 +82,7 @@ class Graph:
         return int((self.steps(number) >= 0).sum()) if number >= 0 else 1
 
     def named(self, numbers: Sequence[int]) -> list[str]:
-        return self.ids.take(pa.array(numbers, pa.int64())).to_pylist()
+        return values_of(self.ids.take(pa.array(numbers, pa.int64())))
 
 
 _graph = once(Graph)
@@ -175,18 +175,18 @@ def connect(snapshot: Snapshot, start: str, goal: str) -> list[Path]:
     is another one, and further ones with as few of their entities as can be; [] where there is no
     path."""
     graph = graph_of(snapshot)
-    ends = [graph.number(one) for one in (start, goal)]
-    if min(ends) < 0:
+    first, last = graph.number(start), graph.number(goal)
+    if min(first, last) < 0:
         return []
-    steps = [graph.steps(one) for one in ends]
-    length = int(steps[0][ends[1]])
+    steps = [graph.steps(first), graph.steps(last)]
+    length = int(steps[0][last])
     if length < 0:
         return []
     inside = (steps[0] >= 0) & (steps[0] + steps[1] <= length + 1)
     cost = np.where(inside[graph.there], graph.cost, np.inf)
     found: list[list[int]] = []
     for longest in (length, *(length + 1,) * PATHS):
-        way = _cheapest(graph, cost, *ends, longest)
+        way = _cheapest(graph, cost, first, last, longest)
         if way and way not in found:
             found.append(way)
         for way in found if longest > length else ():  # dear or impassable for the next one

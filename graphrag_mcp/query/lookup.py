@@ -256,7 +256,8 @@ def passage_items(
         rows, repeated = _bearing(snapshot, found, query, budget)
         notes += [repeated] if repeated else []
     for row in rows:
-        document = documents.get(row["document_id"], row["document_id"])
+        document_id: str = row["document_id"]
+        document = documents.get(document_id, document_id)
         item = _passage_item(row, document, raw, said.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
         last = items[-1] if items else None
@@ -342,7 +343,7 @@ def _found(
 
 
 def _bearing(
-    snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
+    snapshot: Snapshot, found: dict[str, Row], query: str, budget: int
 ) -> tuple[list[Row], str]:
     """The passages with only the best sentences on the question, of each document its share of the
     budget and at least one; and which documents are left out since they say the same as another."""

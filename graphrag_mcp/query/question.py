@@ -153,7 +153,9 @@ def telling(terms: Sequence[str]) -> Sequence[str]:
 def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
     """Those of a few words that stand in the addresses of texts, whose words are no terms."""
     words = [word for word in words[:5] if word.isascii()]
-    texts = snapshot.rows("passages", "", ["text"])["text"] if words else None
+    if not words:
+        return set()
+    texts = snapshot.rows("passages", "", ["text"])["text"]
     forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
     found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
     return {word for word, holds in found.items() if holds.as_py()}

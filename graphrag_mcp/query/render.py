@@ -21,7 +21,7 @@ from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.types import Citation, ReportResult, SearchResult
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # Share of the best score. Of the passages at STRONG (0.6) and above, 3.7 (HotpotQA), 6 (Chroma) and 2
@@ -88,7 +88,7 @@ class Page:
         return "\n".join(self.blocks)
 
 
-def page_of(result: SearchResult, budget: int) -> Page:
+def page_of(result: SearchResult | ReportResult, budget: int) -> Page:
     """A page with room for a budget of tokens, after what the result's text and hint take."""
     room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
     return Page(max(room, 60), blocks=[result.text] if result.text else [])

@@ -34,7 +34,7 @@ from graphrag_mcp.query.question import (
 )
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
@@ -130,8 +130,10 @@ def _holding(
     read = max(folded, key=lambda some: min(map(len, some)))
     wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
     texts = snapshot.rows("passages", "", ["id", "text"])
-    whole = pc.replace_substring(pc.utf8_normalize(texts["text"], "NFKC"), SOFT, "")
-    ids = texts["id"].filter(pc.match_substring_regex(whole, wanted, ignore_case=True)).to_pylist()
+    normal = pc.call_function("utf8_normalize", [texts["text"]], pc.Utf8NormalizeOptions("NFKC"))
+    whole = pc.replace_substring(normal, SOFT, "")
+    kept = pc.match_substring_regex(whole, wanted, ignore_case=True)
+    ids = values_of(texts["id"].filter(kept))
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     told = [(row, plain(row["text"])) for row in rows]
     for within in (False, True):
@@ -312,13 +314,19 @@ def matches(
     ways = [(sought, False), (sought, True)][: len(sought) or 1]
     if not sought and _is_identifier(used):
         ways.insert(0, ([[used]], False))
-    for wanted, most in ways:
+
+    def passing(wanted: list[list[str]], most: bool) -> Ranking:
         found = _matches(snapshot, used, wanted, most, bare)
-        if kept is not None:
-            passing = kept.passing(snapshot, found.passages)
-            found = replace(found, passages=[p for p in passing if kept.includes(p.entity_ids)])
-        if found.passages:
-            break
+        if kept is None:
+            return found
+        passages = kept.passing(snapshot, found.passages)
+        return replace(found, passages=[p for p in passages if kept.includes(p.entity_ids)])
+
+    wanted, most = ways.pop(0)
+    found = passing(wanted, most)
+    while ways and not found.passages:
+        wanted, most = ways.pop(0)
+        found = passing(wanted, most)
     literals = [one for some in wanted for one in some]
     apart = (one for one in quoted(used) if one not in literals)
     notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]

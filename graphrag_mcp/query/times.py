@@ -68,7 +68,12 @@ def _fact(row: Row) -> dict[str, Any]:
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     by = "committed" if date and not stated else ""
     clock = dates.clock(metadata)
-    own = {"date": date, "clock": clock, "moment": dates.moment(date, clock), "by": by}
+    own: dict[str, Any] = {
+        "date": date,
+        "clock": clock,
+        "moment": dates.moment(date, clock),
+        "by": by,
+    }
     own["valid"] = [_stated(metadata, keys) for keys in (VALID_FROM, VALID_UNTIL)]
     return {"document": names, "uri": row["uri"], "metadata": metadata, **own}
 

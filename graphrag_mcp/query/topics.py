@@ -249,7 +249,9 @@ def overview(
 
 def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
     """The content ids of the documents that pass the filters."""
-    return set(times.documents(snapshot) if all_pass(kept) else kept.passing_documents(snapshot))
+    if kept is None or all_pass(kept):
+        return set(times.documents(snapshot))
+    return set(kept.passing_documents(snapshot))
 
 
 def _add_series(
@@ -329,7 +331,9 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         if page.add(f"{others}{': ' if most else ''}{listed}."):
             break
     if not first:
-        passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
+        passing: set[str] | None = None
+        if kept is not None and not all_pass(kept):
+            passing = {known.documents[unit] for unit in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
     return shown, len(rest)
 
@@ -393,7 +397,8 @@ def parts_of(
     snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
 ) -> list[Topic]:
     """The topics one level below a topic, those of most documents first."""
-    level = count(snapshot).communities[topic.id]["level"] if level is None else level
+    if level is None:
+        level = int(count(snapshot).communities[topic.id]["level"])
     below = of_level(snapshot, max(level, 0) + 1, kept)
     return [one for one in below if one.id != topic.id and one.units <= topic.units]
 
@@ -463,7 +468,7 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     """Communities of a level (a coarser one where it ends sooner), those of most text first, with
     the text units that pass the filters."""
     known = count(snapshot)
-    passing = None if all_pass(kept) else set(kept.units(snapshot))
+    passing = None if kept is None or all_pass(kept) else set(kept.units(snapshot))
     found: dict[str, Topic] = {}
     shown: dict[str, str] = {}
     for unit, path in known.path.items():
@@ -531,7 +536,7 @@ def describe(
     ):
         cited = {hit.document: hit for hit in reversed(found)}
         id = next(hit.document for hit in found if hit.document in written)
-        topic.said = [(written[id], *cited[id].cited())]
+        topic.said = [(written[id], cited[id].cited()[0])]
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
             topic.said = _written(snapshot, report["summary"]) or topic.said[:1]
@@ -644,7 +649,7 @@ def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str
         if hit.document in documents or quote.repeats(held, seen):
             continue
         said = quote.with_speaker(hit.body, one).text
-        chosen.append((quote.clipped(said, worth, LENGTH), *hit.cited()))
+        chosen.append((quote.clipped(said, worth, LENGTH), hit.cited()[0]))
         documents.add(hit.document)
         seen.append(held)
         if len(chosen) == SENTENCES:
