@@ -128,8 +128,8 @@ def _naming(
     if not known:
         return ""
     unit, text = max(inside or known, key=lambda one: quote.says(one[1]))
-    if quote.says(text) < quote.LEANS:
-        return ""
+    if not any(word[:1].islower() or is_cjk(word[0]) for word in text.split()):
+        return ""  # a byline or a title
     return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
 
 
