@@ -18,13 +18,14 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listening, most_connections
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
+from graphrag_mcp.explorer.files import holder_of
 from graphrag_mcp.logs import Repeats, to_stderr
 from graphrag_mcp.server import build, to_the_end
 from graphrag_mcp.settings import Settings, of_tenant
@@ -73,6 +74,7 @@ def serve(
     """Serve until told to stop, with `build_server(app, **offer)` in as many processes as
     `workers`. Ends the process: threads left behind must not keep it."""
     from graphrag_mcp.app import App
+    from graphrag_mcp.explorer.manage import Manager
     from graphrag_mcp.tools import api
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
@@ -91,7 +93,9 @@ def serve(
         app = App(of_tenant(settings, tenant, len(folders)) if tenant else settings, corpus)
         app.page = f"{page.BASE}/"
         servers[tenant], desk = build(app, **offer, warm=True)
-        _add_routes(servers[tenant], [*page.routes(app, corpus), *api.routes(desk)])
+        manager = Manager(app, corpus, [tool.name for tool in desk.tools], False, count == 1)
+        routes = [*page.routes(app, corpus), *manager.routes()]
+        _add_routes(servers[tenant], [*routes, *api.routes(desk)])
     callers: dict[str, Any] = {"tenants": tenants, "names": names, "tokens": tokens}
     door = Door.of_servers(servers, sessions=count == 1, **callers)
     who = "without tokens, for this machine only"
@@ -124,19 +128,22 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
+    from graphrag_mcp.explorer.manage import Manager
     from graphrag_mcp.jobs import start
     from graphrag_mcp.tools import api
 
     once = page.OneTime()
     listener = listening(HOST, 0)
-    _, desk = build(app)
-    routes = [*page.routes(app, corpus, once), *api.routes(desk, as_owner=True)]
+    _, desk = build(app, read_only=app.read_only)
+    manager = Manager(app, corpus, [tool.name for tool in desk.tools], local=True)
+    routes = [*page.routes(app, corpus, once), *manager.routes()]
+    routes += api.routes(desk, as_owner=True)
     handlers = [Route(path, call, methods=[how]) for path, how, call in routes]
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
     opened(f"{address_of(listener).removesuffix(PATH)}{page.BASE}/#token={once.token}")
-    with start.keeping(app.settings):
+    with nullcontext() if app.read_only else start.keeping(app.settings):
         asyncio.run(run(door, listener))
     start.hand_over(app.settings)
 
@@ -215,6 +222,8 @@ class Door:
 
         headers = Headers(scope=scope)
         name = self.owner(headers)
+        if name is None and scope["method"] == "GET":  # a browser's tab sends no token
+            name = holder_of(scope["path"])
         if refusal := self.refusal(scope, headers, name) or self._full(scope, headers, name or ""):
             await _refuse(scope, receive, send, *refusal)
             return
@@ -244,7 +253,8 @@ class Door:
             return 403, _OTHER_ORIGIN
         if self.tokens and name is None and scope["path"] not in OPEN:
             return 401, "a valid bearer token is needed. Ask the server's owner for one."
-        if (length := headers.get("content-length", "")).isdecimal() and int(length) > LONGEST:
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > LONGEST and scope["path"] != page.UPLOAD:
             return 413, _TOO_LARGE
         return None
 

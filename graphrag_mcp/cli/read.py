@@ -13,12 +13,13 @@ import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from graphrag_mcp.cli.output import app_of, as_commands, parts_of, say, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.sources.origin import file_of
 from graphrag_mcp.text import terms
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import counted
@@ -88,19 +89,6 @@ def _place(place: Citation, line: int, sources: Mapping[str, Mapping[str, str]])
     return Text(fencing.clean(f"{shown}{number}"), Style(dim=True, link=path.as_uri()))
 
 
-def file_of(uri: str, sources: Mapping[str, Mapping[str, str]]) -> Path | None:
-    """The file of a document below its source's folder; None where there is none."""
-    label, _, rest = uri.partition("/")
-    folder = sources.get(label, {})
-    if folder.get("kind") == "import" or not rest:
-        return None
-    for name in (rest, rest.rpartition("#")[0]):  # a row of a table: sample/log.csv#3
-        path = Path(folder.get("path", ""), name)
-        if name and path.is_file():
-            return path
-    return None
-
-
 def excerpt(text: str, words: set[str]) -> tuple[str, int]:
     """The sentences of a text with most of the words, and the line that they begin in, from 0."""
     spans = sentences(text) or [(0, len(text))]
@@ -157,13 +145,24 @@ def explore(options: argparse.Namespace) -> int:
 def _page(options: argparse.Namespace) -> int:
     """The explorer page on this machine until Ctrl-C."""
     from graphrag_mcp import http
+    from graphrag_mcp.app import App
     from graphrag_mcp.explorer.data import load
+    from graphrag_mcp.explorer.library import folders_of
     from graphrag_mcp.explorer.page import redirecting
 
     app = app_of(options)
-    corpus = app.corpus_for_reading(options.corpus)
-    # what is wrong with the index is said here, and the map is ready
-    load(app, "overview", {}, corpus)
+    app.read_only = options.read_only
+    if app.corpora() or options.read_only or not app.settings.roots:
+        corpus = app.corpus_for_reading(options.corpus)
+        # what is wrong with the index is said here, and the map is ready
+        load(app, "overview", {}, corpus)
+        # the user of this machine may add to the folders that are indexed
+        ours = folders_of(app.snapshot(corpus).manifest)
+        roots = tuple(dict.fromkeys([*map(Path, ours), *app.settings.roots]))
+        app = App(replace(app.settings, roots=roots), app.corpus)
+        app.read_only = options.read_only
+    else:
+        corpus = app.corpus_for_writing(options.corpus)  # the page begins it
 
     with contextlib.ExitStack() as files:
 

@@ -149,7 +149,6 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
 try_.__name__ = "try"  # what the user types
 
 
-LOOK_EVERY = 0.5  # seconds in which a watch sees that its folder is another one
 YES = "Nothing was changed. The same with --yes does it."
 
 
@@ -321,52 +320,26 @@ def index(options: argparse.Namespace) -> int:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    """Indexes, then again after every change of a file, until Ctrl-C.
-
-    The system watches what stands at a path when it is asked. What is removed and made again, or
-    replaced under its name (a checkout, a mount, an editor that renames), is another: it is watched
-    and indexed like the first."""
-    from watchfiles import Change, DefaultFilter, watch
+    """Indexes, then again after every change of a file, until Ctrl-C."""
+    from graphrag_mcp.jobs.watch import changes
 
     if options.dry_run:
         raise BadInput("--watch and --dry-run exclude each other", "Leave one of them out")
     named = [Path(path).expanduser().absolute() for path in options.paths]
     for path in options.paths:
         output.existing(path)
-    # an index among the documents
-    ours = DefaultFilter(ignore_paths=[output.settings_of(options).home.resolve()])
-    once, told, waiting = argparse.Namespace(**{**vars(options), "watch": False}), False, ""
-    while True:
-        watched = [_identity(path) for path in named]
-        gone = next((str(path) for path, one in zip(named, watched, strict=True) if not one), "")
-        if gone:
-            if gone != waiting:
-                print(
-                    f"{gone} is gone; waiting until it is there again", file=sys.stderr, flush=True
-                )
-            waiting = gone
-            time.sleep(LOOK_EVERY)
-            continue
-        first, waiting = True, ""
-        # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
-        timeouts = {"yield_on_timeout": True, "rust_timeout": int(1000 * LOOK_EVERY)}
-        places = [os.path.realpath(path) for path in named]
-        ends = {(Change.deleted, place) for place in places}  # a new folder may get the old inode
-        try:
-            for seen in watch(*places, watch_filter=ours, **timeouts):
-                if ends & seen or [_identity(path) for path in named] != watched:
-                    break
-                if seen or first:
-                    _again(once)
-                    if not told:
-                        print("watching for changes; Ctrl-C ends it", file=sys.stderr)
-                    first, told = False, True
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-            else:
-                return 0
-        except FileNotFoundError:  # it went between the look and the watch
-            continue
+
+    def gone(path: str) -> None:
+        print(f"{path} is gone; waiting until it is there again", file=sys.stderr, flush=True)
+
+    once = argparse.Namespace(**{**vars(options), "watch": False})
+    for number, _ in enumerate(changes(named, output.settings_of(options).home.resolve(), gone)):
+        _again(once)
+        if not number:
+            print("watching for changes; Ctrl-C ends it", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
 
 
 def _again(options: argparse.Namespace) -> None:
@@ -374,14 +347,6 @@ def _again(options: argparse.Namespace) -> None:
         index(options)
     except GraphRAGError as error:  # such as a folder that is empty for a moment
         output.failed(options, error, 1)
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    """What tells a file or folder from another of the same name; () where there is none."""
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_dev, status.st_ino
-    return ()
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:

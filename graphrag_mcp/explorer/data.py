@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
+from graphrag_mcp.explorer.library import library
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import (
     context,
     entities,
     filters,
+    follow_ups,
     links,
     local,
     notes,
@@ -42,7 +44,7 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.quote import best, clipped
-from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.terms import is_cjk, lists_of, terms
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
 from graphrag_mcp.types import Citation
 
@@ -53,6 +55,7 @@ MEMBERS, DOCUMENTS, RELATIONS, STATEMENTS, PARTS = 60, 40, 40, 12, 400
 SESSIONS, ANSWER, CITES, LISTED = 100, 4_000, 12, 200
 LINKED = 400  # documents of the view of links
 PASSAGES, ENTITIES, COMMUNITIES, LIT = 20, 12, 6, 40
+FACETS = 60  # kinds of files, and folders, that a search can be narrowed to
 YEARS = 4  # distinct years from which a timeline has a row a year
 LONG = 1_200  # characters of a statement or description
 SENTENCE = 320  # characters of a passage in the list
@@ -309,8 +312,10 @@ def passage(snapshot: Snapshot, n: int) -> Data:
     document = paper(facts[unit["document_id"]])
     start, near = unit["char_start"], [unit["chunk_index"] - 1, unit["chunk_index"] + 1]
     where = f"document_id = '{unit['document_id']}' AND chunk_index IN ({near[0]}, {near[1]})"
-    neighbours = snapshot.rows("text_units", where, ["n", "chunk_index"]).to_pylist()
+    columns = ["n", "chunk_index", "char_start", "text"]
+    neighbours = snapshot.rows("text_units", where, columns).to_pylist()
     neighbour = {row["chunk_index"]: f"t{row['n']}" for row in neighbours}
+    around = [_beside(unit, row, near) for row in neighbours]
     rows = sorted(context.numbered(snapshot, "passages", [n]), key=lambda row: row["part"])
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
     people = snapshot.served("entities", ids, NUMBERED)
@@ -326,9 +331,20 @@ def passage(snapshot: Snapshot, n: int) -> Data:
         "parts": [[row["char_start"] - start, row["char_end"] - start] for row in rows],
         "before": neighbour.get(near[0], ""),
         "after": neighbour.get(near[1], ""),
+        "around": dict(around),
         "entities": [named(row) for row in people[:NAMES]],
         "communities": [brief(one) for one in _communities(snapshot, unit["id"])],
     }
+
+
+def _beside(unit: Row, row: Row, near: Sequence[int]) -> tuple[str, Data]:
+    """ "before" or "after", and what the text unit there has that this one has not."""
+    text = (
+        row["text"] if SHOW_SECRETS.get() else _starred(row["text"])
+    )  # before a cut may halve one
+    if row["chunk_index"] == near[0]:
+        return "before", {"text": text[: max(0, unit["char_start"] - row["char_start"])]}
+    return "after", {"text": text[max(0, unit["char_end"] - row["char_start"]) :]}
 
 
 def document(snapshot: Snapshot, n: int) -> Data:
@@ -590,10 +606,12 @@ def timeline(snapshot: Snapshot) -> Data:
 # ---- search ------------------------------------------------------------------------------------------
 
 
-def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
-    """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
-    query = " ".join(query.split())[:2_000]
-    found = local.find(snapshot, query)
+def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
+    """Hits of all kinds, best first, of the documents that `given` narrows them to. `lit`: [number of
+    a community, how much of the hits it holds]."""
+    query, narrowed = " ".join(given.get("query", "").split())[:2_000], narrowing(given)
+    kept = filters.read(snapshot, narrowed) if narrowed else None
+    found = local.find(snapshot, query, filters=kept)
     known: Sequence[Ranked] = [] if notes.only_common_words(found) else found.passages[:LIT]
     ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
     rows = [one.row for one in ranked if one.score() >= 0.3]
@@ -609,15 +627,68 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
     ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
     counts = Counter(id for way in ways for id in way["path"] if id in by_id)
+    aliases = [f"t{row['n']}.{row['part']}" for row in hits]
     return {
         "query": query,
+        "filters": narrowed,
+        "facets": facets(snapshot),
         "hint": notes.missing(snapshot, found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
         "passages": _passages(snapshot, hits, found.terms),
+        "documents": _hit_documents(snapshot, hits),
+        "follow_ups": follow_ups.after(snapshot, query, aliases) if aliases else [],
         "lit": [[by_id[id].n, round(n / len(ways), 3)] for id, n in counts.most_common(200)],
     }
+
+
+def narrowing(given: Mapping[str, str]) -> list[str]:
+    """Filters for a kind of file, a folder and days, as a search takes them. Of one field several are
+    alternatives, so kind and folder are one pattern; a row of a table stands behind `#`."""
+    kind, folder = (
+        re.sub(r"[\[\]*?]", "?", given.get(name, "").strip()[:300]) for name in ("kind", "folder")
+    )
+    found: list[str] = []
+    if kind or folder:
+        pattern = f"{folder.strip('/')}/*" if folder else "*"
+        ends = (f".{kind}", f".{kind}#*") if kind else ("",)
+        found += [f"uri={pattern}{end}" for end in ends]
+    for name, op in (("from", ">="), ("to", "<=")):
+        if day := given.get(name, "").strip()[:10]:
+            found.append(f"date{op}{day}")
+    return found
+
+
+def facets(snapshot: Snapshot) -> Data:
+    """What a search can be narrowed to: kinds of files and folders, those of most documents first,
+    and the first and last day."""
+    kinds: Counter[str] = Counter()
+    folders: Counter[str] = Counter()
+    days: list[str] = []
+    for fact in filters.documents(snapshot).values():
+        file = str(fact["uri"]).partition("#")[0]
+        *above, name = file.split("/")
+        kinds[name.rpartition(".")[2].lower() if "." in name else ""] += 1
+        folders.update("/".join(above[: depth + 1]) for depth in range(min(len(above), 4)))
+        days += [fact["date"]] if fact["date"] else []
+    del kinds[""]
+    listed = {
+        name: [{"name": one_line(key, TITLE), "count": n} for key, n in counts.most_common(FACETS)]
+        for name, counts in (("kinds", kinds), ("folders", folders))
+    }
+    return {**listed, "from": min(days, default=""), "to": max(days, default="")}
+
+
+def _hit_documents(snapshot: Snapshot, hits: Sequence[Row]) -> list[Data]:
+    """The documents of the hits, each with its summary and how many of the hits it holds."""
+    counts = Counter(row["document_id"] for row in hits)
+    facts, told = filters.documents(snapshot), summaries.of_documents(snapshot, list(counts))
+    return [
+        {**paper(facts[id]), "summary": clipped(told.get(id, ""), {}, SENTENCE), "hits": n}
+        for id, n in counts.items()
+        if id in facts
+    ]
 
 
 def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, float]) -> list[Data]:
@@ -631,8 +702,29 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
         shift = row["char_start"] - unit["char_start"]
         if (cite := sources.cite(unit["id"], quote.start + shift, quote.end + shift)) is not None:
             text = one_line(readable(row["text"][quote.start : quote.end]), LONG)
-            listed.append({"text": clipped(text, weights, SENTENCE), "cites": [cite]})
+            said = clipped(text, weights, SENTENCE)
+            listed.append({"text": said, "marks": marks_of(said, weights), "cites": [cite]})
     return listed
+
+
+def marks_of(text: str, words: Collection[str]) -> list[list[int]]:
+    """[start, end] of the words of a text that are terms of a question, in any of their forms."""
+    found: list[list[int]] = []
+    joined = [word for word in words if any(map(is_cjk, word))]
+    for match in re.finditer(r"\w+", text):
+        if any(map(is_cjk, match[0])):  # no blanks between words
+            at = match.start()
+            places = (re.finditer(re.escape(word), match[0]) for word in joined)
+            found += [[at + one.start(), at + one.end()] for some in places for one in some]
+        elif not set(terms(match[0])).isdisjoint(words):
+            found.append(list(match.span()))
+    merged: list[list[int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(end, merged[-1][1])
+        else:
+            merged.append([start, end])
+    return merged
 
 
 # ---- all views ---------------------------------------------------------------------------------------
@@ -648,7 +740,8 @@ VIEWS: dict[str, View] = {
     "path": lambda _, snapshot, given: path(
         snapshot, _number(given, "id", "e"), _number(given, "to", "e")
     ),
-    "search": lambda _, snapshot, given: search(snapshot, given.get("query", "")),
+    "search": lambda _, snapshot, given: search(snapshot, given),
+    "library": lambda app, snapshot, _: library(app, snapshot),
     "drift": lambda app, snapshot, given: drift(
         snapshot, app.drift_path("x").parent, _session_id(given)
     ),

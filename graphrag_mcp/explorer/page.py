@@ -34,10 +34,20 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
 
 FOLDER = Path(__file__).resolve().parents[1] / "page"
-MODULES = ("dom", "bridge", "transport", "map", "tree", "graph", "views", "app")
+MODULES = (
+    *("dom", "bridge", "transport", "server", "map", "tree", "graph", "views"),
+    *("ask", "library", "source", "app"),
+)
+STYLES = ("style.css", "work.css")
 _IMPORT = re.compile(r"^import (?:\* as (\w+)|\{[^}]*\}) from \"\./(\w+)\.js\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (async )?(function|const|class|let) (\w+)", re.MULTILINE)
-_NAMESPACES = ("graph", "views")  # imported as a whole: their names stay apart
+_NAMESPACES = (
+    "graph",
+    "views",
+    "ask",
+    "library",
+    "source",
+)  # imported as a whole: their names stay apart
 
 
 def page(data: Mapping[str, Any] | None = None) -> str:
@@ -45,7 +55,8 @@ def page(data: Mapping[str, Any] | None = None) -> str:
 
     Its policy allows the scripts and styles that are in it, by their hashes, and requests to its own
     address only."""
-    script, style = _script(), (FOLDER / "style.css").read_text("utf-8")
+    script = _script()
+    style = "".join((FOLDER / name).read_text("utf-8") for name in STYLES)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; "
@@ -166,6 +177,7 @@ def _cited(data: Any) -> Iterable[str]:
 BASE = "/explore"
 LAUNCHERS = "explore"  # the folder of a home for files that lead a browser to the page
 DAY = 86_400  # seconds
+UPLOAD = f"{BASE}/upload"
 OPEN = frozenset({BASE, f"{BASE}/", f"{BASE}/session"})
 HEADERS = {
     "Cache-Control": "no-store",
@@ -282,6 +294,17 @@ async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
     except GraphRAGError as error:
         status = 400 if isinstance(error, BadInput) else 404
         return json_response({"error": f"{error.what[:1].upper()}{error.what[1:]}."}, status)
+
+
+async def body_of(request: Request, most: int) -> bytes | None:
+    """The body of a request; None for one of over `most` bytes, of which no more is read."""
+    parts, size = list[bytes](), 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            return None
+        parts.append(part)
+    return b"".join(parts)
 
 
 def json_response(value: Any, status: int = 200) -> Response:

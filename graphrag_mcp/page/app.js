@@ -4,15 +4,20 @@ import { byId, element, link, say, short, visible } from "./dom.js";
 import { Host } from "./bridge.js";
 import { Map2D } from "./map.js";
 import { Refused, Transport } from "./transport.js";
+import { Server } from "./server.js";
 import { Tree } from "./tree.js";
 import * as graph from "./graph.js";
 import * as views from "./views.js";
+import * as ask from "./ask.js";
+import * as library from "./library.js";
+import * as source from "./source.js";
 
-const TABS = [["map", "map"], ["timeline", "timeline"], ["changes", "what changed"], ["drift", "DRIFT sessions"]];
-let transport, map, tree, recent = null, turn = 0, newer = false;
+const TABS = [["map", "map"], ["library", "documents"], ["timeline", "timeline"], ["changes", "what changed"], ["drift", "DRIFT sessions"], ["history", "history"]];
+const OF_SERVER = ["library", "history"], ROOMY = ["search", "passage", "library", "history"]; // views with no picture beside them
+let transport, server, map, tree, recent = null, turn = 0, newer = false;
 
 const go = (view) => { location.hash = "#" + view; };
-const tabs = () => TABS.filter(([name]) => transport.kind !== "file" || transport.embedded.views[name + "?"]);
+const tabs = () => TABS.filter(([name]) => server.there || !OF_SERVER.includes(name) && (transport.kind !== "file" || transport.embedded.views[name + "?"]));
 
 // Parts are decoded one by one: a slash inside of a question is no separator.
 function parts() {
@@ -21,24 +26,34 @@ function parts() {
 }
 
 async function route() {
-  const mine = ++turn, [view, ...rest] = parts();
-  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
+  const mine = ++turn, [asked, ...rest] = parts();
+  ask.leave();
+  let view = asked;
   say("Loading…");
   try {
-    if (!map.started) { await map.start(); map.started = true; }
+    if (server.there && (await server.state()).empty) { view = "library"; history.replaceState(null, "", "#library"); }
+  } catch (error) { if (mine === turn) stopped(error); return; }
+  if (mine !== turn) return;
+  document.body.dataset.room = server.there && ROOMY.includes(view) ? "wide" : "";
+  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
+  try {
+    if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
     const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
     if (mine !== turn) return; // another address was opened meanwhile
     byId("side").replaceChildren(...shown.filter((one) => one !== ""));
     byId("side").scrollTop = 0;
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
-    byId("side").querySelector("mark")?.scrollIntoView({ block: "center" });
+    byId("side").querySelector(".passage mark")?.scrollIntoView({ block: "center" });
     transport.host?.tell([view, ...rest]);
     say(newer ? "The index has changed. This is its newest state." : ""); newer = false;
   } catch (error) {
-    if (mine !== turn) return;
-    byId("side").replaceChildren(...(error instanceof Refused ? refused(error.message) : failed(error)));
-    say(error instanceof Refused ? "No access." : error.message, true);
+    if (mine === turn) stopped(error);
   }
+}
+
+function stopped(error) {
+  byId("side").replaceChildren(...(error instanceof Refused ? refused(error.message) : failed(error)));
+  say(error instanceof Refused ? "No access." : error.message, true);
 }
 
 const failed = (error) => [element("h1", {}, "This cannot be shown"), element("p", {}, visible(error.message)), element("p", {}, link("map", "Back to the map"))];
@@ -79,21 +94,31 @@ const VIEWS = {
     onMap();
     const [unit, part] = String(id).split("."), found = await transport.load("passage", { id: unit });
     map.light(new Map(found.communities.map((one) => [one.n, 1])));
-    return views.passage(found, Number(part || 0), span);
+    return server.there ? source.passage(server, await server.state(), found, Number(part || 0), span) : views.passage(found, Number(part || 0), span);
   },
   async document([n]) {
     onMap();
     const found = await transport.load("document", { id: n });
     map.light(new Map(found.communities.map((one) => [one.n, 1])));
-    return views.document_(found);
+    const [heading, ...shown] = views.document_(found);
+    return [heading, source.actions(server, await server.state(), found.n), ...shown];
   },
   async search(rest) {
     onMap();
-    const query = rest.join("/");
+    const { query } = ask.read(rest);
     byId("query").value = query;
-    const found = await transport.load("search", { query });
+    const { shown, found } = server.there ? await ask.view(server, transport, rest, go) : await plain(query);
     map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
-    return views.search(found, transport.kind !== "file");
+    return shown;
+  },
+  async history() { return ask.history(); },
+  async library() {
+    onMap();
+    const state = await server.state(), page = { server, transport, state, again };
+    if (state.empty) return library.start(page);
+    transport.kept.delete("library?"); // files on disk change without a new generation
+    page.data = await transport.load("library");
+    return library.view(page);
   },
   async path([from, to]) { const found = await transport.load("path", { id: from, to }); graph.ways(found); return views.path(found); },
   async drift([id]) { onMap(); return views.drift(await transport.load("drift", { id: id || "" })); },
@@ -114,6 +139,14 @@ const VIEWS = {
     return views.changes(found);
   },
 };
+
+async function plain(query) {
+  const found = await transport.load("search", { query });
+  return { found, shown: views.search(found, transport.kind !== "file") };
+}
+
+// The view that is open is drawn again, where the person has not left it.
+async function again() { if (parts()[0] === "library") await route(); }
 
 // Asks for a second name, and shows how the two are connected.
 function connecting(found) {
@@ -149,13 +182,14 @@ function followed(event) {
 
 async function start() {
   const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
-  transport = new Transport(embedded, host);
+  transport = new Transport(embedded, host); server = new Server(transport);
   map = new Map2D(transport, go); tree = new Tree(map, go);
   transport.onnewer = async () => { map.clear(); await map.start(); newer = true; };
   window.graphragExplorer = { map, transport };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);
   document.addEventListener("click", followed);
+  for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault()); // else a file that misses its place opens
   try { await transport.start(); } catch (error) { byId("side").replaceChildren(...refused(error.message)); say("No access.", true); return; }
   if (host) {
     const follow = (result) => {

@@ -6,12 +6,12 @@ const heading = (text) => element("h2", {}, text);
 const list = (items, plain = true) => element("ul", plain ? { class: "plain" } : {}, items.map((one) => element("li", {}, one)));
 const some = (title, items) => (items.length ? [heading(title), list(items)] : []);
 const left = (count, what) => (count > 0 ? element("p", { class: "note" }, `and ${number(count)} more ${what}, not shown`) : "");
-const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
+export const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
 const counted = (count, thing) => `${number(count)} ${thing}${count === 1 ? "" : "s"}`;
 
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
 
-function cited(cite) {
+export function cited(cite) {
   const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri, 60) : "";
   const where = [file, cite.place].filter(Boolean).join(" ");
   return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
@@ -19,12 +19,12 @@ function cited(cite) {
 }
 
 const statement = (one) => [element("span", { dir: "auto" }, visible(one.text)), ...one.cites.slice(0, 4).map(cited)];
-const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
-const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
+export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
+export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
 const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type" }, " " + one.date) : "", said(one.summary)];
 const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
-const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
+export const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
 
 export function overview(data) {
   const words = { documents: "document", entities: "name", relationships: "connection", communities: "topic" };
@@ -88,7 +88,7 @@ export function passage(data, part, span) {
 }
 
 // Two names of a question are asked about together.
-function pair(data) {
+export function pair(data) {
   const asked = data.query.toLowerCase(), held = data.entities.filter((one) => asked.includes(one.title.toLowerCase()));
   const [one, other] = held.filter((name) => !held.some((longer) => longer !== name && longer.title.toLowerCase().includes(name.title.toLowerCase())));
   return other ? element("p", {}, link(`path/${one.n}/${other.n}`, `How are ${short(one.title, 50)} and ${short(other.title, 50)} connected?`)) : "";

@@ -40,15 +40,28 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     node = walk.graph.nodes[id]
     if node["depth"] >= walk.header["depth"]:
         return []
-    columns = ["id", "title", "key", "type", "degree"]
+    nodes = [one for _, one in walk.graph.nodes(data=True)]
+    texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
     named = _entities_of(snapshot, answer, node["context"])
+    return _questions(snapshot, walk.header["query"], named, texts)
+
+
+def after(snapshot: Snapshot, query: str, shown: Sequence[str]) -> list[str]:
+    """At most 5 questions that follow a search for `query` that showed these sources (`t33.2`)."""
+    return _questions(snapshot, query, _entities_of(snapshot, "", shown), [query])
+
+
+def _questions(
+    snapshot: Snapshot, query: str, named: Mapping[str, float], texts: Sequence[str]
+) -> list[str]:
+    """Questions in the language of `query` on neighbours of the entities `named` (id: how much they
+    are cited) which these texts do not name."""
+    columns = ["id", "title", "key", "type", "degree"]
     rows = snapshot.served("entities", sorted(named), columns)
     rows.sort(key=lambda row: (-named[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
     starts = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
     best = _neighbours(snapshot, list(starts))
     there = {row["id"]: row for row in snapshot.served("entities", list(best), columns)}
-    nodes = [one for _, one in walk.graph.nodes(data=True)]
-    texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
     texts_so_far = " | ".join(map(normalise_name, texts))
     from_one: Counter[str] = Counter()
     chosen: list[str] = []
@@ -61,7 +74,7 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
             continue
         from_one[here] += 1
         chosen.append(one)
-    forms, found = FORMS[language_of(walk.header["query"])], chosen[:QUESTIONS]
+    forms, found = FORMS[language_of(query)], chosen[:QUESTIONS]
     edges = between(snapshot, {id for one in found for id in (one, best[one])})
     ids = {one: edges[min(one, best[one]), max(one, best[one])][1] for one in found}
     rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}

@@ -26,7 +26,7 @@ from mcp.types import CallToolResult, TextContent
 
 from graphrag_mcp import __version__, types
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
-from graphrag_mcp.explorer.page import caller, json_response
+from graphrag_mcp.explorer.page import body_of, caller, json_response
 from graphrag_mcp.packing.budget import shown
 from graphrag_mcp.tools import all_tools
 from graphrag_mcp.tools.contract import API_CALL, LATE, ApiCall, Desk, encodable, sendable
@@ -183,17 +183,6 @@ def _streamed(answer: Callable[[Send], Awaitable[tuple[int, dict[str, Any]]]]) -
             task.cancel()
 
     return StreamingResponse(events(), 200, HEADERS, EVENTS)
-
-
-async def body_of(request: Request, most: int) -> bytes | None:
-    """The body of a request; None for one of over `most` bytes, of which no more is read."""
-    parts, size = list[bytes](), 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            return None
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _failed(status: int, text: str) -> Response:

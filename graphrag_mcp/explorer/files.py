@@ -1,0 +1,246 @@
+"""Files of the page: what a person adds to a folder of this server, and the originals of documents.
+
+A name of an upload is a relative path of plain parts, written below one folder of the first root, never
+over another file unless that is asked for. An original is read below the folder of its source. A
+browser opens it in a tab of its own, which sends no token: its address holds a ticket for that one
+file instead, which is valid for some minutes. PDF files and pictures are shown, text of any kind as
+plain text in a sandbox, everything else is saved; nothing is run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+import unicodedata
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.sources.origin import file_of, real_file_of
+from graphrag_mcp.trust.fencing import SUBJECT
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
+
+UPLOADS = "added to graphrag"  # the folder in the first root that uploads go to
+FILE = "/explore/file/"  # before a ticket
+VALID = 300  # seconds of a ticket
+PARTS, PART = 12, 200  # parts of a name; bytes of one
+TEXT_BYTES = 5_000_000  # of a file that is shown as text; longer ones are saved
+_KEY = secrets.token_bytes(32)  # of this process and the workers that it forks
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+# What a browser shows without running anything; svg is not among it.
+PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
+
+
+class Exists(GraphRAGError):
+    """Another file has that name."""
+
+
+# ---- uploads ----------------------------------------------------------------------------------------
+
+
+def folder_of_uploads(app: App) -> Path:
+    """The folder that uploads go to; it need not be there yet. OutsideRoots without a root, BadInput
+    where a link has its name."""
+    folder = app.allowed(".") / UPLOADS
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise BadInput(f"{folder} is no folder", "Rename it")
+    return folder
+
+
+def checked(name: str) -> tuple[str, ...]:
+    """The parts of a name that a file may get on any system. BadInput for any other."""
+    name = unicodedata.normalize("NFC", name)
+    parts = tuple(name.split("/"))
+    wrong = len(parts) > PARTS or any(
+        not part
+        or part.startswith((".", "~"))
+        or part.endswith((".", " "))
+        or len(part.encode("utf-8", "replace")) > PART
+        or re.search(r'[\x00-\x1f\x7f\\:*?"<>|]', part)
+        or any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") for sign in part)
+        or _RESERVED.fullmatch(part)
+        for part in parts
+    )
+    if wrong:
+        what = f"a file cannot be added under the name {name[:120]!r}"
+        raise BadInput(what, "Rename it: no hidden names and no signs that a system reserves")
+    return parts
+
+
+async def added(
+    app: App, name: str, replace: bool, stream: AsyncIterator[bytes]
+) -> tuple[Path, int]:
+    """Write an upload: (its path, its bytes). Exists where another file has the name, unless it is to
+    be replaced; BadInput for a name or size that is not taken. A part of a file is never seen under
+    its name."""
+    parts = checked(name)
+    folder, most = folder_of_uploads(app), app.settings.max_file_bytes
+    target = folder.joinpath(*parts)
+    if os.path.lexists(target) and not replace:
+        raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not app.allowed(target.parent).is_relative_to(folder.resolve()):  # a link among its folders
+        raise BadInput(f"{name[:120]!r} leads out of the folder for uploads", "Choose another name")
+    if target.is_dir():
+        raise BadInput(f"{name[:120]!r} is a folder", "Choose another name")
+    part = target.parent / f".{secrets.token_hex(8)}.part"
+    size = 0
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            async for piece in stream:
+                size += len(piece)
+                if size > most:
+                    what = f"{name[:120]!r} is over {most / 1e6:g} MB"
+                    raise BadInput(what, "The setting max_file_bytes allows more")
+                file.write(piece)
+        if not replace and not _linked(part, target):
+            raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
+        if replace:
+            os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target, size
+
+
+def _linked(part: Path, target: Path) -> bool:
+    """Give a file its name unless another has it."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            return False
+        os.rename(part, target)
+    return True
+
+
+# ---- originals --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A document's own file, or its text where it was given as one."""
+
+    name: str
+    path: Path | None
+    text: str = ""
+
+
+def original(app: App, corpus: str, n: int, everywhere: bool) -> Original:
+    """The original of document `d<n>`. NotFound where it is gone. A file outside of the roots of this
+    server is given to the user of this machine alone (`everywhere`)."""
+    snapshot = app.snapshot(corpus)
+    rows = snapshot.by_key("documents", [n], "n", ["id", "uri"]).to_pylist()
+    if not rows:
+        raise NotFound(f"d{n} is not in this index any more", "Search for it")
+    uri, sources = str(rows[0]["uri"]), snapshot.manifest.sources
+    path = real_file_of(uri, sources)
+    if path is not None:
+        return Original(path.name, path if everywhere else app.allowed(path))
+    if file_of(uri, sources) is not None:
+        raise NotFound(f"the file of d{n} is a link that leads out of its folder", "Open it there")
+    if sources.get(uri.partition("/")[0], {}).get("path"):
+        raise NotFound(f"the file of d{n} is not in its folder any more", "Read its text here")
+    text = snapshot.by_key("documents", [n], "n", ["text"]).to_pylist()[0]["text"]
+    return Original(f"d{n}.txt", None, text)
+
+
+def type_of(name: str, first: bytes, size: int) -> tuple[str, bool]:
+    """(media type, may it be shown) of a file by its name and first bytes."""
+    suffix = os.path.splitext(name)[1].lower()
+    if first.startswith(b"%PDF-"):
+        return "application/pdf", True
+    if suffix in PICTURES:
+        return PICTURES[suffix], True
+    if b"\0" not in first and size <= TEXT_BYTES and _is_text(first):
+        return "text/plain; charset=utf-8", True
+    return "application/octet-stream", False
+
+
+def _is_text(first: bytes) -> bool:
+    try:
+        first.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(first) - 4 and len(first) > 4  # a sign that the piece has cut
+    return True
+
+
+def headers_of(name: str, kind: str, shown: bool) -> dict[str, str]:
+    """Headers of an original: what is shown is named, what is not is saved, and neither runs. A sandbox
+    would keep the viewer of a browser from showing a PDF, which runs nothing of our origin."""
+    how = "inline" if shown else "attachment"
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
+    pdf = kind == "application/pdf"
+    return {
+        "Content-Disposition": f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",
+        "Content-Security-Policy": "frame-ancestors 'none'" if pdf else SANDBOX,
+        "Content-Type": kind,
+    }
+
+
+def show_folder(path: Path) -> None:
+    """Open the folder of a file in the desktop of this machine. BadInput where there is none."""
+    folder = str(path if path.is_dir() else path.parent)
+    if sys.platform == "win32":
+        os.startfile(folder)
+        return
+    command = "open" if sys.platform == "darwin" else "xdg-open"
+    nothing = subprocess.DEVNULL
+    try:  # an absolute path is no option
+        subprocess.Popen([command, folder], stdin=nothing, stdout=nothing, stderr=nothing)
+    except OSError as error:
+        raise BadInput(f"this machine has no {command}", f"The folder is {folder}") from error
+
+
+# ---- tickets ----------------------------------------------------------------------------------------
+
+
+def address_of(corpus: str, n: int, name: str) -> str:
+    """Where the caller finds an original for the next minutes."""
+    parts = [corpus, str(n), str(int(time.time()) + VALID), SUBJECT.get() or "-"]
+    shown = re.sub(r"[/\\]", "_", name)
+    return f"{FILE}{'/'.join(quote(one, safe='') for one in (*parts, _seal(parts), shown))}"
+
+
+def holder_of(path: str) -> str | None:
+    """The name of the token whose ticket a path (without escapes) holds, "" without tokens; None for no
+    valid one."""
+    parts = path.removeprefix(FILE).split("/")
+    if not path.startswith(FILE) or len(parts) != 6:
+        return None
+    *claimed, seal, _ = parts
+    if not hmac.compare_digest(_seal(claimed).encode(), seal.encode("utf-8", "replace")):
+        return None
+    if int(claimed[2]) < time.time():
+        return None
+    return "" if claimed[3] == "-" else claimed[3]
+
+
+def asked_for(path: str) -> tuple[str, int]:
+    """(corpus, number of the document) of a path with a valid ticket."""
+    corpus, n = path.removeprefix(FILE).split("/")[:2]
+    return corpus, int(n)
+
+
+def _seal(parts: list[str]) -> str:
+    digest = hmac.new(_KEY, "\0".join(parts).encode("utf-8", "replace"), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest[:18]).decode()

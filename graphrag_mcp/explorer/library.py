@@ -1,0 +1,131 @@
+"""What an index holds and where it comes from, for the view in which a person looks after it.
+
+Every document with its state, files that could not be read with the reason, documents that were taken
+out with what brings them back, the folders, what a model has still to answer, and the settings, none
+of which is a key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.explorer.topics import TITLE
+from graphrag_mcp.jobs import queue
+from graphrag_mcp.jobs.queue import Job
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import filters, summaries
+from graphrag_mcp.settings import record_of
+from graphrag_mcp.sources.diff import changes, unread_files
+from graphrag_mcp.store import edit_log
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.tables import Snapshot
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
+
+DOCUMENTS = 5_000  # in the list; a search finds the others
+ON_DISK = 2_000  # documents up to which files are compared with the index when the view is opened
+LISTED = 200  # of files that could not be read or are new, and of documents that were taken out
+SETTINGS = 200  # characters of a value
+JOBS = 10
+COUNTED = ("added", "changed", "removed", "unchanged")
+
+Data = dict[str, Any]
+
+
+def library(app: App, snapshot: Snapshot) -> Data:
+    """The data of the view."""
+    manifest = snapshot.manifest
+    facts = filters.documents(snapshot)
+    on_disk: dict[str, list[str]] = {}
+    if len(facts) <= ON_DISK:
+        on_disk = changes(snapshot.folder, manifest, app.settings)
+    state = {uri: name for name in ("changed", "deleted") for uri in on_disk.get(name, ())}
+    told = summaries.of_documents(snapshot, list(facts))
+    documents = [
+        {
+            "n": int(fact["document"][0][1:]),
+            "title": one_line(fact["document"][2] or fact["document"][4], TITLE),
+            "uri": one_line(fact["uri"], TITLE),
+            "date": fact["date"],
+            "state": state.get(str(fact["uri"]).partition("#")[0], "indexed"),
+            "summary": id in told,
+        }
+        for id, fact in facts.items()
+    ]
+    documents.sort(key=lambda one: (one["uri"], one["n"]))
+    overlay = edit_log.fold(edit_log.load(snapshot.folder, manifest))
+    out = {uri.partition("#")[0] for uri in overlay.removed}
+    jobs = queue.listing(app.home, manifest.corpus)[:JOBS]
+    rows = snapshot.rows("pending", columns=["kind", "reason"]).to_pylist()
+    return {
+        "title": manifest.corpus,
+        "documents": documents[:DOCUMENTS],
+        "more": max(0, len(documents) - DOCUMENTS),
+        "new": [one_line(uri, TITLE) for uri in on_disk.get("new", ()) if uri not in out][:LISTED],
+        "unread": _unread(manifest, jobs),
+        "jobs": [_job(job) for job in jobs[:JOBS]],
+        "removed": _removed(overlay),
+        "folders": [
+            {"name": one_line(label, TITLE), "path": source["path"]}
+            for label, source in sorted(manifest.sources.items())
+            if source.get("kind") in ("folder", "files") and source.get("path")
+        ],
+        "pending": dict(sorted(Counter(row["kind"] for row in rows).items())),
+        "unsummarised": len(facts) - len(told),
+        "settings": _settings(app),
+    }
+
+
+def folders_of(manifest: manifests.Manifest) -> list[str]:
+    """The folders of an index that are there."""
+    sources = manifest.sources.values()
+    paths = [source.get("path", "") for source in sources if source.get("kind") == "folder"]
+    return [path for path in paths if path and Path(path).is_dir()]
+
+
+def _unread(manifest: manifests.Manifest, jobs: Sequence[Job]) -> list[Data]:
+    """Files that could not be read, with what the newest job that tried them says."""
+    uris = {uri for source in manifest.sources.values() for uri in unread_files(source)}
+    why: dict[str, str] = {}
+    for job in jobs:
+        for error in (job.result or {}).get("errors", ()):
+            why.setdefault(error.get("path", ""), error.get("reason", ""))
+    listed = sorted(uris)[:LISTED]
+    return [
+        {"uri": one_line(uri, TITLE), "why": one_line(why.get(uri, ""), TITLE)} for uri in listed
+    ]
+
+
+def _job(job: Job) -> Data:
+    """A job in a list, with the files that it passed over."""
+    result: Data = job.result or {}
+    skipped = [
+        {"uri": one_line(one.get("path", ""), TITLE), "why": one_line(one.get("reason", ""), TITLE)}
+        for one in [*result.get("errors", ()), *result.get("skipped_files", ())]
+    ]
+    counts = {name: n for name, n in result.get("counts", {}).items() if name in COUNTED and n}
+    told = {"id": job.job_id, "status": job.status, "started": job.started[:19], "error": job.error}
+    return {**told, "counts": counts, "skipped": skipped[:LISTED], "more": len(skipped[LISTED:])}
+
+
+def _removed(overlay: edit_log.Overlay) -> list[Data]:
+    """Documents that were taken out and are still out, the last ones first."""
+    when = {row.id: row.time for row in overlay.log}
+    gone = [
+        {"uri": one_line(uri, TITLE), "undo_id": id, "time": when.get(id, "")}
+        for uri, id in overlay.removed.items()
+    ]
+    gone.sort(key=lambda one: (one["time"], one["uri"]), reverse=True)
+    return gone[:LISTED]
+
+
+def _settings(app: App) -> list[list[str]]:
+    """[name, value] of the settings; of those that hold a key the name alone."""
+    record = record_of(app.settings)
+    withheld = record.pop("withheld", [])
+    record |= record.pop("templates", {})
+    pairs = [[name, one_line(str(value), SETTINGS)] for name, value in record.items() if value]
+    return [["home", str(app.home)], *pairs, *([name, "(not shown)"] for name in withheld)]

@@ -1,0 +1,116 @@
+"""Changes of folders on disk, and the watch of a corpus that indexes its folders after each."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+
+from graphrag_mcp.errors import BadInput, GraphRAGError
+from graphrag_mcp.jobs import start
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.types import IndexRequest
+
+LOOK_EVERY = 0.5  # seconds in which a watch sees that its folder is another one
+
+log = logging.getLogger(__name__)
+
+
+def changes(
+    paths: Sequence[Path],
+    ignored: Path,
+    gone: Callable[[str], None],
+    stop: threading.Event | None = None,
+) -> Generator[None]:
+    """Yields at once, and after every change of a file under these paths but in `ignored`, until
+    `stop` is set. `gone` is told of a path that is not there; it is waited for.
+
+    The system watches what stands at a path when it is asked. What is removed and made again, or
+    replaced under its name (a checkout, a mount, an editor that renames), is another: it is watched
+    and reported like the first."""
+    from watchfiles import Change, DefaultFilter, watch
+
+    ours, waiting = DefaultFilter(ignore_paths=[ignored]), ""
+    while stop is None or not stop.is_set():
+        watched = [_identity(path) for path in paths]
+        missing = next((str(path) for path, one in zip(paths, watched, strict=True) if not one), "")
+        if missing:
+            if missing != waiting:
+                gone(missing)
+            waiting = missing
+            time.sleep(LOOK_EVERY)
+            continue
+        first, waiting = True, ""
+        places = [os.path.realpath(path) for path in paths]
+        ends = {(Change.deleted, place) for place in places}  # a new folder may get the old inode
+        # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
+        turns = watch(
+            *places,
+            watch_filter=ours,
+            stop_event=stop,
+            yield_on_timeout=True,
+            rust_timeout=int(1000 * LOOK_EVERY),
+        )
+        try:
+            for seen in turns:
+                if ends & seen or [_identity(path) for path in paths] != watched:
+                    break
+                if seen or first:
+                    first = False
+                    yield
+            else:
+                return
+        except FileNotFoundError:  # it went between the look and the watch
+            continue
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What tells a file or folder from another of the same name; () where there is none."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_dev, status.st_ino
+    return ()
+
+
+class Watches:
+    """The watches of one process: a thread for each corpus that is watched."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._ends: dict[str, threading.Event] = {}
+        self._lock = threading.Lock()
+
+    def watched(self, corpus: str) -> bool:
+        return corpus in self._ends
+
+    def set(self, corpus: str, paths: Sequence[str], on: bool) -> None:
+        """Watch the folders of a corpus, or end its watch. BadInput where it has no folder."""
+        if on and not paths:
+            what = "this index has no folder that can be watched"
+            raise BadInput(what, "Index a folder first")
+        with self._lock:
+            end = self._ends.pop(corpus, None)
+            if end is not None:
+                end.set()
+            if on:
+                self._ends[corpus] = end = threading.Event()
+                given = (corpus, tuple(paths), end)
+                name = f"watch-{corpus}"
+                threading.Thread(target=self._watch, args=given, name=name, daemon=True).start()
+
+    def _watch(self, corpus: str, paths: tuple[str, ...], end: threading.Event) -> None:
+        within = tuple(str(root.resolve()) for root in self.settings.roots)
+        request = IndexRequest(paths, within=within)
+        home = self.settings.home.resolve()
+        for _ in changes([Path(path) for path in paths], home, self._gone, end):
+            try:
+                start.start(self.settings, corpus, request)
+            except GraphRAGError as error:
+                log.warning("%s was not indexed after a change: %s", corpus, error)
+
+    def _gone(self, path: str) -> None:
+        log.warning("%s is gone; its watch waits until it is there again", path)

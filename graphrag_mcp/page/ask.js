@@ -1,0 +1,135 @@
+// Questions: hits with marked words, the documents as lines, and with a model an answer that streams in.
+
+import { element, link, number, short, visible } from "./dom.js";
+import * as views from "./views.js";
+
+const FILTERS = ["kind", "folder", "from", "to"], KEPT = "graphrag-history", MOST = 50;
+const answers = new Map(); // by address, of this tab: going back asks no model again
+let running = null;
+
+// #search/QUESTION/kind=pdf/folder=notes/from=2024: what is no filter belongs to the question.
+export function read(rest) {
+  const filters = {}, words = [];
+  for (const part of rest) {
+    const [, name, value] = /^(\w+)=(.*)$/s.exec(part) || [];
+    if (words.length && FILTERS.includes(name)) filters[name] = value; else words.push(part);
+  }
+  return { query: words.join("/"), filters };
+}
+
+export function address(query, filters = {}) {
+  const parts = FILTERS.filter((name) => filters[name]).map((name) => `${name}=${filters[name]}`);
+  return ["search", query, ...parts].map(encodeURIComponent).join("/");
+}
+
+// ---- history of the session -----------------------------------------------------------------------
+
+function kept() { try { return JSON.parse(sessionStorage.getItem(KEPT) || "[]"); } catch { return []; } }
+
+function keep(query, filters) {
+  const to = address(query, filters), listed = [{ query, to }, ...kept().filter((one) => one.to !== to)].slice(0, MOST);
+  try { sessionStorage.setItem(KEPT, JSON.stringify(listed)); } catch { /* storage is off: there is no history */ }
+}
+
+const opened = (one) => element("a", { href: "#" + one.to, dir: "auto" }, visible(short(one.query, 160)));
+
+export function history() {
+  const listed = kept();
+  return [element("h1", {}, "Questions of this session"), listed.length ? "" : element("p", {}, "No question has been asked in this tab yet."),
+    element("ul", { class: "plain lines" }, listed.map((one) => element("li", {}, opened(one))))];
+}
+
+// ---- the view ---------------------------------------------------------------------------------------
+
+// Offsets count characters as Python does.
+function marked(text, spans) {
+  const points = [...text], parts = [];
+  let at = 0;
+  for (const [start, end] of spans || []) {
+    if (start < at || end <= start) continue;
+    parts.push(visible(points.slice(at, start).join("")), element("mark", {}, visible(points.slice(start, end).join(""))));
+    at = end;
+  }
+  return [...parts, visible(points.slice(at).join(""))];
+}
+
+function chooser(query, filters, facets, go) {
+  const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }));
+  const choice = (name, label, all, many) => many.length < 2 && !filters[name] ? "" : element("select", { "aria-label": label, onchange: change(name) },
+    element("option", { value: "" }, all), many.map((one) => element("option", { value: one.name, selected: one.name === filters[name] }, `${short(visible(one.name), 40)} (${number(one.count)})`)));
+  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, size: 10, maxlength: 10, onchange: change(name) });
+  const some = FILTERS.some((name) => filters[name]);
+  return element("form", { class: "filters", role: "group", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    choice("kind", "Kind of file", "every kind", facets.kinds), choice("folder", "Folder", "every folder", facets.folders),
+    day("from", "From day", "from " + facets.from), day("to", "To day", "to " + facets.to),
+    some ? element("a", { href: "#" + address(query) }, "no filter") : "");
+}
+
+const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks)), ...one.cites.slice(0, 4).map(views.cited)];
+const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type" }, " " + one.date) : "",
+  element("span", { class: "type" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
+const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
+
+// The elements of a search, and its data for the map.
+export async function view(server, transport, rest, go) {
+  const { query, filters } = read(rest);
+  const found = await transport.load("search", { query, ...filters }), state = await server.state();
+  if (query) keep(query, filters);
+  const nothing = found.passages.length + found.entities.length + found.communities.length === 0;
+  const answer = state.model && query && found.passages.length ? element("section", { class: "answer", "aria-label": "Answer", "aria-live": "polite" }) : "";
+  const beside = element("div", { class: "beside" }, ...group("Documents", (found.documents || []).map(line)), ...group("Topics", found.communities.map(views.topic)));
+  const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), chooser(query, filters, found.facets, go), views.note(found.hint), answer,
+    nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
+    ...(found.entities.length ? [element("h2", {}, "Names"), views.inline(found.entities)] : []), views.pair(found),
+    ...group("Passages", found.passages.map(hit), "plain hits"), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
+  if (answer) write(server, answer, beside, query, found.filters, address(query, filters));
+  return { shown: [element("div", { class: "columns" }, main, beside)], found };
+}
+
+export function leave() { running?.abort(); running = null; }
+
+// ---- the answer of a model ----------------------------------------------------------------------
+
+async function write(server, box, beside, query, filters, key) {
+  leave();
+  const control = running = new AbortController(), state = server.known, by = element("p", { class: "note" }, `${state.model} answers …`);
+  const show = (text, sources) => box.replaceChildren(by, ...paragraphs(text, sources));
+  show("", []);
+  try {
+    let text = "";
+    const result = answers.get(key) || await server.tool("local_search", { query, filters, answer: true, max_tokens: 3000 }, (event) => { text += event.message || ""; show(text, []); }, control.signal);
+    const said = (result.answer || "").split("\n\n### References")[0];
+    if (!said) { by.textContent = `${state.model} gave no answer. ${visible(result.hint || "")}`; return; }
+    answers.set(key, result);
+    by.textContent = visible(`Answer by ${state.model}. ${result.hint || ""}`);
+    show(said, result.citations || []);
+    const order = cited(said), places = new Map((result.citations || []).map((one) => [one.id, one]));
+    const listed = order.filter((id) => places.has(id)).map((id) => [element("strong", {}, `[${order.indexOf(id) + 1}] `), link("passage/" + id, short(places.get(id).title, 80)), element("div", { class: "note", dir: "auto" }, visible([places.get(id).uri, places.get(id).place].filter(Boolean).join(" ")))]);
+    beside.prepend(...group("Sources of the answer", listed, "plain lines sources"));
+  } catch (error) {
+    if (error.name !== "AbortError") by.textContent = visible(`No answer: ${error.message}`);
+  }
+}
+
+const REFERENCE = /\[Data: ([^[\]]{1,1500})\]/g, ID = /\b([terc])(\d{1,9}(?:\.\d{1,6})?)\b/g;
+const cited = (text) => [...new Set([...text.matchAll(REFERENCE)].flatMap((one) => [...one[1].matchAll(ID)].map((id) => id[0])))];
+const VIEW = { t: (id) => "passage/" + id, e: (id) => "entity/" + id.slice(1), c: (id) => "community/" + id.slice(1) };
+
+// Markdown of an answer as elements: paragraphs, lists, headings; everything else stays as it is.
+function paragraphs(text) {
+  const order = cited(text);
+  const references = (body) => [...body.matchAll(ID)].flatMap((one) => VIEW[one[1]] ? [link(VIEW[one[1]](one[0]), `[${order.indexOf(one[0]) + 1}]`, "Show the source")] : []);
+  const inline = (words) => {
+    const parts = [];
+    let at = 0;
+    for (const one of words.matchAll(REFERENCE)) { parts.push(...bold(words.slice(at, one.index).trimEnd()), " ", ...references(one[1])); at = one.index + one[0].length; }
+    return [...parts, ...bold(words.slice(at))];
+  };
+  const bold = (words) => words.split(/\*\*([^*]+)\*\*/).map((part, at) => at % 2 ? element("strong", {}, visible(part)) : visible(part));
+  return text.split(/\n{2,}/).filter((block) => block.trim()).map((block) => {
+    const lines = block.split("\n"), heading = /^#{1,6}\s+(.*)$/.exec(lines[0]);
+    if (heading && lines.length === 1) return element("h3", { dir: "auto" }, inline(heading[1]));
+    if (lines.every((one) => /^\s*([-*]|\d+[.)])\s/.test(one))) return element("ul", {}, lines.map((one) => element("li", { dir: "auto" }, inline(one.replace(/^\s*([-*]|\d+[.)])\s+/, "")))));
+    return element("p", { dir: "auto" }, inline(lines.join(" ")));
+  });
+}

@@ -1,0 +1,219 @@
+"""Uploads, originals and the state of the server, over HTTP without a browser: names, rights, tickets, limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.explorer import files
+from graphrag_mcp.explorer.data import load, marks_of, narrowing
+from graphrag_mcp.explorer.manage import Manager
+from graphrag_mcp.http import Door
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.terms import query_terms
+from graphrag_mcp.types import IndexRequest, InlineText
+
+BYTES = {"content-type": "application/octet-stream"}
+TOOLS = ("index_documents", "remove_documents", "edit_graph", "local_search")
+PDF = b"%PDF-1.4\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n"
+HTML = "<h1>Lamp</h1><script>alert(1)</script><p>Ida Noll lit the lamp of Ostra Point.</p>"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> App:
+    """An index of a folder with a page, a letter and a link that leads out, and of a text."""
+    folder, home = tmp_path_factory.mktemp("managed"), tmp_path_factory.mktemp("managed-home")
+    (folder / "page.html").write_text(HTML, "utf-8")
+    (folder / "letters").mkdir()
+    (folder / "letters" / "2024-05-02 lamp.md").write_text("# Lamp\n\nTobias Fenn kept the lamp of Ostra Point.\n", "utf-8")
+    settings = Settings(home=home, roots=(folder,), max_file_bytes=1_000_000)
+    given = IndexRequest(paths=(str(folder),), texts=(InlineText("Olga Tamm painted Ostra Point.", "note", "A note"),))
+    index_documents(home / "corpora" / "sample", given, settings)
+    return App(settings, "sample")
+
+
+def client_of(app: App, tools: tuple[str, ...] = TOOLS, local: bool = False) -> TestClient:
+    made = [Route(path, call, methods=[how]) for path, how, call in Manager(app, "sample", tools, local).routes()]
+    return TestClient(Starlette(routes=made))
+
+
+@pytest.fixture(scope="module")
+def client(app: App) -> Iterator[TestClient]:
+    with client_of(app) as made:
+        yield made
+
+
+def numbers(app: App) -> dict[str, int]:
+    return {one["uri"].rpartition("/")[2]: one["n"] for one in load(app, "library", {})["documents"]}
+
+
+# ---- uploads ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [
+    "", "/", "..", "../a.md", "a/../../b.md", "/etc/passwd", "a//b.md", "a/./b.md", "C:\\a.md", "a\\b.md", "c:a.md", ".hidden", "a/.ssh/key", "~/a.md",
+    "a\0b.md", "a\nb.md", "con", "NUL.txt", "a/aux.md", "a.", "a ", "x" * 201, "/".join("a" * 13), "a\u202eb.md", "a\u200bb.md", "a:b.md", "a|b", "a?.md", "\ud800.md",
+])  # fmt: skip
+def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(BadInput):
+        files.checked(name)
+
+
+def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: App, client: TestClient) -> None:
+    folder = app.settings.roots[0] / files.UPLOADS
+    done = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"one", headers=BYTES)
+    assert done.status_code == 200 and Path(done.json()["path"]) == folder / "notes" / "Tagebuch ü.md"
+    again = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"two", headers=BYTES)
+    assert again.status_code == 409 and again.json()["exists"] and (folder / "notes" / "Tagebuch ü.md").read_bytes() == b"one"
+    assert client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md", "replace": "1"}, content=b"two", headers=BYTES).status_code == 200
+    assert (folder / "notes" / "Tagebuch ü.md").read_bytes() == b"two"
+    assert client.post("/explore/upload", params={"name": "notes", "replace": "1"}, content=b"x", headers=BYTES).status_code == 400
+    assert client.post("/explore/upload", params={"name": "../x.md"}, content=b"x", headers=BYTES).status_code == 400
+    large = client.post("/explore/upload", params={"name": "large.bin"}, content=b"x" * 1_000_001, headers=BYTES)
+    assert large.status_code == 400 and "over 1 MB" in large.json()["error"]
+    assert sorted(path.name for path in folder.rglob("*")) == ["Tagebuch ü.md", "notes"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "multipart/form-data; boundary=x"}, {"content-type": "application/x-www-form-urlencoded"}])
+def test_what_a_form_of_another_page_could_send_is_refused(app: App, client: TestClient, headers: dict[str, str]) -> None:
+    assert client.post("/explore/upload", params={"name": "form.md"}, content=b"x", headers=headers).status_code == 415
+    assert client.post("/explore/watch", content=b'{"on": true}', headers=headers).status_code == 415
+    assert not (app.settings.roots[0] / files.UPLOADS / "form.md").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_link_leads_no_upload_and_no_original_out_of_its_folder(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / files.UPLOADS).mkdir(parents=True)
+    outside.mkdir()
+    (root / files.UPLOADS / "there").symlink_to(outside)
+    app = App(Settings(home=tmp_path / "home", roots=(root,)), "sample")
+    with client_of(app) as client:
+        assert client.post("/explore/upload", params={"name": "there/a.md"}, content=b"x", headers=BYTES).status_code in (400, 403)
+        assert client.post("/explore/upload", params={"name": "there", "replace": "1"}, content=b"x", headers=BYTES).status_code == 400
+    assert list(outside.iterdir()) == []
+    (root / "letter.md").write_text("# Lamp\n\nIda Noll lit the lamp.\n", "utf-8")
+    index_documents(tmp_path / "home" / "corpora" / "sample", IndexRequest(paths=(str(root),)), app.settings)
+    (outside / "secret.md").write_text("secret", "utf-8")
+    (root / "letter.md").unlink()
+    (root / "letter.md").symlink_to(outside / "secret.md")
+    with client_of(app, local=True) as client:
+        given = client.get("/explore/original", params={"id": f"d{numbers(app)['letter.md']}"})
+        assert given.status_code == 404 and "link" in given.json()["error"]
+
+
+def test_a_server_that_only_reads_takes_nothing(app: App) -> None:
+    with client_of(app, ("local_search",)) as client:
+        for path in ("/explore/upload?name=a.md", "/explore/watch"):
+            assert client.post(path, content=b"{}", headers=BYTES).status_code in (404, 405)
+        state = client.get("/explore/state").json()
+        assert (state["writes"], state["uploads"], state["watches"]) == (False, "", False)
+
+
+# ---- originals ------------------------------------------------------------------------------------
+
+
+def test_an_original_is_shown_as_text_and_never_runs(app: App, client: TestClient) -> None:
+    given = client.get("/explore/original", params={"id": f"d{numbers(app)['page.html']}"}).json()
+    shown = client.get(given["address"])
+    assert shown.status_code == 200 and shown.text == HTML
+    assert shown.headers["content-type"] == "text/plain; charset=utf-8" and "sandbox" in shown.headers["content-security-policy"]
+    assert shown.headers["x-content-type-options"] == "nosniff" and shown.headers["content-disposition"].startswith("inline; filename=\"page.html\"")
+    assert given["folder"] == ""  # a caller from elsewhere is told no path
+    text = client.get(client.get("/explore/original", params={"id": f"d{numbers(app)['text:note']}"}).json()["address"])
+    assert text.text == "Olga Tamm painted Ostra Point."
+
+
+@pytest.mark.parametrize(("name", "first", "kind", "shown"), [
+    ("a.pdf", PDF, "application/pdf", True), ("a.txt", PDF, "application/pdf", True), ("a.pdf", b"<script>", "text/plain; charset=utf-8", True),
+    ("a.svg", b"<svg onload=alert(1)>", "text/plain; charset=utf-8", True), ("a.html", HTML.encode(), "text/plain; charset=utf-8", True),
+    ("a.png", b"\x89PNG\0", "image/png", True), ("a.docx", b"PK\x03\x04\0", "application/octet-stream", False), ("a.exe", b"MZ\0", "application/octet-stream", False),
+    ("a.txt", b"\xff\xfe<\0s\0", "application/octet-stream", False), ("a.md", "ü".encode() * 2048, "text/plain; charset=utf-8", True),
+])  # fmt: skip
+def test_the_bytes_decide_how_an_original_is_given(name: str, first: bytes, kind: str, shown: bool) -> None:
+    assert files.type_of(name, first, len(first)) == (kind, shown)
+    headers = files.headers_of(name, kind, shown)
+    assert headers["Content-Disposition"].startswith("inline" if shown else "attachment")
+    assert kind == "application/pdf" or "sandbox" in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("name", ['a".md', "a\r\nX-Evil: 1.md", "ü; filename=evil.exe", "a/b"])
+def test_a_name_ends_no_header(name: str) -> None:
+    disposition = files.headers_of(name, "text/plain", True)["Content-Disposition"]
+    assert re.fullmatch(r"inline; filename=\"[A-Za-z0-9._ -]*\"; filename\*=UTF-8''[A-Za-z0-9%._~-]*", disposition)
+
+
+def test_a_ticket_opens_one_file_for_a_while(app: App, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = numbers(app)
+    address = client.get("/explore/original", params={"id": f"d{known['page.html']}"}).json()["address"]
+    other = address.replace(f"/{known['page.html']}/", f"/{known['text:note']}/", 1)
+    for wrong in (other, address.replace("sample", "other"), address.rsplit("/", 2)[0] + "/x/page.html", files.FILE, files.FILE + "a/1/x/y/z/w"):
+        assert client.get(wrong).status_code == 404
+    now = files.time.time()
+    monkeypatch.setattr(files.time, "time", lambda: now + files.VALID + 1)
+    assert client.get(address).status_code == 404
+
+
+def test_a_tab_without_a_token_opens_what_its_ticket_names_in_its_tenant_alone(app: App) -> None:
+    """Two tenants behind one door: the ticket of one leads to its own documents, never to those of the other."""
+    home = app.home.parent / "tenant-b"
+    b = App(replace(app.settings, home=home), "sample")
+    index_documents(home / "corpora" / "sample", IndexRequest(texts=(InlineText("The other tenant.", "b", "B"),)), b.settings)
+    import hashlib
+
+    apps = {name: Starlette(routes=[Route(path, call, methods=[how]) for path, how, call in Manager(one, "sample", TOOLS, False).routes()]) for name, one in (("a", app), ("b", b))}
+    tokens = {hashlib.sha256(f"token-of-{name}".encode()).digest(): name for name in "ab"}
+    door = Door(apps, tenants={"a": "a", "b": "b"}, tokens=tokens)
+    with TestClient(door, base_url="http://localhost") as client:
+        assert client.get("/explore/original", params={"id": "d1"}).status_code == 401
+        given = client.get("/explore/original", params={"id": "d1"}, headers={"Authorization": "Bearer token-of-b"}).json()
+        opened = client.get(given["address"])
+        assert opened.status_code == 200 and opened.text == "The other tenant."
+        assert client.get(given["address"].replace("/b/", "/a/")).status_code == 401
+        assert client.post(given["address"]).status_code in (401, 405)
+
+
+# ---- what the views say -----------------------------------------------------------------------------
+
+
+def test_a_search_is_narrowed_by_kind_folder_and_day(app: App) -> None:
+    def found(**given: str) -> set[str]:
+        hits: dict[str, Any] = load(app, "search", {"query": "Ostra Point", **given})
+        return {one["uri"].rpartition("/")[2] for one in hits["documents"]}
+
+    everything = found()
+    assert everything == {"page.html", "2024-05-02 lamp.md", "text:note"}
+    assert found(kind="html") == {"page.html"} and found(kind="md") == {"2024-05-02 lamp.md"}
+    folders = [one["name"] for one in load(app, "search", {"query": "x"})["facets"]["folders"]]
+    letters = next(name for name in folders if name.endswith("/letters"))
+    assert found(folder=letters) == {"2024-05-02 lamp.md"} and found(folder=letters, kind="html") == set()
+    assert found(**{"from": "2024-05"}) == {"2024-05-02 lamp.md"} and found(to="2023") == set()
+    assert narrowing({"kind": "*", "folder": "[a]"}) == ["uri=?a?/*.?", "uri=?a?/*.?#*"]
+
+
+@pytest.mark.parametrize(("text", "query", "wanted"), [
+    ("The lamps were lit. No lamp burned.", "Which lamp?", ["lamps", "lamp"]), ("潮汐模型很好", "潮汐", ["潮汐"]), ("😀 Ada laughed", "Ada", ["Ada"]), ("nothing here", "lamp", []),
+])  # fmt: skip
+def test_the_words_of_a_question_are_marked(text: str, query: str, wanted: list[str]) -> None:
+    marks = marks_of(text, set(query_terms(query)))
+    assert [text[start:end] for start, end in marks] == wanted
+
+
+def test_settings_are_told_without_keys(app: App) -> None:
+    secret = "sk-canary-91aa30c7f6d2aa41"
+    told = replace(app.settings, chat_model="small", chat_options={"extra_headers": {"Authorization": f"Bearer {secret}"}})
+    shown = json.dumps(load(App(told, "sample"), "library", {}))
+    assert "small" in shown and secret not in shown

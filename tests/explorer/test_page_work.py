@@ -1,0 +1,152 @@
+"""Asking, adding, removing and opening on the page, in a real browser. Skipped without Chromium."""
+
+# ruff: noqa: F811 (fixtures that are imported)
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.explorer.test_explorer import SECONDS, Tab, browser, browser_only, hostile  # noqa: F401
+from tests.support.command import clean_environment, run_cli
+from tests.support.openai_server import openai_server
+
+LETTER = "# A letter\n\nIda Noll lit the lamp of Ostra Point in 1911. Tobias Fenn kept the lamp for thirty years.\n"
+QUESTION = "Who lit the lamp?"
+SAID = "Ida Noll lit it [Data: Sources (t1)]. **Tobias Fenn** kept it <img src=x onerror=alert(1)>."
+
+
+@contextmanager
+def working(folder: Path, home: Path, *options: str, **environment: str) -> Iterator[str]:
+    """The address that `graphrag-mcp explore` prints in a folder."""
+    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home), *options]
+    server = subprocess.Popen(command, cwd=folder, env=clean_environment(**environment), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def waits_for(tab: Tab, text: str) -> None:
+    try:
+        tab.page.wait_for_function("text => document.getElementById('side').innerText.includes(text)", arg=text, timeout=SECONDS)
+    except Exception as error:
+        raise AssertionError(f"{text!r} is not in {tab.text!r}; {tab.wrong}") from error
+
+
+@browser_only
+def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (tmp_path / "letter.md").write_text(LETTER, "utf-8")
+    (tmp_path / "odd.bin").write_bytes(b"\x00\x01" * 300)
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        assert tab.heading == "Start here" and str(folder / "added to graphrag") in tab.text
+        tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md", tmp_path / "odd.bin"])
+        waits_for(tab, "A letter")
+        assert tab.heading == "Documents" and "Done: 1 added." in tab.text
+        assert "odd.bin" in tab.text and (folder / "added to graphrag" / "letter.md").read_text("utf-8") == LETTER
+        # the same name again is written over only when that is asked for
+        (tmp_path / "letter.md").write_text(LETTER.replace("1911", "1912"), "utf-8")
+        tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md"])
+        waits_for(tab, "have the name of another one")
+        assert "1911" in (folder / "added to graphrag" / "letter.md").read_text("utf-8")
+        tab.page.get_by_role("button", name="Replace them").click()
+        waits_for(tab, "Done: 1 changed.")
+        # ask, narrow, and open what is cited
+        tab.page.locator("#query").fill(QUESTION)
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#side .hits mark", timeout=SECONDS)
+        assert tab.page.locator("#picture").is_hidden()
+        assert "lamp" in tab.page.locator("#side .hits mark").all_inner_texts()
+        tab.page.locator("#side .hits a[href^='#passage/']").first.click()
+        tab.page.wait_for_selector("#side .passage mark", timeout=SECONDS)
+        with made.expect_page() as opened:
+            tab.page.get_by_role("button", name="Open the original").click()
+        original = opened.value
+        original.wait_for_load_state()
+        assert "1912" in original.locator("body").inner_text() and original.evaluate("document.contentType") == "text/plain"
+        original.close()
+        tab.go("history")
+        assert QUESTION in tab.text
+        made.close()
+        assert [one for one in tab.wrong if "409" not in one] == []  # the browser tells of the refusal
+
+
+@browser_only
+def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "letter.md").write_text(LETTER, "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go("library")
+        tab.page.get_by_text("Paste a text").click()
+        tab.page.get_by_label("Title").fill("<b>Note</b>")
+        tab.page.get_by_role("textbox", name="Text").fill("Olga Tamm painted the lighthouse of Ostra Point white.")
+        tab.page.get_by_role("button", name="Add the text").click()
+        waits_for(tab, "<b>Note</b>")
+        tab.page.get_by_role("button", name="Remove A letter").click()
+        tab.page.get_by_role("button", name="Remove", exact=True).click()
+        waits_for(tab, "TAKEN OUT")
+        assert "NEW FILES" not in tab.text and (folder / "letter.md").exists() and tab.page.locator("tbody a", has_text="A letter").count() == 0
+        tab.page.get_by_role("button", name="Undo").last.click()
+        tab.page.locator("tbody a", has_text="A letter").wait_for(timeout=SECONDS)
+        # a watched folder is indexed when a file changes
+        tab.page.get_by_label("watch for changes").check()
+        waits_for(tab, "Folders are watched")
+        (folder / "second.md").write_text("# Second\n\nMarta Quill sailed to Ostra Point.\n", "utf-8")
+        for _ in range(60):
+            if "Second" in tab.go("history").go("library").text:
+                break
+            tab.page.wait_for_timeout(1_000)
+        assert "Second" in tab.text and tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "letter.md").write_text(LETTER, "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with openai_server(lambda messages, body: SAID) as model:
+        with working(folder, home, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address:
+            made = browser.new_context()
+            tab = Tab(made).open(address).go(f"search/{QUESTION}")
+            waits_for(tab, "Answer by small.")
+            answer = tab.page.locator("#side .answer")
+            assert answer.locator("a[href^='#passage/t']").inner_text() == "[1]" and answer.locator("strong").inner_text() == "Tobias Fenn"
+            assert "<img src=x" in answer.inner_text() and answer.locator("img").count() == 0
+            assert "SOURCES OF THE ANSWER" in tab.page.locator("#side .beside").inner_text()
+            calls = len(model.requests)
+            tab.go("library").go(f"search/{QUESTION}")
+            waits_for(tab, "Answer by small.")
+            assert len(model.requests) == calls
+            tab.go("library").page.get_by_role("button", name="What will it cost?").click()
+            waits_for(tab, "tokens in")
+            assert tab.wrong == []
+            made.close()
+
+
+@browser_only
+def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Path) -> None:
+    with working(hostile, hostile, "--corpus", "sample") as address:
+        made = browser.new_context(viewport={"width": 390, "height": 800})
+        tab = Tab(made).open(address)
+        for view in ("library", "search/Ada Lovelace/kind=md/folder=<img src=x onerror=alert(5)>", "search/Ada Lovelace", "history"):
+            tab.go(view)
+            assert tab.page.locator("#side img, #side script").count() == 0
+            assert tab.page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0, view
+        assert re.search(r"\\u202e", tab.go("library").text) and tab.page.title() != "owned"
+        assert tab.wrong == []
+        made.close()
