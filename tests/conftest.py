@@ -27,7 +27,7 @@ SLOW = frozenset(
     communities conformance connections corpus_life docs doctor doctor_with_model drift_arguments
     drift_export drift_llm dry_run edit_tools edits evaluate executors explorer extract generations
     graphml hostile_files hosts http import import_lightrag import_log index index_documents
-    index_with_model install jobs keys_on_disk live_benchmark llama losses many_names model_histories
+    index_with_model install jobs keys_on_disk live_benchmark llama losses many_names model_histories notes
     object_storage patterns remove secrets several_machines statements tables tenants terminal
     token_shares views wheel work work_claims work_http workers
     """.split()
