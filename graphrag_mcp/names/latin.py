@@ -50,7 +50,7 @@ _MONTH = re.compile(
     rf"(?<![{WORD}-])(?:{'|'.join(sorted((word.title() for word in lex.MONTHS), key=lambda word: (-len(word), word)))})(?![{WORD}-])"
 )
 _NEXT_NAME = re.compile(rf"[ \n]([{UPPER}][{WORD}’'-]*+)")
-_LAST_NAME = re.compile(rf"([{UPPER}][{WORD}’'-]*+)[ \n]\Z")
+_LAST_NAME = re.compile(rf"(?<![{WORD}’'-])([{UPPER}][{WORD}’'-]*+)[ \n]\Z")
 _DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}(?:st|nd|rd|th|\.)?(?: of)?[ \n]\Z")
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")

@@ -18,6 +18,7 @@ from graphrag_mcp.text.citing import Fingerprint
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
+_EACH_ID = re.compile(rf"(?<![\w.~/-]){_ID}")
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
 # Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]; no link.
 _CITED = re.compile(rf"\[(?=[^\[\]\n]*\d)((?:{_ID}|{_GROUPS}|\band\b|[\s,;()])+)\](?![(\[])")
@@ -45,7 +46,7 @@ def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
         for match in _CITED.finditer(text)
         if not any(start <= match.start() < end for start, end in code)
     ]
-    wanted = list(dict.fromkeys(id for match in found for id in re.findall(_ID, match[1])))
+    wanted = list(dict.fromkeys(id for match in found for id in _EACH_ID.findall(match[1])))
     if len(wanted) > MOST:
         raise BadInput(
             f"the note cites {len(wanted)} ids, and may cite {MOST}", "Write several notes"
@@ -67,7 +68,7 @@ def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
         raise NotFound(what, advice)
     parts, at = [], 0
     for match in found:
-        ids = dict.fromkeys(links[id] for id in re.findall(_ID, match[1]))
+        ids = dict.fromkeys(links[id] for id in _EACH_ID.findall(match[1]))
         parts += [text[at : match.start()], ", ".join(ids)]
         at = match.end()
     made.text = "".join([*parts, text[at:]])

@@ -165,7 +165,7 @@ def test_a_citation_keeps_its_fields(call: Caller) -> None:
     assert len(result["citations"]) >= 3
     for cited in result["citations"]:
         fields = {"id", "title", "uri", "document_id", "char_start", "char_end", "score"}
-        assert fields <= set(cited) <= fields | {"line_start", "line_end", "said", "when"}
+        assert fields <= set(cited) <= fields | {"line_start", "line_end", "said", "when", "text"}
         assert re.fullmatch(r"d\d+", cited["document_id"])
         source = call.good("get_source", ids=[cited["document_id"]], max_tokens=20_000)["sources"]
         assert {one["uri"] for one in source} == {cited["uri"]}
