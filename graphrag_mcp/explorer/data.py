@@ -59,11 +59,13 @@ FACETS = 60  # kinds of files, and folders, that a search can be narrowed to
 YEARS = 4  # distinct years from which a timeline has a row a year
 LONG = 1_200  # characters of a statement or description
 SENTENCE = 320  # characters of a passage in the list
+WITHIN = 50_000  # characters of a text unit in which a sentence is looked for; those of imports have any size
 NAMES = 24  # entities named beside a passage
 
 Row = dict[str, Any]
 Data = dict[str, Any]
 View = Callable[["App", Snapshot, Mapping[str, str]], Data]
+_BETWEEN = r"[\s*_>#|-]"  # between the words of a sentence: line breaks, and marks of Markdown
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 
 
@@ -104,10 +106,12 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
     sentence = sentence.strip().removesuffix("…").removesuffix("...").strip()
     if (at := text.find(sentence)) >= 0 and sentence:
         return at, at + len(sentence)
-    words = sentence[:1_000].split()
+    # Words hold no sign of what may stand between them: a row of dashes or of empty cells of a table
+    # would match in as many ways as there are divisions of it.
+    words = [word for word in re.split(f"{_BETWEEN}+", sentence[:1_000]) if word]
     if len(words) < 3:
         return 0, 0
-    found = re.search(r"[\s*_>#|-]{1,40}".join(map(re.escape, words)), text)
+    found = re.search(f"{_BETWEEN}{{1,1000}}+".join(map(re.escape, words)), text[:WITHIN])
     return found.span() if found else (0, 0)
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.jobs import start
@@ -32,9 +33,9 @@ def changes(
     The system watches what stands at a path when it is asked. What is removed and made again, or
     replaced under its name (a checkout, a mount, an editor that renames), is another: it is watched
     and reported like the first."""
-    from watchfiles import Change, DefaultFilter, watch
+    from watchfiles import Change, watch
 
-    ours, waiting = DefaultFilter(ignore_paths=[ignored]), ""
+    waiting = ""
     while stop is None or not stop.is_set():
         watched = [_identity(path) for path in paths]
         missing = next((str(path) for path, one in zip(paths, watched, strict=True) if not one), "")
@@ -50,7 +51,7 @@ def changes(
         # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
         turns = watch(
             *places,
-            watch_filter=ours,
+            watch_filter=heeded(places, ignored),
             stop_event=stop,
             yield_on_timeout=True,
             rust_timeout=int(1000 * LOOK_EVERY),
@@ -66,6 +67,24 @@ def changes(
                 return
         except FileNotFoundError:  # it went between the look and the watch
             continue
+
+
+def heeded(places: Sequence[str], ignored: Path) -> Callable[[Any, str], bool]:
+    """Whether a change says anything: not one in `ignored`, of a cache or of an editor's own file. Only
+    names below the watched places count: a folder in `node_modules` that is named is meant."""
+    from watchfiles import DefaultFilter
+
+    usual, above = DefaultFilter(), [os.path.join(place, "") for place in places]
+
+    def heeds(change: Any, path: str) -> bool:
+        if path in places:
+            return True
+        if Path(path).is_relative_to(ignored):
+            return False
+        below = [path[len(start) :] for start in above if path.startswith(start)]
+        return any(usual(change, name) for name in below or [path])
+
+    return heeds
 
 
 def _identity(path: Path) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli import read as terminal
+from graphrag_mcp.jobs.watch import heeded
 from graphrag_mcp.text import terms
 from tests.support.command import SAMPLE, clean_environment, run_cli
 from tests.support.files import write
@@ -179,6 +180,20 @@ def test_watch_goes_on_with_what_is_made_anew_under_the_name(tmp_path: Path, kin
     finally:
         child.kill()
     assert next(changes, None) is None, said
+
+
+def test_watch_heeds_what_is_below_the_folder_that_was_named(tmp_path: Path) -> None:
+    """A folder in `node_modules`, or beside a home whose name begins its own, was watched and never seen to change."""
+    place, home = tmp_path / "node_modules" / "ind-notes", tmp_path / "node_modules" / "ind"
+    heeds = heeded([str(place)], home)
+    for name in ("a.md", "deep/er/a.md", "venv.md", "ind"):
+        assert heeds(None, str(place / name)), name
+    assert heeds(None, str(place))
+    for name in (".git/index", "node_modules/a.md", "deep/.venv/a.md", "a.md~", ".a.md.swp"):
+        assert not heeds(None, str(place / name)), name
+    heeds = heeded([str(tmp_path / "node_modules")], home)
+    assert not heeds(None, str(home)) and not heeds(None, str(home / "corpora" / "a.lance"))
+    assert heeds(None, str(tmp_path / "node_modules" / "index.md"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.explorer.data import VIEWS, load
+from graphrag_mcp.explorer.data import VIEWS, load, place_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
@@ -114,6 +114,15 @@ def test_the_sentences_of_a_search_stand_at_their_place(app: App) -> None:
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("sign", ["-", "|", "* -", "_", ">"])
+def test_a_row_of_marks_in_a_sentence_is_no_row_of_guesses(sign: str) -> None:
+    """It took twice the time for each mark more, and held the interpreter's lock: no call was answered."""
+    text = f"A **Harbour\nBoard** of Anna {f'{sign} ' * 200}and Beat closed the port."
+    start, end = place_of(" ".join(text[2:].split()), text)
+    assert text[start:end].startswith("Harbour\nBoard") and text[start:end].endswith("the port.")
+    assert place_of(f"Anna {f'{sign} ' * 200}and nobody", text) == (0, 0)
+
+
 def test_a_change_is_shown_since_a_generation(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
