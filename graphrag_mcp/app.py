@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
+from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.trust.private import is_name, keep_private, name_character
@@ -331,7 +331,11 @@ class App:
     def _holds_our_folder(self, corpus: str) -> bool:
         from graphrag_mcp.store import manifest
 
-        held, roots = manifest.read(self.folder(corpus)), self._roots()
+        try:  # one that is damaged must not keep the others from being used
+            held, roots = manifest.read(self.folder(corpus)), self._roots()
+        except Damaged as error:
+            log.warning("%s", error.what)
+            return False
         sources = held.sources.values() if held else ()
         paths = [Path(source["path"]) for source in sources if source.get("path")]
         return any(path.is_relative_to(root) for path in paths for root in roots)

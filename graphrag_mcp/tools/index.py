@@ -12,7 +12,7 @@ import anyio.to_thread
 from mcp.types import CallToolResult, InputRequiredResult
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput, Damaged, NotFound
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
@@ -540,7 +540,10 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
 
 
 def _documents(app: App, corpus: str) -> str:
-    held = manifests.read(app.folder(corpus))
+    try:  # one that is damaged must not keep the others from being listed
+        held = manifests.read(app.folder(corpus))
+    except Damaged:
+        return f"damaged (graphrag-mcp doctor --corpus {corpus})"
     return counted(held.counters.get("documents", 0) if held else 0, "documents")
 
 

@@ -21,7 +21,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.types import INVALID_PARAMS, EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
 from graphrag_mcp.app import App, file_stamp
-from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.store import manifest
@@ -126,7 +126,11 @@ def all_corpora(app: App) -> str:
     names = app.corpora()
     found: list[dict[str, str | int]] = []
     for name in names[:SHOWN]:
-        held = manifest.read(app.folder(name))
+        try:
+            held = manifest.read(app.folder(name))
+        except Damaged:
+            found.append({"name": name, "error": "damaged"})
+            continue
         documents = held.counters.get("documents", 0) if held else 0
         generation = held.generation if held else 0
         found.append({"name": name, "documents": documents, "generation": generation})

@@ -278,6 +278,19 @@ def test_calls_that_wait_for_a_model_do_not_hold_up_the_others(tmp_path: Path) -
             assert not any(one.result().is_error for one in waiting)
 
 
+def test_one_damaged_corpus_does_not_keep_the_others_from_being_used(app: App, project: Path) -> None:
+    indexed(app, "c", project=str(project))
+    (app.home / "corpora" / "bad").mkdir()
+    (app.home / "corpora" / "bad" / "manifest.json").write_text("{", "utf-8")
+    with connected(build_server(app)) as call:
+        assert call.good("graph_status")["corpus"] == "c"  # the one of this project
+        said = call.good("graph_status", corpus="c")["text"]
+        assert "damaged (graphrag-mcp doctor --corpus bad)" in said
+        assert call.good("local_search", query="Who is Anna?")["text"]
+    done = run_cli("status", "--home", app.home, "--corpus", "c")
+    assert done.returncode == 0 and "damaged" in done.stdout, done.stderr
+
+
 def test_a_copy_of_a_corpus_with_an_odd_name_is_left_out_with_one_sentence(app: App, project: Path) -> None:
     indexed(app, "c", project=str(project))
     for name in ("c (copy)", "c:2"):
