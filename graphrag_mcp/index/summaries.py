@@ -224,7 +224,13 @@ def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
         return -sum(len(one.unsupported) for one in found.values())
 
     alone = len(parts) == 1
-    return Ask("summary", (message,), parse, dict, SCHEMA, doubt=doubt, worth=worth, stored=alone)
+    # A summary stays when a release words the shipped prompt anew: agents wrote it by hand.
+    shipped = params.template.template == prompts.load("summarise").template
+    about = (params.language, parts[0].line, parts[0].text) if alone and shipped else ()
+    return Ask(
+        "summary", (message,), parse, dict, SCHEMA,
+        doubt=doubt, worth=worth, stored=alone, about=about,
+    )  # fmt: skip
 
 
 def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:

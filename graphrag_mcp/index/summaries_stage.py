@@ -27,7 +27,6 @@ from graphrag_mcp.index.summaries import (
     whole_of,
 )
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.llm.asker import key_of
 from graphrag_mcp.llm.replies import BadReply, words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import shared_replies
@@ -113,8 +112,7 @@ def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int
             used.add(sha)
             by = str(row.get("written_by", ""))
             by = by if re.fullmatch(r"(?:llm|agent):[^\n]{1,100}", by) else "agent:import"
-            single = ask([part], params)
-            key = key_of(single.messages, single.schema)
+            key = ask([part], params).key
             answers[key] = Stored(key, by, KIND, said.as_json())
         return said
 

@@ -28,7 +28,7 @@ from graphrag_mcp.index.summaries import Summary, open_asks, params_from, parts_
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
-from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.store import leases, shared_replies
@@ -196,7 +196,7 @@ class _Listener(Asker):
         self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
     ) -> Answer[Any]:
         answer = await super().ask(ask)
-        key = key_of(ask.messages, ask.schema)
+        key = ask.key
         if not answer.by or key in self._also:
             self.open[key] = ask
         return answer

@@ -146,7 +146,8 @@ class Ask(Generic[T]):
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
     once more; then the one of more `worth` is the answer. `stored`: the reply is kept
-    in the reply cache, as `kept` makes of it; parts of one that is not can be, with `Asker.keep`."""
+    in the reply cache, as `kept` makes of it; parts of one that is not can be, with `Asker.keep`.
+    `about`: what the reply is about, where the reply stays when a release words the prompt anew."""
 
     kind: str
     messages: tuple[protocols.Message, ...]
@@ -159,6 +160,15 @@ class Ask(Generic[T]):
     worth: Callable[[T], int] = lambda _: 0
     stored: bool = True
     kept: Callable[[str], str] = lambda reply: reply
+    about: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What the question is known by in the reply cache."""
+        if not self.about:
+            return key_of(self.messages, self.schema)
+        subject = json.dumps([self.kind, self.about], ensure_ascii=False)
+        return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +292,21 @@ class Asker:
 
     def known(self, ask: Ask[T]) -> Answer[T] | None:
         """The answer that the book holds; None without one, or where it is asked for again."""
-        return self._known(ask, key_of(ask.messages, ask.schema))
+        return self._known(ask, ask.key)
 
     async def keep(self, ask: Ask[Any], text: str) -> None:
         """Keep a part of a reply of this model as the reply to this question."""
         from graphrag_mcp.store.reply_cache import Stored
 
         if self.book is not None:
-            key = key_of(ask.messages, ask.schema)
+            key = ask.key
             await self._save(self.book.put, [Stored(key, f"llm:{self.model}", ask.kind, text)])
             self._asked.add(key)
 
     def refused(self, ask: Ask[Any]) -> str:
         """Why this question is not asked: the replies of this model to it were refused twice. "" for
         every other question."""
-        return self._refusal(key_of(ask.messages, ask.schema))
+        return self._refusal(ask.key)
 
     def _refusal(self, key: str) -> str:
         again = (self._refresh or self._retry_refused) and key not in self._asked
@@ -388,7 +398,7 @@ class Asker:
         raises for a model.
 
         Two questions with the same words at the same time are one call."""
-        key = key_of(ask.messages, ask.schema)
+        key = ask.key
         while key in self._flying:
             await asyncio.shield(self._flying[key])
         if (known := self._known(ask, key)) is not None:

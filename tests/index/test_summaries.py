@@ -24,8 +24,10 @@ from graphrag_mcp.index.summaries import (
     LONGEST,
     Part,
     Summary,
+    ask,
     cut,
     packed,
+    params_from,
     parts_of,
     read,
     unsupported,
@@ -169,6 +171,18 @@ def test_sections_tile_their_document_and_are_of_a_bounded_length(joint: str) ->
     row = {"id": "d", "uri": "docs/a.md", "title": "A", "metadata": "{}", "text": text}
     assert [one.place for one in parts_of(row)] == list(range(1, len(spans) + 1))
     assert [one.place for one in parts_of({**row, "text": "short"})] == [0]
+
+
+def test_a_summary_stays_when_a_release_words_the_prompt_anew(tmp_path: Path) -> None:
+    """Agents wrote it by hand. A prompt of the corpus's own is another question."""
+    row = {"id": "d", "uri": "a.md", "title": "Tides", "text": "The tide came in.", "metadata": "{}"}
+    shipped, part = params_from(Settings(), None), parts_of(row)[0]
+    # The digest must not change: replies of earlier releases are kept under it.
+    assert ask([part], shipped).key == "75d2e7e203170c7e5ddfded75842f4b4580b1962fca0aabe180854002c4a9972"
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "summarise.md").write_text("Sum up in $language: $texts", "utf-8")
+    assert ask([part], params_from(Settings(), tmp_path)).key != ask([part], shipped).key
 
 
 def test_texts_share_calls_up_to_a_length() -> None:
