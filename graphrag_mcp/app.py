@@ -137,7 +137,8 @@ class App:
         ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
         if len(ours) == 1:
             return ours[0]
-        what = f"there are {len(known)} corpora and none belongs to this project alone"
+        made = f"{len(ours)} corpora were" if ours else f"none of the {len(known)} corpora was"
+        what = f"{made} made from this folder"
         raise NotFound(what, _choose(known, ""))
 
     def several(self, corpus: str, ids: Sequence[str] = ()) -> list[str]:
