@@ -54,7 +54,7 @@ def explore_graph(
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
     start, goal = (str(one).strip().strip("[]`\"' ") for one in (start, goal))
-    if [one.strip().lower() for one in kinds] == [links.KIND]:
+    if [one.strip().lower() for one in kinds] == [links.LINKS]:
         return links.explore(snapshot, result, start, goal, direction, hops, nodes, budget)
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         result.state, result.text = "not_found", "This corpus has no entities yet."

@@ -26,7 +26,7 @@ from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, ExploreResult
 
 Row = dict[str, Any]
-KIND = "links"  # of explore_graph
+LINKS = "links"  # the kind of explore_graph
 QUOTED = 160  # characters of the line that holds a link
 MOST = 60  # links that are shown with their lines
 LISTED = 20  # documents, tags and missing pages of an overview
@@ -361,7 +361,7 @@ def _overview(
     into = {"Most linked": "nodes"}
     result = compose(result, sections, budget, intro=intro, first="Most linked", into=into)
     if central:
-        result.next_call = f'explore_graph(start="{name[central[0]][0]}", kinds=["{KIND}"])'
+        result.next_call = f'explore_graph(start="{name[central[0]][0]}", kinds=["{LINKS}"])'
     return finish(result, budget)
 
 
@@ -394,7 +394,7 @@ def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
     shown = ", ".join(one_line(target, 60) for target, _ in missing[:NAMED])
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     lines.append(f"Pages that links miss: {shown}{more}.")
-    return counts, lines, f'All pages that links miss: explore_graph(kinds=["{KIND}"]).'
+    return counts, lines, f'All pages that links miss: explore_graph(kinds=["{LINKS}"]).'
 
 
 def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
@@ -410,7 +410,7 @@ def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
 
 def shows(alias: str) -> str:
     """The call that shows the links of a document (d4)."""
-    return f'explore_graph(start="{alias}", kinds=["{KIND}"])'
+    return f'explore_graph(start="{alias}", kinds=["{LINKS}"])'
 
 
 def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]:
