@@ -52,6 +52,7 @@ test: $(STAMP)
 test-all: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]' || \
 	  echo "No wheel of Ray for this Python: the tests of a Ray cluster are skipped."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ocr]'
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP)

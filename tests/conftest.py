@@ -27,7 +27,7 @@ SLOW = frozenset(
     communities conformance connections corpus_life docs doctor doctor_with_model drift_arguments
     drift_export drift_llm dry_run edit_tools edits evaluate executors explorer extract generations
     graphml hostile_files hosts http import import_lightrag import_log index index_documents
-    index_with_model install jobs keys_on_disk live_benchmark llama losses many_names model_histories notes
+    index_with_model install jobs keys_on_disk live_benchmark llama local_vectors losses many_names model_histories notes
     object_storage patterns remove secrets several_machines statements tables tenants terminal
     token_shares views wheel work work_claims work_http workers
     """.split()
@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 # Tests that fail at present, one node id a line: each is to be mended, and the summary counts them as xfailed.
 KNOWN_FAILURES = Path(__file__).parent / "support" / "known_failures.txt"
+
+
+@pytest.fixture
+def without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures and scanned pages are read as on a machine without the extra [ocr]."""
+    monkeypatch.setenv("GRAPHRAG_MCP_OCR", "off")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

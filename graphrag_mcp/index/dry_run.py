@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp import plugins
-from graphrag_mcp.index import documents, models, summaries, vectors
+from graphrag_mcp.index import documents, models, pictures, summaries, vectors
 from graphrag_mcp.index.chunk import chunk
 from graphrag_mcp.index.derive import chunk_params, metadata_json
 from graphrag_mcp.index.documents import Row, Run
@@ -35,6 +35,7 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
 
+PICTURES = "Descriptions of pictures are counted as long as they may be, pictures without their own tokens."
 RECORDS_OF_A_CALL = 3_000  # tokens of entities and relationships in one call of 64 for vectors
 ENOUGH = 10  # replies of a kind from which its length is learnt
 # the file of o200k_base in the cache of tiktoken
@@ -141,6 +142,12 @@ class Tally:
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 
+    def picture(self, prompt: str) -> None:
+        """The question about a picture. The tokens of the picture itself are left out: providers
+        count them in different ways."""
+        reply = tokens_of(pictures.LONGEST_DESCRIPTION)
+        self.stages["picture"].update(calls=1, prompt_tokens=tokens_of(prompt), output_tokens=reply)
+
     def ask(self, kind: str, messages: Any, schema: Any) -> None:
         if self.refresh or not self.asker.settled(key_of(messages, schema)):
             tokens = sum(tokens_of(message.content) for message in messages)
@@ -220,14 +227,18 @@ def estimate(
     replaced: set[str] = set()
     told: list[Row] = []
     try:
-        if run.models.extract or run.models.embedding or run.models.summaries:
+        describe = None
+        if request.method != "fast":
+            describe = pictures.counter(asker, folder, run.settings, tally.picture)
+        if describe or run.models.extract or run.models.embedding or run.models.summaries:
             kept = vectors.without_others(before, run.models.embedding)
             if run.models.embedding and kept is not None and not again:
                 for table, texts in vectors.missing_texts(Snapshot(folder, kept)):
                     for text in texts.values():
                         tally.embed(table, text)
             again |= open_units(run)
-            for edit in planning.edits(folder, before, plan, request, run.settings, again):
+            edits = planning.edits(folder, before, plan, request, run.settings, again, describe)
+            for edit in edits:
                 run.check()
                 replaced.add(edit.uri)
                 if edit.document is not None and edit.what != "relog":
@@ -245,6 +256,8 @@ def estimate(
         known["because"] = (
             f"replies as the {replies} of this model that are known" if replies else usual
         )
+    if tally.stages["picture"]["calls"]:
+        notes = f"{notes} {PICTURES}".strip()
     counts = {"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged}
     return IndexResult(
         status="estimate" if status == "done" else status,

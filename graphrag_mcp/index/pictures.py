@@ -23,6 +23,7 @@ from graphrag_mcp.sources.read import Describe
 
 LANGUAGE = "that of the text in the picture, else English"
 MOST_WORDS = 400  # asked for
+LONGEST_DESCRIPTION = " ".join(["word"] * MOST_WORDS)
 LONGEST = 8_000  # characters that are kept of a description
 
 
@@ -32,14 +33,43 @@ def describer(
     """What has pictures described; None without such a model. `take` waits for an answer."""
     if asker.vision is None:
         return None
-    vision, template = asker.vision, load("picture", folder)
-    prompt = template.substitute(language=settings.output_language or LANGUAGE, words=MOST_WORDS)
+    vision, prompt = asker.vision, _prompt(folder, settings)
 
     async def answers(pictures: Sequence[Picture]) -> list[Described]:
         found = await asyncio.gather(*(vision.ask(_ask(prompt, one)) for one in pictures))
         return [Described(one.value, one.by, one.reason) for one in found]
 
     return lambda pictures: take(vision.start(answers(pictures)))
+
+
+def counter(
+    asker: Asker, folder: Path, settings: Settings, count: Callable[[str], None]
+) -> Describe | None:
+    """What stands in for `describer` in a dry run. Known descriptions are given. For every other
+    picture `count` is called once, with the words of the prompt, and a text is given that is as long
+    as the prompt lets a description be."""
+    if asker.vision is None:
+        return None
+    vision, prompt = asker.vision, _prompt(folder, settings)
+    counted: set[bytes] = set()
+
+    def described(picture: Picture) -> Described:
+        ask = _ask(prompt, picture)
+        if known := vision.known(ask):
+            return Described(known.value, known.by)
+        if reason := vision.refused(ask):
+            return Described("", reason=reason)
+        if picture.data not in counted:
+            counted.add(picture.data)
+            count(prompt)
+        return Described(LONGEST_DESCRIPTION, "estimate")
+
+    return lambda pictures: [described(one) for one in pictures]
+
+
+def _prompt(folder: Path, settings: Settings) -> str:
+    language = settings.output_language or LANGUAGE
+    return load("picture", folder).substitute(language=language, words=MOST_WORDS)
 
 
 def _ask(prompt: str, picture: Picture) -> Ask[str]:

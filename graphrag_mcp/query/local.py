@@ -577,10 +577,19 @@ def source_of(
     return source
 
 
+OTHER_MODEL = (
+    "The vectors of this index were made with {}, not with {}, so the words of the question alone"
+    " decided; index again, or set embedding_model to the former."
+)
+
+
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
     """The question's vector, where this index has vectors; and a sentence when that failed."""
     if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
         return None, ""
+    made_with = str(snapshot.manifest.parameters.get("embedding", ""))
+    if made_with and made_with != asker.embedding_model:  # cosines between two models mean nothing
+        return None, OTHER_MODEL.format(made_with, asker.embedding_model)
     future = asker.start(asker.embed([query[:8_000]], query=True))
     local = asker.embedding_model.startswith("local:")
     try:

@@ -26,7 +26,8 @@ from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
 from graphrag_mcp.sources.office import office, pdf
 from graphrag_mcp.sources.opendocument import opendocument
-from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, header_row
+from graphrag_mcp.sources.pictures import pictures
+from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, header_row
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
@@ -369,25 +370,39 @@ FORMATS: dict[str, Reader] = {
 }
 
 
-def pieces(data: bytes, suffix: str, depth: int = 0) -> Iterator[Piece | NotRead]:
-    """The pieces of a file and of the files inside of it, whose keys begin with their names."""
-    inside = 0
-    for found in FORMATS.get(suffix, as_written)(data, suffix):
-        if not isinstance(found, Attachment):
-            yield found
-            continue
-        inside += 1
-        if inside > INSIDE:
-            yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
+def pieces(
+    data: bytes, suffix: str, depth: int = 0, described: bool = False
+) -> Iterator[Piece | NotRead | Picture]:
+    """The pieces of a file and of the files inside of it, whose keys begin with their names.
+    `described`: a model describes pictures, so these are given as well, before the text."""
+    has_pictures = False
+    if described:
+        for picture in pictures(data, suffix):
+            has_pictures = has_pictures or isinstance(picture, Picture)
+            yield picture
+        if suffix in ocr.PICTURES and not ocr_installed():
             return
-        yield from _inside(found, depth + 1)
+    inside = 0
+    try:
+        for found in FORMATS.get(suffix, as_written)(data, suffix):
+            if not isinstance(found, Attachment):
+                yield found
+                continue
+            inside += 1
+            if inside > INSIDE:
+                yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
+                return
+            yield from _inside(found, depth + 1, described)
+    except ReadError:  # a file of pictures without text
+        if not has_pictures:
+            raise
 
 
-def _inside(found: Attachment, depth: int) -> Iterator[Piece | NotRead]:
+def _inside(found: Attachment, depth: int, described: bool) -> Iterator[Piece | NotRead | Picture]:
     name = found.name.rpartition("/")[2]
     suffix = suffix_of(name)
     reason = "looks like a secret" if secret(name) else kind_of(name)
-    if not reason and suffix in ocr.PICTURES and not ocr_installed():
+    if not reason and suffix in ocr.PICTURES and not described and not ocr_installed():
         reason = f"a picture; {ocr.INSTALL} reads it"
     if not reason and suffix not in PACKED and b"\0" in found.data[:8192]:
         reason = "binary"
@@ -397,12 +412,16 @@ def _inside(found: Attachment, depth: int) -> Iterator[Piece | NotRead]:
         yield NotRead(found.name, reason)
         return
     try:
-        for piece in pieces(found.data, suffix, depth):
+        for piece in pieces(found.data, suffix, depth, described):
             if isinstance(piece, NotRead):
                 yield NotRead(f"{found.name}/{piece.name}", piece.reason)
+                continue
+            key = f"{found.name}/{piece.key}" if piece.key else found.name
+            metadata = found.metadata | piece.metadata
+            if isinstance(piece, Picture):
+                yield replace(piece, key=key, metadata=metadata)
             elif piece.text.strip():
-                key = f"{found.name}/{piece.key}" if piece.key else found.name
                 title = piece.title or ("" if piece.prose else name)
-                yield replace(piece, key=key, title=title, metadata=found.metadata | piece.metadata)
+                yield replace(piece, key=key, title=title, metadata=metadata)
     except ReadError as error:
         yield NotRead(found.name, str(error))

@@ -27,6 +27,9 @@ INSTALL = 'pip install "graphrag-mcp[ocr]"'
 SCANNED = f"its pages are pictures; {INSTALL} reads them"
 SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
+READ = PICTURES | frozenset(
+    "pdf eml mbox msg zip".split()
+)  # files that are pictures or may hold some
 
 
 # Called before each picture: the process that reads files gives each of them the time of a file.

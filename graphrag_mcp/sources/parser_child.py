@@ -24,6 +24,7 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 OCR_MEMORY = (
     2_000_000_000  # address space, of which onnxruntime's arenas reserve more than they use
 )
+PICTURES = 60_000_000  # bytes of a file's pictures: 80 MB as base64, of the 120 that it may become
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 LIBRARIES = ("pdf_oxide", "office_oxide", "olefile", "email.charset", "encodings.idna")
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
@@ -74,7 +75,7 @@ def _prepare(suffix: str) -> None:
         for name in LIBRARIES:  # any of them may be inside of a mail or a zip
             import_module(name)
         _loaded = True
-    if suffix in ocr.PICTURES | {"pdf"} and ocr_installed():
+    if suffix in ocr.READ and ocr_installed():
         ocr.engine()
         _reads_pictures = True
     _libraries += _address_space() - before
@@ -145,12 +146,11 @@ def _parse(
     """Writes the pieces, and the pictures where they are `described`; gives the last line."""
     global _sealed
 
-    from graphrag_mcp.sources import formats, ocr, pictures
+    from graphrag_mcp.sources import formats, ocr
     from graphrag_mcp.sources.decode import ReadError
     from graphrag_mcp.sources.piece import NotRead, Piece
     from graphrag_mcp.sources.walk import ocr_installed
 
-    has_pictures = False
     try:
         _prepare(suffix)
         # Memory and CPU time on top of what this process has taken until now.
@@ -158,7 +158,7 @@ def _parse(
         _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
         _try("RLIMIT_CORE", 0)
         _try("RLIMIT_FSIZE", 0)
-        reads_pictures = suffix in ocr.PICTURES | {"pdf"} and ocr_installed()
+        reads_pictures = suffix in ocr.READ and ocr_installed()
         _try("RLIMIT_AS", _libraries + (OCR_MEMORY if reads_pictures else MEMORY))
 
         def another() -> None:
@@ -171,27 +171,32 @@ def _parse(
 
         ocr.signals[:] = [another]
         _sealed = True
-        if described:
-            for found in pictures.pictures(data, suffix):
-                if isinstance(found, NotRead):
-                    said: Any = {"not read": [found.name, found.reason]}
-                else:
-                    said = {"picture": [found.place, base64.b64encode(found.data).decode("ascii")]}
-                    has_pictures = True
-                out.write(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-            if suffix in ocr.PICTURES and not ocr_installed():
-                return {"end": True}
-        for piece in formats.pieces(data, suffix):
-            if isinstance(piece, NotRead) or piece.text.strip():
-                line: Any = (
-                    [piece.text, piece.title, piece.key, piece.metadata, piece.prose, piece.places]
-                    if isinstance(piece, Piece)
-                    else {"not read": [piece.name, piece.reason]}
-                )
-                out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        room = PICTURES
+        for piece in formats.pieces(data, suffix, described=described):
+            if isinstance(piece, Piece):
+                if not piece.text.strip():
+                    continue
+                line: Any = [
+                    piece.text,
+                    piece.title,
+                    piece.key,
+                    piece.metadata,
+                    piece.prose,
+                    piece.places,
+                ]
+            elif isinstance(piece, NotRead):
+                line = {"not read": [piece.name, piece.reason]}
+            elif len(piece.data) > room:
+                left = f"the pictures of the file that are described take {PICTURES / 1e6:g} MB"
+                line = {"not read": [piece.key or piece.place, left]}
+            else:
+                room -= len(piece.data)
+                shown = base64.b64encode(piece.data).decode("ascii")
+                line = {"picture": [shown, piece.place, piece.key, piece.metadata]}
+            out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         return {"end": True}
-    except ReadError as error:  # a file of pictures without text
-        return {"end": True} if has_pictures else {"error": str(error)}
+    except ReadError as error:
+        return {"error": str(error)}
     except MemoryError:
         return {"error": f"it takes over {MEMORY / 1e6:g} MB of memory to read", "last": True}
     except Exception as error:  # bytes from anywhere, parsers from elsewhere

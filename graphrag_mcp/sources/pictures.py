@@ -23,7 +23,8 @@ SIGNATURES = {
 }
 PREVIEWS = ("docProps/", "Thumbnails/")  # small pictures of the whole file
 PACKED = frozenset("docx docm pptx pptm xlsx xlsm odt odp ods epub".split())
-HOLDERS = PACKED | ocr.PICTURES | {"pdf"}
+CARRIERS = frozenset("eml mbox msg zip".split())  # of files that are documents themselves
+HOLDERS = PACKED | CARRIERS | ocr.PICTURES | {"pdf"}
 
 
 def media_type(data: bytes) -> str:

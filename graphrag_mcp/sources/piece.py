@@ -47,10 +47,13 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in a file, of a kind that models take. `place`: the page or slide that shows it."""
+    """A picture in a file, of a kind that models take. `place`: the page or slide that shows it.
+    `key` and `metadata`: those of the document that holds it, as in Piece."""
 
     data: bytes
     place: str = ""
+    key: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,10 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
-def with_descriptions(
-    piece: Piece, pictures: Sequence[Picture], said: Sequence[Described]
-) -> Piece:
+def with_descriptions(piece: Piece, pictures: Sequence[tuple[Picture, Described]]) -> Piece:
     """The piece with a paragraph for each picture that was described, at the end, with its place."""
     text, places, by = piece.text.rstrip("\n"), list(piece.places), ""
-    for picture, one in zip(pictures, said, strict=True):
+    for picture, one in pictures:
         if one.text:
             text += "\n\n" if text else ""
             places += [(len(text), picture.place)] if picture.place else []
@@ -91,7 +92,7 @@ def with_descriptions(
             by = one.by
     if not by:
         return piece
-    told = {"pictures_described": sum(bool(one.text) for one in said), "described_by": by}
+    told = {"pictures_described": sum(bool(one.text) for _, one in pictures), "described_by": by}
     return replace(piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | told)
 
 

@@ -41,7 +41,9 @@ PIECES = 200_000  # documents that one file may become
 # In the metadata of the document log, which has no column for them; no front matter has such a key.
 PLACES = " places"
 COMMITTED = "committed"  # in metadata: the day of the last commit
-_KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
+_KEPT = (
+    "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH GRAPHRAG_MCP_OCR"
+).split()
 
 
 Found = Piece | NotRead | Picture
@@ -160,8 +162,9 @@ def _read(line: bytes) -> Found | dict[str, Any]:
             name, reason = said["not read"]
             return NotRead(clean(str(name)), clean(str(reason))[:300])
         if isinstance(said, dict) and "picture" in said:
-            place, data = said["picture"]
-            return Picture(base64.b64decode(data, validate=True), clean(str(place)))
+            data, place, key, metadata = said["picture"]
+            picture = base64.b64decode(data, validate=True)
+            return Picture(picture, clean(str(place)), clean(str(key)), dict(metadata))
         if isinstance(said, dict):
             return said
         kinds = [str, str, str, dict, bool, list]
@@ -218,7 +221,8 @@ def load(
                 pieces = _described(pieces, pictures, described)
                 digest = digest if all(one.text for one in described) else ""
         else:
-            pieces = formats.pieces(data, suffix)
+            without = formats.pieces(data, suffix)
+            pieces = (one for one in without if not isinstance(one, Picture))
         for number, piece in enumerate(pieces, 1):
             if isinstance(piece, NotRead):
                 if not_read is not None:
@@ -247,17 +251,28 @@ def load(
 def _described(
     pieces: Sequence[Piece | NotRead], pictures: Sequence[Picture], said: Sequence[Described]
 ) -> list[Piece | NotRead]:
-    """The pieces with what was said of the pictures, in the document of the whole file."""
-    whole = next((one for one in pieces if isinstance(one, Piece) and not one.key), Piece(""))
-    rest = [one for one in pieces if one is not whole]
+    """The pieces with what was said of the pictures, in the document that holds them: the whole file,
+    or one inside of it."""
     lost = Counter(one.reason for one in said if not one.text)
-    if lost and not whole.text and not any(one.text for one in said):
+    has_text = any(isinstance(one, Piece) for one in pieces)
+    if lost and not has_text and not any(one.text for one in said):
         raise ReadError(f"the model has not described it ({next(iter(lost))})")
+    by_key: dict[str, list[tuple[Picture, Described]]] = {}
+    for picture, one in zip(pictures, said, strict=True):
+        by_key.setdefault(picture.key, []).append((picture, one))
+    joined: list[Piece | NotRead] = []
+    for piece in pieces:
+        if isinstance(piece, Piece) and piece.key in by_key:
+            piece = with_descriptions(piece, by_key.pop(piece.key))
+        joined.append(piece)
+    for key, held in by_key.items():  # in documents without text
+        blank = Piece("", key.rpartition("/")[2], key, held[0][0].metadata)
+        joined.append(with_descriptions(blank, held))
     undescribed = [
         NotRead("pictures", f"{count} not described by the model ({reason})")
         for reason, count in lost.items()
     ]
-    return [with_descriptions(whole, pictures, said), *rest, *undescribed]
+    return [*joined, *undescribed]
 
 
 def _document(

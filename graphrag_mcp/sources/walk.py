@@ -71,8 +71,8 @@ MOST_STARS = 3  # of one part of a pattern
 
 
 def ocr_installed() -> bool:
-    """Whether the library that reads pictures is there."""
-    return find_spec("rapidocr") is not None
+    """Whether the library that reads pictures is there, and the environment does not turn it off."""
+    return os.environ.get("GRAPHRAG_MCP_OCR") != "off" and find_spec("rapidocr") is not None
 
 
 def secret(name: str) -> bool:

@@ -126,7 +126,9 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path
     assert record["errors"][0]["reason"] and record["counts"]["added"] == 1
 
 
-def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ocr: None
+) -> None:
     def said(*arguments: str | Path) -> dict[str, Any]:
         assert main([*map(str, arguments), "--json", "--home", str(tmp_path / "home")]) == 0
         return json.loads(capsys.readouterr().out)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import replace
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -141,3 +143,30 @@ def test_a_picture_that_a_model_refuses_leaves_the_rest(folder: Path, tmp_path: 
     assert texts(corpus)["plan.pptx"].startswith("## Harbour")
     reasons = [*(one["reason"] for one in result.errors), *result.skipped]
     assert any("not described" in reason for reason in reasons)
+
+
+def test_pictures_in_attachments_and_zips_are_described_in_documents_of_their_own(
+    tmp_path: Path, without_ocr: None
+) -> None:
+    corpus, folder = tmp_path / "home" / "c", tmp_path / "in"
+    folder.mkdir()
+    mail = EmailMessage()
+    mail["Subject"], mail["From"], mail["Date"] = "Tonnage", "Ines <ines@x.org>", "Mon, 2 Mar 2026 09:00:00 +0000"
+    mail.set_content("The chart is attached.")
+    mail.add_attachment(picture("red"), maintype="image", subtype="png", filename="chart.png")
+    with ZipFile(folder / "box.zip", "w") as box:
+        box.writestr("mail.eml", mail.as_bytes())
+        box.writestr("photo.png", picture("green"))
+        box.writestr("note.txt", "A note.")
+    with openai_server(seen) as server:
+        settings = Settings(home=corpus.parent, vision_model="sees", base_url=server.url, max_retries=0)
+        request = IndexRequest(paths=(str(folder),))
+        told = index_documents(corpus, replace(request, dry_run=True), settings).estimate
+        assert told["by_stage"]["picture"]["calls"] == told["calls"] == 2 and not server.requests
+        result = index_documents(corpus, request, settings)
+        assert not result.errors and not result.skipped and len(server.requests) == 2
+        assert index_documents(corpus, replace(request, dry_run=True), settings).estimate["calls"] == 0
+    held = {uri.partition("#")[2]: text for uri, text in texts(corpus).items()}
+    assert held["mail.eml/chart.png"] == "Picture: A chart in red shows the tonnage of Skerrow.\n"
+    assert held["photo.png"] == "Picture: A chart in green shows the tonnage of Skerrow.\n"
+    assert held["note.txt"] == "A note." and "Picture" not in held["mail.eml"]

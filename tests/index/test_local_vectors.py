@@ -1,0 +1,125 @@
+"""An index with a real small model that is damaged, changed, missing, or whose run was killed: one sentence says so,
+search by words goes on, and the next run with a good model completes the vectors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.llm.asker import open_asker
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, IndexResult
+from tests.support.small_model import shortened, write_model
+
+NOTES = {
+    "vessel": "The vessel sank in a storm off the cape.",
+    "bread": "Flour and yeast rise overnight.",
+    "tax": "The council raised the levy on houses.",
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("minilm"))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / f"{name}.txt").write_text(text, "utf-8")
+    return folder
+
+
+def index(notes: Path, model: Path) -> IndexResult:
+    settings = Settings(home=notes.parent / "home", embedding_model=f"local:{model}")
+    return index_documents(corpus_of(notes), IndexRequest(paths=(str(notes),)), settings)
+
+
+def corpus_of(notes: Path) -> Path:
+    return notes.parent / "home" / "corpora" / "notes"
+
+
+def asked(notes: Path, question: str, model: Path | None = None) -> tuple[bool, str]:
+    """Whether the words of the question find the vessel, and the hint where no vector was compared."""
+    settings = Settings(home=notes.parent / "home", embedding_model=f"local:{model}" if model else "")
+    snapshot = open_snapshot(corpus_of(notes))
+    asker = open_asker(corpus_of(notes), settings, limited=False)
+    found = local_search(snapshot, question, asker=asker)
+    told = found.hint if "decided" in found.hint else ""
+    return found.citations[0].uri.endswith("vessel.txt"), told
+
+
+def test_a_model_that_is_cut_costs_the_vectors_alone(notes: Path, model: Path, tmp_path: Path) -> None:
+    cut = shutil.copytree(model, tmp_path / "cut")
+    (cut / "model.onnx").write_bytes((model / "model.onnx").read_bytes()[:1_000_000])
+    result = index(notes, cut)
+    assert result.counts["added"] == 3 and result.pending["embedding"] > 0
+    assert any("cannot be read" in row["reason"] for row in result.degraded)
+    assert asked(notes, "storm off the cape", cut)[0]
+    shutil.copy(model / "model.onnx", cut)
+    assert not index(notes, cut).pending and open_snapshot(corpus_of(notes)).count("passages_vectors") == 3
+
+
+def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
+    notes: Path, model: Path, tmp_path: Path
+) -> None:
+    used = shutil.copytree(model, tmp_path / "used")
+    assert not index(notes, used).pending
+    assert asked(notes, "storm off the cape") == (True, "")
+    shutil.rmtree(used)
+    found, told = asked(notes, "the cape in a storm")
+    assert found and told.count(".") == 1 and "could not be embedded" in told
+    shortened(model, used, 64)
+    found, told = asked(notes, "a vessel off the cape")
+    assert found and "could not be embedded" in told
+    (notes / "ink.txt").write_text("The scribe dips his quill.", "utf-8")
+    result = index(notes, used)
+    assert result.pending["embedding"] > 0
+    assert any("64 numbers, and those of this index have 384" in row["reason"] for row in result.degraded)
+
+
+def test_vectors_of_another_model_are_not_compared_and_are_made_again(
+    notes: Path, model: Path, tmp_path: Path
+) -> None:
+    assert not index(notes, model).pending
+    other = shortened(model, tmp_path / "other", 64)
+    found, told = asked(notes, "storm off the cape", other)
+    assert found and f"made with local:{model}, not with local:{other}" in told
+    assert not index(notes, other).pending
+    assert asked(notes, "storm off the cape", other) == (True, "")
+
+
+def test_texts_and_questions_of_a_hundred_thousand_words(notes: Path, model: Path) -> None:
+    (notes / "long.txt").write_text("salt" * 100_000 + "\n\n" + "The keeper lit it.", "utf-8")
+    assert not index(notes, model).pending
+    assert asked(notes, "storm off the cape " + "boat " * 100_000, model)[1] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
+def test_a_run_that_is_killed_while_vectors_are_made_goes_on(notes: Path, model: Path) -> None:
+    home, corpus = notes.parent / "home", corpus_of(notes)
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(notes), "--corpus", "notes", "--home", str(home)]
+    environment = {**os.environ, "GRAPHRAG_MCP_EMBEDDING_MODEL": f"local:{model}"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        now = manifest.read(corpus) if (corpus / "manifest.json").exists() else None
+        if now is not None and now.tables.get("passages"):
+            process.send_signal(signal.SIGKILL)
+        time.sleep(0.02)
+    assert process.returncode == -signal.SIGKILL
+    assert asked(notes, "storm off the cape", model)[0]
+    assert not index(notes, model).pending
+    assert open_snapshot(corpus).count("passages_vectors") == 3
