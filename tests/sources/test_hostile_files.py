@@ -44,7 +44,7 @@ def test_a_folder_of_hostile_files_is_indexed_and_each_is_accounted_for(tmp_path
         "--json",
     ]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, cwd=ROOT, env=clean_environment(GRAPHRAG_MCP_OCR="off"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     most = hostile_files.watch(process.pid)
     out, err = process.communicate(timeout=200)
@@ -131,7 +131,7 @@ def test_while_bytes_are_parsed_nothing_else_can_be_opened() -> None:
     lines += ["print('end')"]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
-        env=clean_environment(),
+        env=clean_environment(GRAPHRAG_MCP_OCR="off"),
         cwd=ROOT,
         capture_output=True,
         text=True,
