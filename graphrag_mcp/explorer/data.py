@@ -1,7 +1,7 @@
 """The data of every view of the explorer: a view's name and parameters in, JSON out.
 
 Views: the map, a community, an entity, a passage, a document, a path, the search box, DRIFT sessions,
-changes since a generation, documents by time, documents by their links. Every statement comes with `cites`: {id, start, end, title,
+changes since a generation, documents by time, the most connected entities, documents by their links. Every statement comes with `cites`: {id, start, end, title,
 uri, line, date}, where start and end are characters (code points) of the text unit `id`, 0 and 0
 where the whole text unit is cited. Credentials that stand in documents are masked, in the text of a
 passage with as many characters, so that offsets stay right. GraphRAGError for what is not there."""
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 MEMBERS, DOCUMENTS, RELATIONS, STATEMENTS, PARTS = 60, 40, 40, 12, 400
 SESSIONS, ANSWER, CITES, LISTED = 100, 4_000, 12, 200
 LINKED = 400  # documents of the view of links
+DRAWN = 400  # entities of the view of the graph
+HELD = 40  # text units listed for a topic without subtopics
 PASSAGES, ENTITIES, COMMUNITIES, LIT = 20, 12, 6, 40
 FACETS = 60  # kinds of files, and folders, that a search can be narrowed to
 YEARS = 4  # distinct years from which a timeline has a row a year
@@ -174,10 +176,32 @@ def community(snapshot: Snapshot, n: int) -> Data:
             "findings": [_finding(finding, sources) for finding in findings],
         },
         "children": [brief(found.by_id[id]) for id in one.children],
+        "shared": [
+            {**brief(other), "documents": count}
+            for other, count in maps.beside(found, one.id)[:COMMUNITIES]
+        ],
+        "passages": [] if one.children else _held(snapshot, row["text_unit_ids"], sources),
         "members": [named(member) for member in ranked[:MEMBERS]],
         "documents": papers[:DOCUMENTS],
         "more": {"members": _rest(ranked, MEMBERS), "documents": _rest(papers, DOCUMENTS)},
     }
+
+
+def _held(snapshot: Snapshot, ids: Sequence[str], sources: Sources) -> list[Data]:
+    """How each text unit of a topic begins, in the order of the documents."""
+    columns = ["n", "document_id", "chunk_index", "text"]
+    units = snapshot.by_key("text_units", ids, "id", columns).to_pylist()
+    facts = sources.documents
+    units = [row for row in units if row["document_id"] in facts]
+    units.sort(key=lambda row: (facts[row["document_id"]]["uri"], row["chunk_index"]))
+    return [
+        {
+            "id": f"t{row['n']}",
+            "title": paper(facts[row["document_id"]])["title"],
+            "first": one_line(readable(row["text"][:800]), SENTENCE),
+        }
+        for row in units[:HELD]
+    ]
 
 
 def _rest(rows: Sequence[Any], shown: int) -> int:
@@ -222,7 +246,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
     links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
     others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
-    rows = snapshot.served("entities", others, ["id", "n", "title", "type"])
+    rows = snapshot.served("entities", others, ["id", *NUMBERED[1:]])
     names = {other["id"]: other for other in rows}
     claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
     cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
@@ -230,7 +254,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     evidence = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
     described = one_line(row["description"], LONG)
     return {
-        **named(row),
+        **marked_entity(row),
         "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
         "texts": row["frequency"],
         "description": "" if evidence and described[:40] in evidence[0]["text"] else described,
@@ -238,15 +262,45 @@ def entity(snapshot: Snapshot, n: int) -> Data:
         "statements": evidence,
         "claims": [_claim(one, sources) for one in claims],
         "relations": [
-            {"other": named(names[other]), "weight": link["weight"], **_link(link, sources)}
+            {"other": marked_entity(names[other]), "weight": link["weight"], **_link(link, sources)}
             for link, other in zip(links, others, strict=True)
             if other in names
         ],
-        "edges": [
-            [names[a]["n"], names[b]["n"], weight]
-            for (a, b), (weight, _) in between(snapshot, names).items()
-        ],
+        "edges": _edges(snapshot, names),
         "more": {"relations": _rest(ranked, RELATIONS)},
+    }
+
+
+def marked_entity(row: Row) -> Data:
+    """An entity as a mark of the graph: its importance is its number of relationships."""
+    return {**named(row), "degree": row["degree"]}
+
+
+def _edges(snapshot: Snapshot, names: Mapping[str, Row]) -> list[list[Any]]:
+    """The relationships among entities: [n, n, weight, first date of their sentences]."""
+    found = between(snapshot, names)
+    ids = [id for _, id in found.values()]
+    rows = snapshot.by_key("relationships", ids, "id", ["id", "evidence"]).to_pylist()
+    cited = {row["id"]: [one["text_unit_id"] for one in row["evidence"]] for row in rows}
+    sources = Sources(snapshot, [unit for units in cited.values() for unit in units])
+
+    def first(id: str) -> str:
+        cites = [cite for unit in cited.get(id, ()) if (cite := sources.cite(unit)) is not None]
+        return min((cite["date"] for cite in cites if cite["date"]), default="")
+
+    return [
+        [names[a]["n"], names[b]["n"], weight, first(id)] for (a, b), (weight, id) in found.items()
+    ]
+
+
+def entity_graph(snapshot: Snapshot) -> Data:
+    """The most connected entities and the relationships among them."""
+    rows = snapshot.served("entities", entities.central(snapshot, DRAWN), ["id", *NUMBERED[1:]])
+    total = snapshot.manifest.counters.get("entities", 0)
+    return {
+        "nodes": [marked_entity(row) for row in rows],
+        "edges": _edges(snapshot, {row["id"]: row for row in rows}),
+        "more": max(0, total - len(rows)),
     }
 
 
@@ -285,8 +339,8 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     found = connect(snapshot, ends[0]["id"], ends[1]["id"])
     ways = sorted(found, key=lambda one: -round(one.strength, 12))
     ids = [id for way in ways for id in way.entities]
-    rows = snapshot.served("entities", ids, ["id", "n", "title", "type"])
-    names = {row["id"]: named(row) for row in rows}
+    rows = snapshot.served("entities", ids, ["id", *NUMBERED[1:]])
+    names = {row["id"]: marked_entity(row) for row in rows}
     ids = [id for way in ways for id in way.relationships]
     links = {row["id"]: row for row in snapshot.served("relationships", ids)}
     cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
@@ -300,7 +354,12 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
                 steps.append({**step, **_link(links[link], sources)})
         paths += [steps] if steps else []
     reached = [0, 0] if ways else [graph_of(snapshot).reached(row["id"]) - 1 for row in ends]
-    return {"from": named(ends[0]), "to": named(ends[1]), "paths": paths, "reached": reached}
+    return {
+        "from": marked_entity(ends[0]),
+        "to": marked_entity(ends[1]),
+        "paths": paths,
+        "reached": reached,
+    }
 
 
 # ---- texts ------------------------------------------------------------------------------------------
@@ -752,6 +811,7 @@ VIEWS: dict[str, View] = {
     "changes": lambda _, snapshot, given: changes(snapshot, _number(given, "since", "", -1)),
     "timeline": lambda _, snapshot, __: timeline(snapshot),
     "links": lambda _, snapshot, __: link_graph(snapshot),
+    "graph": lambda _, snapshot, __: entity_graph(snapshot),
 }
 
 

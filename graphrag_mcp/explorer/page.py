@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parents[1] / "page"
 MODULES = (
-    *("dom", "bridge", "transport", "server", "map", "tree", "graph", "views"),
+    *("dom", "bridge", "transport", "server", "map", "tree", "graph", "timeline", "views"),
     *("ask", "library", "source", "app"),
 )
 STYLES = ("style.css", "work.css")
@@ -43,6 +43,7 @@ _IMPORT = re.compile(r"^import (?:\* as (\w+)|\{[^}]*\}) from \"\./(\w+)\.js\";\
 _EXPORT = re.compile(r"^export (async )?(function|const|class|let) (\w+)", re.MULTILINE)
 _NAMESPACES = (
     "graph",
+    "timeline",
     "views",
     "ask",
     "library",
@@ -111,7 +112,7 @@ Data = dict[str, Any]
 def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     """The file's text, and how many topics, entities and texts it holds in full."""
     from graphrag_mcp.explorer.data import load  # a server that only shows the page reads no tables
-    from graphrag_mcp.explorer.topics import TITLE, marks, topics
+    from graphrag_mcp.explorer.topics import TITLE, marks, shared, topics
 
     name = app.corpus_for_reading(corpus)
     snapshot, views, left = app.snapshot(name), dict[str, Data](), MOST
@@ -134,9 +135,11 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     overview, whole = add("overview") or {}, add("map") or {}
     leaves = [str(one.n) for one in ranked if not one.children]
     dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
-    shown_on_map = {"communities": marks(found, [one.id for one in ranked])}
+    ids = [one.id for one in ranked]
+    shown_on_map = {"communities": marks(found, ids), "shared": shared(found, ids)}
     views["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
     add("timeline")
+    add("graph")
     listed = snapshot.rows("entities", "", ["n", "title", "type", "degree"]).to_pylist()
     listed.sort(key=lambda row: (-row["degree"], row["n"]))
     names = [[row["n"], one_line(row["title"], TITLE), row["type"]] for row in listed[:NAMES]]
@@ -152,7 +155,7 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     counts, generation = overview.get("counts", {}), snapshot.manifest.generation
     note = (
         f"This file holds {full['topics']:,} of {len(found.by_id):,} topics, {full['entities']:,} of "
-        f"{counts.get('entities', 0):,} names and {full['texts']:,} texts in full, as of generation {generation}."
+        f"{counts.get('entities', 0):,} entities and {full['texts']:,} texts in full, as of generation {generation}."
     )
     views["overview?"] = {**overview, "note": note}
     return page({"views": views, "names": names, "generation": generation}), full

@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -41,6 +41,7 @@ TITLE = 160  # characters of a title in lists
 FIRST = 400  # communities of the first answer, level by level
 DOTS = 60  # entities shown in a community without children
 MAIN = 5  # communities that the overview describes
+NEAREST = 3  # edges drawn from each topic to others that share documents
 NUMBERED = ["id", "n", "title", "type", "degree"]
 
 Row = dict[str, Any]
@@ -100,6 +101,7 @@ class Topics:
     roots: list[str]
     first_day: str = ""
     last_day: str = ""
+    documents: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
     def numbered(self, n: int) -> Topic | None:
         return next((one for one in self.by_id.values() if one.n == n), None)
@@ -150,6 +152,10 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
         by_id[id] = Topic(*own, *facts)
     found = Topics(by_id, [id for id, one in by_id.items() if one.parent not in by_id])
     _place(snapshot, found, units, keep)
+    texts = snapshot.rows("text_units", "", ["id", "document_id"])
+    document = dict(zip(*(texts[name].to_pylist() for name in texts.column_names), strict=True))
+    for id, held in units.items():
+        found.documents[id] = frozenset(document[unit] for unit in held if unit in document)
     facts = filters.documents(snapshot).values()
     dated = sorted(fact["date"] for fact in facts if fact["date"])
     if dated:
@@ -220,6 +226,33 @@ def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
     return listed
 
 
+def beside(found: Topics, id: str) -> list[tuple[Topic, int]]:
+    """The topics under the same parent that share documents with one, with the number of these,
+    most first."""
+    one = found.by_id[id]
+    above = found.by_id.get(one.parent)
+    ours = found.documents.get(id, frozenset())
+    counts = {
+        other: len(ours & found.documents.get(other, frozenset()))
+        for other in (above.children if above else found.roots)
+        if other != id
+    }
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], found.by_id[pair[0]].n))
+    return [(found.by_id[other], count) for other, count in ranked if count]
+
+
+def shared(found: Topics, ids: Iterable[str]) -> list[list[int]]:
+    """Edges of the map: [n, n, documents that both topics hold], of each topic the strongest ones."""
+    kept = set(ids)
+    edges: dict[tuple[int, int], int] = {}
+    for id in kept:
+        one = found.by_id[id]
+        for other, count in beside(found, id)[:NEAREST]:
+            if other.id in kept:
+                edges[min(one.n, other.n), max(one.n, other.n)] = count
+    return [[a, b, count] for (a, b), count in sorted(edges.items())]
+
+
 def _rounded(x: float, y: float, r: float) -> dict[str, float]:
     return {"x": round(x, 7), "y": round(y, 7), "r": round(r, 7)}
 
@@ -234,12 +267,14 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
             listed += level if len(listed) + len(level) <= FIRST else []
         whole = {"from": found.first_day, "to": found.last_day, "total": len(found.by_id)}
         days = {"first": _ordinal(found.first_day), "last": _ordinal(found.last_day)}
-        return {"communities": marks(found, listed), "entities": [], **whole, **days}
+        drawn = {"communities": marks(found, listed), "shared": shared(found, listed)}
+        return {**drawn, "entities": [], **whole, **days}
     one = found.numbered(under)
     if one is None:
         return {"communities": [], "entities": []}
     dots = [] if one.children else _dots(snapshot, one)
-    return {"communities": marks(found, one.children), "entities": dots}
+    drawn = {"communities": marks(found, one.children), "shared": shared(found, one.children)}
+    return {**drawn, "entities": dots}
 
 
 def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:

@@ -7,14 +7,16 @@ import { Refused, Transport } from "./transport.js";
 import { Server } from "./server.js";
 import { Tree } from "./tree.js";
 import * as graph from "./graph.js";
+import * as timeline from "./timeline.js";
 import * as views from "./views.js";
 import * as ask from "./ask.js";
 import * as library from "./library.js";
 import * as source from "./source.js";
 
-const TABS = [["map", "map"], ["library", "documents"], ["timeline", "timeline"], ["changes", "what changed"], ["drift", "DRIFT sessions"], ["history", "history"]];
-const OF_SERVER = ["library", "history"], ROOMY = ["search", "passage", "library", "history"]; // views with no picture beside them
-let transport, server, map, tree, recent = null, turn = 0, newer = false;
+const TABS = [["map", "Topics"], ["graph", "Graph"], ["library", "Documents"], ["links", "Links"], ["timeline", "Timeline"], ["changes", "Changes"], ["drift", "DRIFT sessions"], ["history", "History"]];
+const OF_SERVER = ["library", "history"], ROOMY = ["search", "passage", "library", "history", "drift"]; // views with no picture beside them
+let shownTime = null;
+let transport, server, map, tree, net, recent = null, turn = 0, newer = false;
 
 const go = (view) => { location.hash = "#" + view; };
 const tabs = () => TABS.filter(([name]) => server.there || !OF_SERVER.includes(name) && (transport.kind !== "file" || transport.embedded.views[name + "?"]));
@@ -34,7 +36,7 @@ async function route() {
     if (server.there && (await server.state()).empty) { view = "library"; history.replaceState(null, "", "#library"); }
   } catch (error) { if (mine === turn) stopped(error); return; }
   if (mine !== turn) return;
-  document.body.dataset.room = server.there && ROOMY.includes(view) ? "wide" : "";
+  if (view !== "document") room(ROOMY.includes(view));
   byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
   try {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
@@ -65,7 +67,9 @@ function refused(why) {
   return [element("h1", {}, "This server asks for a token"), element("p", {}, "It is the one that MCP clients of this server use."), form];
 }
 
-const onMap = () => { graph.hide(); map.draw(); };
+const room = (wide) => { document.body.dataset.room = wide ? "wide" : ""; };
+const onMap = () => { byId("timeline").hidden = true; net.hide(); map.draw(); };
+const onGraph = () => { byId("timeline").hidden = true; };
 const calm = () => { map.light(new Map()); if (map.borrowed) map.paintBy("topic"); };
 
 const VIEWS = {
@@ -85,7 +89,7 @@ const VIEWS = {
   },
   async entity([n]) {
     const found = await transport.load("entity", { id: n });
-    graph.neighbourhood(found);
+    onGraph(); net.entity(found);
     const other = recent && recent.n !== found.n && transport.kind !== "file" ? recent : null;
     recent = { n: found.n, title: found.title };
     return views.entity(found, [other ? element("p", {}, link(`path/${other.n}/${found.n}`, `How is this connected with ${short(other.title, 50)}?`)) : "", transport.kind === "file" ? "" : connecting(found)]);
@@ -97,9 +101,10 @@ const VIEWS = {
     return server.there ? source.passage(server, await server.state(), found, Number(part || 0), span) : views.passage(found, Number(part || 0), span);
   },
   async document([n]) {
-    onMap();
     const found = await transport.load("document", { id: n });
-    map.light(new Map(found.communities.map((one) => [one.n, 1])));
+    const alone = !found.links.in.length && !found.links.out.some((one) => one.to);
+    room(alone); // nothing is drawn for a document without links
+    if (!alone) { onGraph(); net.document(found); }
     const [heading, ...shown] = views.document_(found);
     return [heading, source.actions(server, await server.state(), found.n), ...shown];
   },
@@ -120,16 +125,26 @@ const VIEWS = {
     page.data = await transport.load("library");
     return library.view(page);
   },
-  async path([from, to]) { const found = await transport.load("path", { id: from, to }); graph.ways(found); return views.path(found); },
-  async drift([id]) { onMap(); return views.drift(await transport.load("drift", { id: id || "" })); },
-  async timeline() {
-    onMap();
-    calm();
+  async path([from, to]) { const found = await transport.load("path", { id: from, to }); onGraph(); net.path(found); return views.path(found); },
+  async drift([id]) { return views.drift(await transport.load("drift", { id: id || "" })); },
+  async timeline([period]) {
+    net.hide();
     const found = await transport.load("timeline");
-    if (found.periods.length) map.paintBy("time");
-    return views.timeline(found);
+    room(!found.periods.length);
+    shownTime = found; timeline.draw(found);
+    return views.timeline(found, period);
   },
-  async links() { onMap(); return views.links(await transport.load("links")); },
+  async graph() {
+    const found = await transport.load("graph");
+    onGraph(); net.whole_(found, "entity");
+    return views.graph_(found);
+  },
+  async links() {
+    const found = await transport.load("links");
+    room(!found.nodes.length);
+    if (found.nodes.length) { onGraph(); net.whole_(found, "document"); }
+    return views.links(found);
+  },
   async changes([since]) {
     onMap();
     const found = await transport.load("changes", { since: since || "" });
@@ -148,13 +163,13 @@ async function plain(query) {
 // The view that is open is drawn again, where the person has not left it.
 async function again() { if (parts()[0] === "library") await route(); }
 
-// Asks for a second name, and shows how the two are connected.
+// Asks for a second entity, and shows how the two are connected.
 function connecting(found) {
-  const field = element("input", { type: "search", "aria-label": "Another name", placeholder: "Connected with … (a name)", maxlength: 300 });
+  const field = element("input", { type: "search", "aria-label": "Another entity", placeholder: "Connected with … (an entity)", maxlength: 300 });
   return element("form", { onsubmit: async (event) => {
     event.preventDefault();
     const name = field.value.trim(), other = name && (await transport.load("search", { query: name })).entities.find((one) => one.n !== found.n);
-    if (other) go(`path/${found.n}/${other.n}`); else say(name ? "No other name like that is in this corpus." : "Type a name first.", true);
+    if (other) go(`path/${found.n}/${other.n}`); else say(name ? "No other entity like that is in this corpus." : "Type the name of an entity first.", true);
   } }, field, element("button", { type: "submit" }, "Connect"));
 }
 
@@ -183,9 +198,10 @@ function followed(event) {
 async function start() {
   const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
   transport = new Transport(embedded, host); server = new Server(transport);
-  map = new Map2D(transport, go); tree = new Tree(map, go);
+  map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go);
+  new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
   transport.onnewer = async () => { map.clear(); await map.start(); newer = true; };
-  window.graphragExplorer = { map, transport };
+  window.graphragExplorer = { map, transport, graph: net };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);
   document.addEventListener("click", followed);

@@ -80,7 +80,7 @@ export async function view(server, transport, rest, go) {
   const beside = element("div", { class: "beside" }, ...group("Documents", (found.documents || []).map(line)), ...group("Topics", found.communities.map(views.topic)));
   const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), chooser(query, filters, found.facets, go), views.note(found.hint), answer,
     nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
-    ...(found.entities.length ? [element("h2", {}, "Names"), views.inline(found.entities)] : []), views.pair(found),
+    ...(found.entities.length ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
     ...group("Passages", found.passages.map(hit), "plain hits"), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
   if (answer) write(server, answer, beside, query, found.filters, address(query, filters));
   return { shown: [element("div", { class: "columns" }, main, beside)], found };

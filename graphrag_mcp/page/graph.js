@@ -1,64 +1,453 @@
-// Small pictures as SVG: an entity with its neighbours, and the ways between two.
+// The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, shape, short, visible } from "./dom.js";
+import { byId, element, link, number, short, visible } from "./dom.js";
+import { FONT, TURNED } from "./map.js";
+import * as views from "./views.js";
 
-export function hide() { byId("graph").replaceChildren(); byId("graph").hidden = true; byId("canvas").hidden = false; byId("tools").hidden = false; byId("legend").hidden = false; }
+const LENGTH = 80; // pixels at which an edge is at rest
+const REACH = 3 * LENGTH; // beyond it two nodes do not push each other
+const TICKS = 240; // of a new layout: its places depend on the data alone, never on time
+const STILL = 0.02; // movement below which the layout rests
+const TONES = 8; // colours of the style sheet, --c0 to --c7
+const FEWEST = [0.15, 3]; // limits of zoom
 
-function draw(nodes, edges, label) {
-  const box = byId("picture").getBoundingClientRect(), [width, height] = [Math.max(box.width, 320), Math.max(box.height, 240)];
-  const at = (one) => [width / 2 + one.x * (width / 2 - 90), height / 2 + one.y * (height / 2 - 40)];
-  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": label });
-  for (const [one, other, weight] of edges) {
-    const [[x1, y1], [x2, y2]] = [at(one), at(other)], main = one.centre || other.centre;
-    svg.append(shape("line", { x1, y1, x2, y2, class: main ? "main" : "", "stroke-width": main ? 0.8 + Math.min(weight || 1, 9) / 3 : 0.6 }));
+export class Graph {
+  constructor(transport, open) {
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map();
+    this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
+    this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
+    this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
+    this.told = element("div", { class: "told", role: "status" });
+    this.listed = element("details", { class: "nodes", ontoggle: () => this.list() });
+    byId("graph").append(this.canvas, this.key, this.listed, this.told, this.bar);
+    this.buttons(); this.listen(); this.hide();
+    new ResizeObserver(() => this.resize()).observe(byId("picture"));
   }
-  const taken = nodes.map((one) => { const [x, y] = at(one); return [x - one.r, y - one.r, x + one.r, y + one.r]; });
-  for (const one of nodes) {
-    const [x, y] = at(one), title = visible(one.title), label = short(title, 26), half = 3.6 * [...label].length + 2;
-    // Above the circle, else below it; where another title stands in both places it is shown on hovering only.
-    const free = [y - one.r - 5, y + one.r + 14].find((base) => !taken.some((box) => x - half < box[2] && box[0] < x + half && base - 11 < box[3] && box[1] < base + 3));
-    const link = shape("a", { href: "#entity/" + one.n, class: one.centre ? "centre" : "", "aria-label": title }, shape("circle", { cx: x, cy: y, r: one.r }));
-    if (free !== undefined) {
-      taken.push([x - half, free - 11, x + half, free + 3]);
-      const text = shape("text", { x, y: free, "text-anchor": "middle" });
-      text.textContent = label;
-      link.append(text);
+
+  // ---- what is shown ----------------------------------------------------------------------------------
+
+  get shown() { return !byId("graph").hidden; }
+
+  hide() { byId("graph").hidden = true; for (const id of ["canvas", "tools", "legend", "crumbs"]) byId(id).hidden = false; }
+
+  show() { byId("graph").hidden = false; for (const id of ["canvas", "tools", "legend", "crumbs", "leaf"]) byId(id).hidden = true; this.resize(); }
+
+  begin(kind, label) {
+    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = "";
+    byId("graph").setAttribute("aria-label", label); byId("graph").setAttribute("role", "group");
+    this.show();
+  }
+
+  node(one, at) {
+    const known = this.nodes.get(one.n);
+    if (known) { known.degree = Math.max(known.degree, one.degree || 0); return known; }
+    // On a spiral around the place where it comes from, by the order in which nodes come.
+    const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(this.nodes.size + 1);
+    const made = { n: one.n, title: visible(one.title), type: one.type || "", degree: one.degree || 0, date: one.date || "", x: (at?.x || 0) + far * Math.cos(turn), y: (at?.y || 0) + far * Math.sin(turn), vx: 0, vy: 0, parent: at?.n || 0 };
+    this.nodes.set(one.n, made);
+    return made;
+  }
+
+  line(a, b, weight, more = {}) {
+    if (a === b || !this.nodes.has(a) || !this.nodes.has(b)) return;
+    const key = Math.min(a, b) + " " + Math.max(a, b);
+    this.edges.set(key, { ...this.edges.get(key), a: this.nodes.get(a), b: this.nodes.get(b), weight, ...more });
+  }
+
+  // The relationships of one entity, all or those to nodes that are shown.
+  take(found, all) {
+    const centre = this.node(found);
+    for (const one of found.relations) if (all || this.nodes.has(one.other.n)) {
+      this.node(one.other, centre);
+      this.line(found.n, one.other.n, one.weight, { text: one.text, cites: one.cites, date: earliest(one.cites) });
     }
-    const name = shape("title");
-    name.textContent = title;
-    link.append(name);
-    svg.append(link);
+    for (const [a, b, weight, date] of found.edges || []) this.line(a, b, weight, date ? { date } : {});
+    return centre;
   }
-  byId("graph").replaceChildren(svg);
-  byId("graph").hidden = false; byId("canvas").hidden = true; byId("tools").hidden = true; byId("legend").hidden = true;
-}
 
-export function neighbourhood(data) {
-  // The strongest neighbours on an inner ring, the rest on an outer one, in the order of the list beside.
-  const centre = { ...data, x: 0, y: 0, r: 13, centre: true };
-  const inner = Math.min(data.relations.length, 12), outer = data.relations.length - inner;
-  const nodes = data.relations.map((one, at) => {
-    const ring = at < inner, angle = ring ? (2 * Math.PI * at) / inner : (2 * Math.PI * (at - inner + 0.5)) / outer;
-    const far = ring ? 0.55 : 0.97;
-    return { ...one.other, x: far * Math.sin(angle), y: -far * Math.cos(angle), r: ring ? 9 : 6, weight: one.weight };
-  });
-  const byNumber = new Map(nodes.map((one) => [one.n, one]));
-  const between = (data.edges || []).map(([a, b, weight]) => [byNumber.get(a), byNumber.get(b), weight]).filter(([a, b]) => a && b);
-  draw([centre, ...nodes], [...nodes.map((one) => [centre, one, one.weight]), ...between], `${data.title} and its neighbours`);
-}
+  whole_(found, kind) {
+    this.begin(kind, kind === "entity" ? "The most connected entities" : "Documents by their links");
+    for (const one of found.nodes) this.node(one);
+    for (const [a, b, weight, date] of found.edges) this.line(a, b, weight, date ? { date } : {});
+    this.settle();
+  }
 
-export function ways(data) {
-  const nodes = new Map(), edges = [], direct = data.paths.some((steps) => steps.length === 1);
-  let row = direct ? 1 : 0; // nothing stands on the line of a direct connection
-  const rows = Math.max(2, data.paths.length - 1), height = (at) => ((at % 2 ? -1 : 1) * Math.ceil(at / 2)) / Math.ceil((rows + 1) / 2);
-  data.paths.forEach((steps) => {
-    const before = nodes.size, y = height(row), chain = [steps[0]?.from, ...steps.map((one) => one.to)].filter(Boolean);
-    chain.forEach((one, at) => {
-      const share = chain.length > 1 ? at / (chain.length - 1) : 0;
-      if (!nodes.has(one.n)) nodes.set(one.n, { ...one, x: 2 * share - 1, y: at % (chain.length - 1 || 1) ? y : 0, r: 10, centre: !at || at === chain.length - 1 });
+  stays(kind, n) { const one = this.nodes.get(n); return this.kind === kind && one && !one.hidden && (this.shown || this.chosen === one); }
+
+  // An entity that is shown already is only chosen: the graph around it stays as the person left it.
+  entity(found) {
+    const stays = this.stays("entity", found.n);
+    if (stays) { this.show(); this.take(found, false); this.chosen = this.nodes.get(found.n); this.told.replaceChildren(); this.into(this.chosen); this.after(); return; }
+    this.begin("entity", `${visible(found.title)} and its neighbours`);
+    this.chosen = this.take(found, true); this.chosen.centre = true; this.settle();
+  }
+
+  document(found) {
+    const stays = this.stays("document", found.n);
+    if (!stays) this.begin("document", `${visible(found.title)} and the documents that it links to, or that link to it`);
+    else this.show();
+    const centre = this.node(found);
+    for (const one of found.links.in) this.linked(one, one.from, centre, stays);
+    for (const one of found.links.out) if (one.to) this.linked(one, one.to, centre, stays);
+    this.chosen = centre;
+    if (stays) { this.into(centre); this.after(); } else { centre.centre = true; this.settle(); }
+  }
+
+  linked(one, other, centre, known) {
+    if (known && !this.nodes.has(other.n)) return;
+    this.node(other, centre); this.line(one.from.n, one.to.n, 1, { text: one.text, cites: one.cites, date: other.date });
+  }
+
+  // The ways between two entities: the ends to the left and right, each way in a row of its height.
+  path(found) {
+    this.begin("entity", "The ways between two entities");
+    const direct = found.paths.some((steps) => steps.length === 1), placed = new Set();
+    let row = direct ? 1 : 0; // nothing stands on the line of a direct connection
+    const wide = Math.max(150 * Math.max(1, ...found.paths.map((steps) => steps.length)), 300);
+    const put = (one, x, y) => { const made = this.node(one); if (!placed.has(one.n)) { placed.add(one.n); Object.assign(made, { x, y, fixed: true }); } return made; };
+    put(found.from, 0, 0).centre = true; put(found.to, wide, 0).centre = true;
+    for (const steps of found.paths) {
+      const before = placed.size, y = (row % 2 ? -1 : 1) * Math.ceil(row / 2) * 95;
+      steps.slice(0, -1).forEach((one, at) => put(one.to, (wide * (at + 1)) / steps.length, y));
+      if (placed.size > before) row++;
+      for (const one of steps) this.line(one.from.n, one.to.n, one.weight, { text: one.text, cites: one.cites, date: earliest(one.cites), way: true });
+    }
+    this.whole(); this.after();
+  }
+
+  // ---- work -------------------------------------------------------------------------------------------
+
+  keep() {
+    this.past.push({ nodes: [...this.nodes].map(([n, one]) => [n, { ...one }]), edges: [...this.edges], chosen: this.chosen?.n });
+    if (this.past.length > 30) this.past.shift();
+  }
+
+  back() {
+    const last = this.past.pop();
+    if (!last) return;
+    this.nodes = new Map(last.nodes); this.chosen = this.nodes.get(last.chosen) || null; this.over = this.edge = null;
+    this.edges = new Map(last.edges.map(([key, one]) => [key, { ...one, a: this.nodes.get(one.a.n), b: this.nodes.get(one.b.n) }]));
+    this.after();
+  }
+
+  async expand(one = this.chosen) {
+    if (!one) return;
+    try {
+      const found = await this.transport.load(this.kind, { id: one.n });
+      this.keep();
+      const before = this.nodes.size;
+      if (this.kind === "entity") this.take(found, true);
+      else { for (const each of found.links.in) this.linked(each, each.from, one, false); for (const each of found.links.out) if (each.to) this.linked(each, each.to, one, false); }
+      for (const each of this.neighbours(one)) each.hidden = false;
+      this.say(this.nodes.size > before ? `${number(this.nodes.size - before)} added around ${one.title}` : `Everything connected with ${one.title} is shown`);
+      this.refit = true; this.warm(0.9);
+    } catch (error) { this.say(error.message); }
+  }
+
+  neighbours(one) { return [...this.edges.values()].filter(({ a, b }) => a === one || b === one).map(({ a, b }) => (a === one ? b : a)); }
+
+  // Takes in what came by expanding this node, and the neighbours that nothing else holds here.
+  collapse(one = this.chosen) {
+    if (!one) return;
+    this.keep();
+    const gone = this.neighbours(one).filter((other) => !other.centre && !other.hidden && (other.parent === one.n || this.neighbours(other).filter((each) => !each.hidden).length < 2));
+    for (const other of gone) other.hidden = true;
+    this.say(gone.length ? `${number(gone.length)} taken in` : `All neighbours of ${one.title} have other relationships here`); this.after();
+  }
+
+  put_away(one = this.chosen) { if (one) { this.keep(); one.hidden = true; this.chosen = null; this.say(`${one.title} is hidden`); this.after(); } }
+
+  all() { this.keep(); for (const one of this.nodes.values()) one.hidden = false; this.without.clear(); this.from = this.to = ""; this.told.replaceChildren(); this.after(); }
+
+  choose(one) {
+    if (this.mode === "path" && this.chosen && one && one !== this.chosen) { this.mode = ""; this.open(`path/${this.chosen.n}/${one.n}`); return; }
+    this.mode = ""; this.chosen = one;
+    if (one) this.open(`${this.kind}/${one.n}`);
+    this.after();
+  }
+
+  // The sentence of an edge, with its source.
+  async sentence(edge) {
+    this.edge = edge; this.draw();
+    if (edge.text === undefined) {
+      let found = null;
+      try { found = await this.transport.load(this.kind, { id: edge.a.n }); } catch { /* the ends are named all the same */ }
+      if (found && this.kind === "entity") this.take(found, false);
+      if (found && this.kind === "document") for (const one of [...found.links.in, ...found.links.out]) if (one.to && [one.from.n, one.to.n].includes(edge.b.n)) Object.assign(edge, { text: one.text, cites: one.cites });
+      if (this.kind === "entity" && [...this.edges.values()].find(({ a, b }) => a === edge.a && b === edge.b)?.text === undefined) {
+        try { const way = (await this.transport.load("path", { id: edge.a.n, to: edge.b.n })).paths.find((steps) => steps.length === 1); if (way) Object.assign(edge, { text: way[0].text, cites: way[0].cites }); } catch { /* as above */ }
+      }
+      const known = [...this.edges.values()].find(({ a, b }) => a === edge.a && b === edge.b);
+      edge = this.edge = Object.assign(known || edge, edge.text === undefined ? {} : { text: edge.text, cites: edge.cites });
+    }
+    const ends = element("strong", { dir: "auto" }, `${edge.a.title} – ${edge.b.title}`);
+    this.told.replaceChildren(ends, element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => { this.edge = null; this.told.replaceChildren(); this.draw(); } }, "×"),
+      element("p", { dir: "auto" }, visible(edge.text || "No sentence is kept for this relationship.")), ...(edge.cites || []).slice(0, 3).map(views.cited));
+    this.draw();
+  }
+
+  say(text) { this.told.replaceChildren(element("p", { dir: "auto" }, visible(text))); }
+
+  // ---- buttons, filters and the list ---------------------------------------------------------------------
+
+  buttons() {
+    const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
+    this.on_node = [
+      button("Expand", "Show what is connected with the chosen node (e)", () => this.expand()), button("Collapse", "Take in the neighbours that came with the chosen node (c)", () => this.collapse()),
+      button("Hide", "Hide the chosen node (h)", () => this.put_away()), button("Path to …", "Choose a second entity and show the ways between the two (p)", () => this.ask())];
+    this.undo = button("Undo", "Take back the last change of the graph (u)", () => this.back());
+    this.bar.append(button("+", "Zoom in", () => this.zoom(1.4)), button("−", "Zoom out", () => this.zoom(1 / 1.4)), button("Fit", "Show the whole graph", () => { this.whole(); this.draw(); }), ...this.on_node, button("Show all", "Show hidden nodes and take filters away", () => this.all()), this.undo);
+  }
+
+  ask() { if (this.chosen && this.kind === "entity") { this.mode = "path"; this.say(`From ${this.chosen.title} to …: click the second entity.`); } }
+
+  // After a change of what is shown: buttons, filters and the list are those of the new state.
+  after() {
+    for (const one of this.on_node) one.disabled = !this.chosen;
+    this.on_node[3].hidden = this.kind !== "entity" || this.transport.kind === "file";
+    this.undo.disabled = !this.past.length;
+    const counts = new Map();
+    for (const one of this.nodes.values()) if (one.type) counts.set(one.type, (counts.get(one.type) || 0) + 1);
+    const types = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    for (const [type] of types) if (!this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
+    const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type)}`,
+      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--c${this.tones.get(type)})` }), `${visible(type)} ${number(count)}`));
+    const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
+    const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
+      element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
+    this.key.replaceChildren(...chips, ...(years.length > 1 ? [year("from", "From year", "from"), year("to", "To year", "to")] : []));
+    this.list(); this.draw();
+  }
+
+  list() {
+    const many = this.visible().sort(important), what = this.kind === "document" ? "documents" : "entities";
+    const summary = this.listed.querySelector("summary") || element("summary");
+    summary.textContent = `List of ${number(many.length)} ${what}`;
+    if (!this.listed.open) { this.listed.replaceChildren(summary); return; }
+    this.listed.replaceChildren(summary, element("ul", { class: "plain" }, many.slice(0, 500).map((one) => element("li", {}, link(`${this.kind}/${one.n}`, short(one.title, 60)), one === this.chosen ? " ●" : "", one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : "", " ",
+      element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, "+"), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, "−")))));
+  }
+
+  visible() { return [...this.nodes.values()].filter((one) => !one.hidden && !this.without.has(one.type) && this.timely(one)); }
+
+  inTime(edge) { return (!this.from && !this.to) || (edge.date && edge.date.slice(0, 4) >= this.from && (!this.to || edge.date.slice(0, 4) <= this.to)); }
+
+  timely(one) {
+    if (!this.from && !this.to || one.centre) return true;
+    if (!this.held || this.held.span !== this.from + "-" + this.to || this.held.size !== this.edges.size) {
+      this.held = { span: this.from + "-" + this.to, size: this.edges.size, ends: new Set() };
+      for (const edge of this.edges.values()) if (this.inTime(edge)) this.held.ends.add(edge.a.n).add(edge.b.n);
+    }
+    return this.held.ends.has(one.n);
+  }
+
+  // ---- layout: springs along edges, nodes push each other, all are drawn to the middle ---------------------
+  // After Fruchterman and Reingold (1991) with their grid: only nodes of neighbouring cells push each other.
+
+  settle() { for (let at = 0; at < (this.nodes.size > 500 ? 60 : TICKS); at++) this.tick(1 - at / TICKS); this.heat = 0; this.whole(); this.after(); }
+
+  warm(heat) { this.heat = Math.max(this.heat, heat); this.after(); }
+
+  tick(heat) {
+    const many = this.visible(), cells = new Map(), cell = (one) => Math.floor(one.x / REACH) * 65_536 + Math.floor(one.y / REACH);
+    const wide = Math.min(Math.max((this.width || 1) / (this.height || 1), 0.5), 2);
+    for (const one of many) { const key = cell(one); if (!cells.has(key)) cells.set(key, []); cells.get(key).push(one); }
+    for (const [key, group] of cells) for (const next of [0, 1, 65_535, 65_536, 65_537]) { // each pair of cells once
+      const others = next ? cells.get(key + next) : group;
+      if (others) group.forEach((one, at) => { for (let to = next ? 0 : at + 1; to < others.length; to++) push(one, others[to], heat); });
+    }
+    for (const { a, b } of this.drawnEdges(new Set(many))) {
+      const dx = b.x - a.x, dy = b.y - a.y, far = Math.hypot(dx, dy) || 1, pull = ((far - LENGTH) / far) * 0.12 * heat;
+      a.vx += dx * pull; a.vy += dy * pull; b.vx -= dx * pull; b.vy -= dy * pull;
+    }
+    for (const one of many) {
+      one.vx -= 0.02 * one.x * heat; one.vy -= 0.02 * wide * one.y * heat;
+      if (one.fixed) { one.vx = one.vy = 0; continue; }
+      const speed = Math.hypot(one.vx, one.vy), most = 40; // a step stays below half of an edge
+      if (speed > most) { one.vx *= most / speed; one.vy *= most / speed; }
+      one.x += one.vx; one.y += one.vy; one.vx *= 0.6; one.vy *= 0.6;
+    }
+  }
+
+  drawnEdges(many) { return [...this.edges.values()].filter((edge) => many.has(edge.a) && many.has(edge.b) && this.inTime(edge)); }
+
+  // ---- the view ---------------------------------------------------------------------------------------
+
+  resize() {
+    const box = byId("picture").getBoundingClientRect(), ratio = window.devicePixelRatio || 1, first = !this.width;
+    if (!this.shown || !box.width || !box.height) return;
+    if (this.width === box.width && this.height === box.height) return;
+    [this.width, this.height] = [box.width, box.height];
+    this.canvas.width = box.width * ratio; this.canvas.height = box.height * ratio; this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (!first || this.nodes.size) this.whole();
+    this.draw();
+  }
+
+  // Room is left for titles beside the outermost nodes, for the filters above and the buttons below.
+  whole() {
+    const many = this.visible(), [width, height] = [this.width || 600, this.height || 400];
+    if (!many.length) return;
+    const left = Math.min(...many.map((one) => one.x)), right = Math.max(...many.map((one) => one.x)), top = Math.min(...many.map((one) => one.y)), bottom = Math.max(...many.map((one) => one.y));
+    const aside = Math.min(70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 22, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
+    const k = Math.min(Math.max(Math.min((width - 2 * aside) / (right - left || 1), (height - above - below) / (bottom - top || 1)), FEWEST[0]), 1.8);
+    this.view = { k, x: width / 2 - (k * (left + right)) / 2, y: (height + above - below) / 2 - (k * (top + bottom)) / 2 };
+  }
+
+  // Brings a node that is outside of the picture into it.
+  into(one) {
+    const [px, py] = [this.view.x + one.x * this.view.k, this.view.y + one.y * this.view.k];
+    if (px < 30 || py < 50 || px > this.width - 30 || py > this.height - 60) { this.view.x += this.width / 2 - px; this.view.y += this.height / 2 - py; }
+  }
+
+  zoom(by, x = this.width / 2, y = this.height / 2) {
+    this.refit = false;
+    const k = Math.min(Math.max(this.view.k * by, FEWEST[0]), FEWEST[1]), real = k / this.view.k;
+    this.view = { k, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real }; this.draw();
+  }
+
+  listen() {
+    const canvas = this.canvas, points = new Map();
+    let from = null, moved = false, pinch = 0;
+    canvas.addEventListener("pointerdown", (event) => {
+      points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId); moved = this.refit = false;
+      const one = this.at(event.offsetX, event.offsetY);
+      from = { x: event.offsetX, y: event.offsetY, view: { ...this.view }, one, fixed: one?.fixed };
     });
-    row += nodes.size > before + 2 * (before === 0) ? 1 : 0;
-    steps.forEach((one) => edges.push([nodes.get(one.from.n), nodes.get(one.to.n), one.weight]));
-  });
-  draw([...nodes.values()], edges, "the ways between two names");
+    canvas.addEventListener("pointermove", (event) => {
+      if (points.has(event.pointerId)) points.set(event.pointerId, event);
+      if (points.size === 2) {
+        const [a, b] = [...points.values()], apart = Math.hypot(a.offsetX - b.offsetX, a.offsetY - b.offsetY);
+        if (pinch) this.zoom(apart / pinch, (a.offsetX + b.offsetX) / 2, (a.offsetY + b.offsetY) / 2);
+        pinch = apart; moved = true; return;
+      }
+      if (!from) { this.hover(event.offsetX, event.offsetY); return; }
+      const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
+      if (!moved && Math.hypot(dx, dy) > 4) { moved = true; if (from.one) this.keep(); }
+      if (!moved) return;
+      if (from.one) { // a node that was dragged stays where it was put, the others follow
+        Object.assign(from.one, { x: (event.offsetX - this.view.x) / this.view.k, y: (event.offsetY - this.view.y) / this.view.k, fixed: true });
+        this.heat = Math.max(this.heat, 0.25);
+      } else this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy };
+      this.draw();
+    });
+    const end = (event) => {
+      points.delete(event.pointerId); pinch = 0;
+      if (from && !moved && event.type === "pointerup") this.click(event.offsetX, event.offsetY);
+      if (moved && from?.one) this.after();
+      from = null;
+    };
+    canvas.addEventListener("pointerup", end); canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => { if (!from) { this.over = null; this.draw(); } });
+    canvas.addEventListener("dblclick", (event) => { const one = this.at(event.offsetX, event.offsetY); if (one) this.expand(one); else this.zoom(1.6, event.offsetX, event.offsetY); });
+    canvas.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY); }, { passive: false });
+    byId("graph").addEventListener("keydown", (event) => {
+      const keys = { e: () => this.expand(), c: () => this.collapse(), h: () => this.put_away(), p: () => this.ask(), u: () => this.back(), Escape: () => { this.mode = ""; this.edge = null; this.told.replaceChildren(); this.draw(); } };
+      if (!event.ctrlKey && !event.metaKey && event.target.tagName !== "SELECT" && keys[event.key]) { event.preventDefault(); keys[event.key](); }
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  at(px, py) {
+    const { x, y, k } = this.view, near = this.visible().filter((one) => Math.hypot(px - x - one.x * k, py - y - one.y * k) <= this.radius(one) + 4);
+    if (near.length) return near.reduce((best, one) => (distance(one, px, py, this.view) < distance(best, px, py, this.view) ? one : best));
+    return (this.boxes || []).find(({ box }) => px >= box[0] && px <= box[2] && py >= box[1] && py <= box[3])?.one || null;
+  }
+
+  edgeAt(px, py) {
+    const { x, y, k } = this.view, [ux, uy] = [(px - x) / k, (py - y) / k];
+    let best = null, least = 6 / k;
+    for (const edge of this.drawnEdges(new Set(this.visible()))) {
+      const { a, b } = edge, dx = b.x - a.x, dy = b.y - a.y, share = Math.min(1, Math.max(0, ((ux - a.x) * dx + (uy - a.y) * dy) / (dx * dx + dy * dy || 1))), far = Math.hypot(ux - a.x - share * dx, uy - a.y - share * dy);
+      if (far < least) { least = far; best = edge; }
+    }
+    return best;
+  }
+
+  hover(px, py) {
+    const one = this.at(px, py), edge = one ? null : this.edgeAt(px, py);
+    this.canvas.style.cursor = one || edge ? "pointer" : "grab";
+    this.canvas.title = one ? `${one.title}${one.type && one.type !== "other" ? ", " + one.type : ""}` : edge ? short(visible(edge.text || `${edge.a.title} – ${edge.b.title}`), 300) : "";
+    if (one !== this.over) { this.over = one; this.draw(); }
+  }
+
+  click(px, py) {
+    const one = this.at(px, py), edge = one ? null : this.edgeAt(px, py);
+    if (edge) { this.sentence(edge); return; }
+    if (one) this.choose(one);
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------------
+
+  radius(one) { return (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(0.75, Math.sqrt(this.view.k))); }
+
+  draw() {
+    if (this.pending || !this.shown) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      if (this.heat > STILL) { this.tick(this.heat); this.heat *= 0.94; if (this.refit) this.whole(); if (this.heat > STILL) this.draw(); else this.refit = false; }
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { context } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement), tone = (name) => css.getPropertyValue("--" + name);
+    const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge"), other = tone("disc-line"), tones = Array.from({ length: TONES }, (_, at) => tone("c" + at));
+    const many = this.visible().sort(important), edges = this.drawnEdges(new Set(many)), focus = this.over || this.chosen;
+    const lit = new Set(focus ? [focus, ...this.neighbours(focus)] : []), dim = this.over !== null || (this.chosen && lit.size > 1);
+    context.clearRect(0, 0, this.width, this.height); context.lineCap = "round";
+    const stroke = (group, colour, alpha, plus) => {
+      context.strokeStyle = colour; context.globalAlpha = alpha;
+      for (const thick of [1, 1.8, 2.8]) { // three widths by weight: a path each, not a call an edge
+        context.beginPath(); context.lineWidth = thick + plus;
+        for (const { a, b, weight } of group) if ((weight >= 6 ? 2.8 : weight >= 3 ? 1.8 : 1) === thick) { context.moveTo(x + a.x * k, y + a.y * k); context.lineTo(x + b.x * k, y + b.y * k); }
+        context.stroke();
+      }
+    };
+    const touching = edges.filter(({ a, b }) => a === focus || b === focus);
+    stroke(edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), line, dim ? 0.55 : 0.85, 0); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
+    if (this.edge && edges.includes(this.edge)) stroke([this.edge], second, 1, 2);
+    for (const one of [...many].reverse()) {
+      const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
+      if (px < -20 || py < -20 || px > this.width + 20 || py > this.height + 20) continue;
+      context.globalAlpha = dim && !lit.has(one) ? 0.45 : 1;
+      context.beginPath(); context.arc(px, py, radius, 0, 7); context.fillStyle = this.tones.has(one.type) ? tones[this.tones.get(one.type)] : this.kind === "document" ? accent : other; context.fill();
+      context.lineWidth = one === this.chosen ? 3 : 1.5; context.strokeStyle = one === this.chosen ? ink : paper; context.stroke();
+    }
+    this.titles(many, lit, dim, { ink, paper });
+    context.globalAlpha = 1; this.frames++;
+  }
+
+  // Titles, those of the chosen and the most connected nodes first; one that would cover another is left out.
+  titles(many, lit, dim, { ink, paper }) {
+    const { context } = this, { x, y, k } = this.view;
+    this.boxes = []; context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = paper; context.fillStyle = ink;
+    const order = [...many].sort((a, b) => rank(b) - rank(a));
+    function rank(one) { return 4 * (one.centre === true) + 2 * lit.has(one); }
+    for (const one of order) {
+      if (this.boxes.length > 150) break;
+      const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
+      if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
+      const size = one.centre || one === this.chosen ? 14 : 12;
+      context.font = `${one.centre || one === this.chosen ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
+      const title = short(one.title, 30), half = context.measureText(title).width / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half);
+      const free = [py + radius + size + 1, py - radius - 5].map((base) => [cx - half, base - size, cx + half, base + 4]).find((box) => !this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]));
+      if (!free) continue;
+      this.boxes.push({ box: free, one });
+      context.globalAlpha = dim && !lit.has(one) ? 0.5 : 1; context.lineWidth = 3.5;
+      context.strokeText(title, cx, free[3] - 4); context.fillText(title, cx, free[3] - 4);
+    }
+  }
+}
+
+const important = (a, b) => b.degree - a.degree || a.n - b.n;
+const distance = (one, px, py, { x, y, k }) => Math.hypot(px - x - one.x * k, py - y - one.y * k);
+const earliest = (cites) => (cites || []).map((one) => one.date).filter(Boolean).sort()[0] || "";
+
+function push(a, b, heat) {
+  let dx = b.x - a.x, dy = b.y - a.y, square = dx * dx + dy * dy;
+  if (square > REACH * REACH) return;
+  if (square < 1) { dx = 1 + (a.n % 7); dy = 1 + (b.n % 5); square = dx * dx + dy * dy; }
+  const force = Math.min((0.55 * LENGTH * LENGTH) / square, 0.5) * heat;
+  a.vx -= dx * force; a.vy -= dy * force; b.vx += dx * force; b.vy += dy * force;
 }

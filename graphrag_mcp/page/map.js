@@ -1,6 +1,6 @@
 // The map: communities as nested circles on a canvas, at places that the server computed.
 
-import { byId, element, short, visible } from "./dom.js";
+import { byId, element, link, short, visible } from "./dom.js";
 
 const MOST = 1500; // marks drawn at once
 const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
@@ -8,9 +8,9 @@ const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to
 const CHANGED = "#d9480f";
 const WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"; // letters between which a line may end
 const WORDS = new RegExp(`\\s*(?:[${WIDE}][、，。]?|[^\\s${WIDE}]+)`, "gu");
-const TURNED = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u; // begins with a letter that is written from right to left
-const FONT = 'system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif';
-const PALETTE = ["#0b6e75", "#b8561b", "#5b4b9a", "#3c7a36", "#a03a63", "#8a6d1a", "#2f6fb0", "#6d6d6d"];
+export const TURNED = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u; // begins with a letter that is written from right to left
+export const FONT = 'system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif';
+const PALETTE = Array.from({ length: 8 }, (_, at) => `--c${at}`); // colours of the style sheet
 
 // A title and its beginnings, without its last phrases: "Apple, music and users", "Apple, music", "Apple"; "广州、铁路", "广州".
 function shorter(title) {
@@ -28,7 +28,7 @@ export class Map2D {
     this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
     this.ruler = document.createElement("canvas").getContext("2d"); this.ruler.font = "10px " + FONT; this.widths = new Map(); this.cut = new Map();
     this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
-    this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
+    this.shared = new Map(); this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
     this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
     new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
     this.listen(); this.buttons();
@@ -51,20 +51,21 @@ export class Map2D {
       if (!dots.some((other) => other.n === dot.n)) dots.push({ ...dot, dot: true });
       this.inside.set(key, dots);
     }
+    for (const [a, b, count] of found.shared || []) this.shared.set(a + " " + b, { a, b, count });
     for (const name of ["from", "to", "first", "last"]) this[name] = found[name] ?? this[name];
     for (const one of this.nodes.values()) if (one.type && !this.types.has(one.type)) this.types.set(one.type, 0);
     this.palette = new Map([...this.types].sort((a, b) => b[1] - a[1]).map(([type], at) => [type, PALETTE[Math.min(at, PALETTE.length - 1)]]));
   }
 
-  clear() { this.nodes.clear(); this.inside.clear(); this.asked.clear(); this.types.clear(); }
+  clear() { this.shared.clear(); this.nodes.clear(); this.inside.clear(); this.asked.clear(); this.types.clear(); }
 
   buttons() {
     const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.paintBy(event.target.value); this.borrowed = false; } },
-      [["topic", "topic"], ["type", "kind of names"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
+      [["topic", "topic"], ["type", "type of entities"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
     byId("tools").append(
       button("+", "Zoom in", () => this.zoom(1.5)), button("−", "Zoom out", () => this.zoom(1 / 1.5)),
-      button("whole", "Show the whole map", () => this.whole()), this.choice);
+      button("↑", "Up to the topic above", () => this.up()), button("All topics", "Show the whole map", () => { this.selected = 0; this.whole(); }), this.choice);
   }
 
   listen() {
@@ -85,7 +86,7 @@ export class Map2D {
       } else if (from) {
         const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
         moved = moved || Math.hypot(dx, dy) > 4;
-        this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy }; this.draw();
+        this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy }; this.kept(); this.draw();
       } else this.hover(event.offsetX, event.offsetY);
     });
     const end = (event) => {
@@ -122,8 +123,64 @@ export class Map2D {
   }
 
   zoom(by, x = this.width / 2, y = this.height / 2) {
-    const k = Math.min(Math.max(this.view.k * by, 40), 5e6), real = k / this.view.k;
-    this.view = { k, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real }; this.draw();
+    const least = 0.3 * Math.min(this.width, this.height), k = Math.min(Math.max(this.view.k * by, least), Math.max(this.view.k, this.deepest(x, y))), real = k / this.view.k;
+    this.view = { k, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real }; this.kept(); this.draw();
+  }
+
+  // The topics at a point of the screen, the outermost first.
+  way(px, py) {
+    const { x, y, k } = this.view, [ux, uy] = [(px - x) / k, (py - y) / k], found = [];
+    for (let below = this.roots(); below; ) {
+      const one = below.find((each) => !each.dot && Math.hypot(ux - each.x, uy - each.y) <= each.r);
+      if (!one) break;
+      found.push(one); below = this.inside.get(one.n);
+    }
+    return found;
+  }
+
+  // The largest scale at a point: the innermost topic fills the picture, further in there is nothing to see.
+  deepest(px, py) {
+    const one = this.way(px, py).at(-1), smallest = Math.min(1, ...this.roots().map((each) => each.r));
+    return (0.62 * Math.max(this.width, this.height)) / (one ? one.r : smallest);
+  }
+
+  // The map cannot be pushed out of the picture.
+  kept() {
+    const reach = 0.9 * this.view.k, clamp = (value, size) => Math.min(Math.max(value, size / 2 - reach), size / 2 + reach);
+    this.view.x = clamp(this.view.x, this.width); this.view.y = clamp(this.view.y, this.height);
+  }
+
+  up() {
+    const way = this.around(), above = way.at(-2);
+    if (above) this.open("community/" + above.n); else { this.selected = 0; this.whole(); this.open("map"); }
+  }
+
+  // The topics that fill the picture, the outermost first.
+  around() {
+    const least = 0.3 * Math.min(this.width, this.height);
+    return this.way(this.width / 2, this.height / 2).filter((one) => one.r * this.view.k >= least);
+  }
+
+  // Where the map is, and in a topic without subtopics its passages: never an empty picture.
+  where() {
+    const way = this.around(), key = way.map((one) => one.n).join(" "), last = way.at(-1);
+    if (key !== this.placed) {
+      this.placed = key;
+      byId("crumbs").replaceChildren(...(way.length ? [link("map", "All topics"), ...way.flatMap((one) => [" › ", link("community/" + one.n, short(one.title, 40))])] : []));
+    }
+    const leaf = last && !last.children && last.r * this.view.k >= 0.42 * Math.min(this.width, this.height) ? last : null;
+    byId("leaf").hidden = !leaf || byId("canvas").hidden;
+    if (leaf && this.leaf !== leaf.n) { this.leaf = leaf.n; this.passages(leaf); }
+  }
+
+  async passages(leaf) {
+    byId("leaf").replaceChildren();
+    try {
+      const found = await this.transport.load("community", { id: leaf.n });
+      if (this.leaf !== leaf.n) return;
+      byId("leaf").replaceChildren(element("h2", { dir: "auto" }, visible(short(found.title, 90))), element("ul", { class: "plain" }, (found.passages || []).map((one) =>
+        element("li", {}, link("passage/" + one.id, `[${one.id}] ${short(one.title, 60)}`), element("div", { dir: "auto" }, visible(one.first))))));
+    } catch { this.leaf = 0; byId("leaf").hidden = true; }
   }
 
   show(n) {
@@ -178,34 +235,61 @@ export class Map2D {
   async open_(n) { if (!this.inside.get(n) && !this.inside.get("e" + n) && !this.asked.has(n)) await this.fetch(n); }
 
   colourOf(one, styles) {
-    if (this.colour === "type") return this.palette.get(one.type) || styles.line;
+    const tone = (name) => styles[name.slice(2)] || styles.line;
+    if (this.colour === "type") return tone(this.palette.get(one.type) || "--");
     if (this.colour === "time") {
       const day = one.dot ? this.nodes.get(one.community)?.day : one.day;
       if (!day || this.last <= this.first) return styles.line;
       return SCALE[Math.min(SCALE.length - 1, Math.max(0, Math.floor(((day - this.first) / (this.last - this.first + 1)) * SCALE.length)))];
     }
     if (this.colour === "changes") return this.changed.has(one.dot ? one.community : one.n) ? CHANGED : styles.line;
-    return PALETTE[((one.dot ? this.nodes.get(one.community)?.colour : one.colour) || 0) % PALETTE.length];
+    return tone(PALETTE[((one.dot ? this.nodes.get(one.community)?.colour : one.colour) || 0) % PALETTE.length]);
   }
 
   paint() {
     const { context, width, height } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement);
-    const styles = Object.fromEntries(["disc-line", "ink", "paper", "hit", "accent"].map((name) => [name.replace("disc-", ""), css.getPropertyValue("--" + name)]));
+    const styles = Object.fromEntries(["disc-line", "ink", "paper", "hit", "accent", "second", "edge", ...PALETTE.map((name) => name.slice(2))].map((name) => [name.replace("disc-", ""), css.getPropertyValue("--" + name)]));
     context.clearRect(0, 0, width, height);
     this.drawn = this.visible();
     const lit = this.hits.size > 0;
+    const shown = new Map(this.drawn.filter((one) => !one.dot).map((one) => [one.n, one])), lines = this.lines_(shown);
+    this.edges(lines.get(0), shown, styles);
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = this.opened(one, pr);
       const hit = this.hits.get(one.dot ? "e" + one.n : one.n), chosen = one.n === this.selected && !one.dot;
       context.beginPath(); context.arc(px, py, Math.max(pr, one.dot ? 2.5 : 1), 0, 7);
-      context.globalAlpha = (one.dot ? 0.85 : open ? 0.1 : 0.3) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
+      if (!one.dot) { context.fillStyle = styles.paper; context.fill(); } // lines run behind the circles that they pass
+      context.globalAlpha = (one.dot ? 0.9 : open ? 0.08 : 0.32) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
       context.globalAlpha = 1;
-      context.lineWidth = hit || chosen ? 3 : 1; context.strokeStyle = hit ? styles.hit : chosen ? styles.accent : styles.line;
+      context.lineWidth = hit || chosen ? 3 : 1; context.strokeStyle = hit ? styles.hit : chosen ? styles.second : this.colourOf(one, styles);
       if (!one.dot || hit) context.stroke();
+      if (!one.dot) this.edges(lines.get(one.n), shown, styles);
     }
     this.labels(styles);
-    this.legend();
+    this.legend(); this.where();
     this.frames = (this.frames || 0) + 1;
+  }
+
+  // By the topic that holds both ends: the lines between topics that share documents.
+  lines_(shown) {
+    const found = new Map();
+    for (const one of this.shared.values()) {
+      const [a, b] = [shown.get(one.a), shown.get(one.b)];
+      if (!a || !b || Math.min(a.r, b.r) * this.view.k < 12) continue;
+      if (!found.has(a.parent)) found.set(a.parent, []);
+      found.get(a.parent).push(one);
+    }
+    return found;
+  }
+
+  // The more documents, the thicker; those of the chosen topic stand out.
+  edges(lines, shown, styles) {
+    const { context } = this, { x, y, k } = this.view, most = Math.max(1, ...(lines || []).map((one) => one.count));
+    for (const { a, b, count } of lines || []) {
+      const [one, other] = [shown.get(a), shown.get(b)], chosen = this.selected === a || this.selected === b;
+      context.beginPath(); context.moveTo(x + one.x * k, y + one.y * k); context.lineTo(x + other.x * k, y + other.y * k);
+      context.lineWidth = 1 + (4 * count) / most; context.strokeStyle = chosen ? styles.second : styles.edge; context.stroke();
+    }
   }
 
   // Titles, those of large circles first; one that would cover another is left out.
@@ -298,12 +382,12 @@ export class Map2D {
   legend() {
     const swatch = (colour, text) => element("span", { class: "key" }, element("span", { class: "swatch", style: `background:${colour}` }), visible(text));
     const time = this.from ? SCALE.map((colour, at) => swatch(colour, at === 0 ? this.from.slice(0, 4) : at === SCALE.length - 1 ? this.to.slice(0, 4) : "")) : ["no document states a date"];
-    const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(colour, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
+    const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(`var(${colour})`, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
     const text = this.colour + this.drawn.some((one) => one.dot) + keys.length + this.roots().length;
     if (text === this.told) return;
     this.told = text;
     const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
-    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts${this.drawn.some((one) => one.dot) ? "; a dot is a name" : ""}. Scroll to zoom, click to open.`]));
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts; a line joins topics that share documents${this.drawn.some((one) => one.dot) ? "; a dot is an entity" : ""}. Scroll to zoom, click to open.`]));
   }
 
   at(px, py) {

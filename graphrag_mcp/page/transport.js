@@ -61,7 +61,7 @@ export class Transport {
   inside(key) {
     const found = this.embedded.views[key];
     if (found) return found;
-    throw new Error("This file does not hold that. It has the largest topics and the names of most connections; the others are in the index, which graphrag-mcp explore shows.");
+    throw new Error("This file does not hold that. It has the largest topics and the most connected entities; the others are in the index, which graphrag-mcp explore shows.");
   }
 
   // In a file there is no index to search with: names, titles and sentences that hold all the words.

@@ -7,7 +7,7 @@ const list = (items, plain = true) => element("ul", plain ? { class: "plain" } :
 const some = (title, items) => (items.length ? [heading(title), list(items)] : []);
 const left = (count, what) => (count > 0 ? element("p", { class: "note" }, `and ${number(count)} more ${what}, not shown`) : "");
 export const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
-const counted = (count, thing) => `${number(count)} ${thing}${count === 1 ? "" : "s"}`;
+const counted = (count, thing) => `${number(count)} ${count === 1 ? thing : thing.endsWith("y") ? thing.slice(0, -1) + "ies" : thing + "s"}`;
 
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
 
@@ -27,7 +27,7 @@ const trail = (many, view = "community/") => element("p", { class: "note" }, man
 export const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
 
 export function overview(data) {
-  const words = { documents: "document", entities: "name", relationships: "connection", communities: "topic" };
+  const words = { documents: "document", entities: "entity", relationships: "relationship", communities: "topic" };
   const counts = Object.entries(words).filter(([kind]) => data.counts[kind]).map(([kind, word]) => counted(data.counts[kind], word));
   const empty = data.counts.documents ? "" : element("p", {}, "This corpus holds no document yet. Index a folder with graphrag-mcp index.");
   const without = data.counts.documents && !data.main.length ? element("p", {}, "This corpus has no topics: it is too small, or they have not been computed yet.") : "";
@@ -35,7 +35,7 @@ export function overview(data) {
     note(data.note), data.stale ? note("Documents have changed since the topics were computed.") : "", empty, without,
     ...(data.main.length ? [heading("Largest topics")] : []),
     ...data.main.flatMap((one) => [element("p", {}, topic(one)), element("p", { class: "note", dir: "auto" }, visible(short(one.summary, 280)))]),
-    ...(data.central.length ? [heading("Most connected names"), inline(data.central)] : [])];
+    ...(data.central.length ? [heading("Most connected entities"), inline(data.central)] : [])];
 }
 
 export function community(data) {
@@ -47,8 +47,10 @@ export function community(data) {
     ...report.paragraphs.map((one) => element("p", {}, statement(one))),
     ...(report.findings.length ? [heading("Findings")] : []),
     ...report.findings.flatMap((one) => [one.title ? element("h3", { dir: "auto" }, visible(one.title)) : "", list(one.statements.map(statement))]),
+    ...some("Passages", (data.passages || []).map((one) => [link("passage/" + one.id, `[${one.id}] ${short(one.title, 60)}`), element("div", { class: "note", dir: "auto" }, visible(short(one.first, 160)))])),
     ...some("Topics inside", data.children.map(topic)),
-    ...(data.members.length ? [heading("People, places and things"), inline(data.members)] : []), left(data.more.members, "names"),
+    ...some("Topics that share documents with it", (data.shared || []).map((one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.documents, "document"))])),
+    ...(data.members.length ? [heading("Entities"), inline(data.members)] : []), left(data.more.members, "entities"),
     ...some("Documents", data.documents.map(paper)), left(data.more.documents, "documents")];
 }
 
@@ -58,8 +60,8 @@ export function entity(data, others) {
     data.description ? element("p", { dir: "auto" }, visible(data.description)) : "",
     ...others,
     ...some("What the documents say", data.statements.map(statement)), ...some("Claims", data.claims.map(statement)),
-    ...some("Connected with", data.relations.map((one) => [...named(one.other), element("br"), ...statement(one)])), left(data.more.relations, "connections"),
-    data.relations.length ? "" : note("It is connected with no other name.")];
+    ...some("Relationships", data.relations.map((one) => [...named(one.other), element("br"), ...statement(one)])), left(data.more.relations, "relationships"),
+    data.relations.length ? "" : note("It has no relationship with another entity.")];
 }
 
 // Offsets count characters as Python does: an emoji is one.
@@ -87,7 +89,7 @@ export function passage(data, part, span) {
     ...(data.communities.length ? [heading("Topics of this text"), trail(data.communities)] : [])];
 }
 
-// Two names of a question are asked about together.
+// Two entities of a question are asked about together.
 export function pair(data) {
   const asked = data.query.toLowerCase(), held = data.entities.filter((one) => asked.includes(one.title.toLowerCase()));
   const [one, other] = held.filter((name) => !held.some((longer) => longer !== name && longer.title.toLowerCase().includes(name.title.toLowerCase())));
@@ -98,12 +100,12 @@ export function search(data, paths) {
   const nothing = data.passages.length + data.entities.length + data.communities.length === 0;
   return [element("h1", { dir: "auto" }, "“" + visible(short(data.query, 120)) + "”"), note(data.hint),
     nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...some("Did you mean", data.near.map(named)),
-    ...(data.entities.length ? [heading("Names"), inline(data.entities)] : []), paths ? pair(data) : "", ...some("Topics", data.communities.map(topic)), ...some("Passages", data.passages.map(statement))];
+    ...(data.entities.length ? [heading("Entities"), inline(data.entities)] : []), paths ? pair(data) : "", ...some("Topics", data.communities.map(topic)), ...some("Passages", data.passages.map(statement))];
 }
 
 export function path(data) {
   const step = (one) => element("li", {}, [...named(one.from), " – ", ...named(one.to), element("br"), ...statement(one)]);
-  const none = `No connection was found: ${counted(data.reached[0], "name")} can be reached from one side and ${number(data.reached[1])} from the other.`;
+  const none = `No connection was found: ${counted(data.reached[0], "entity")} can be reached from one side and ${number(data.reached[1])} from the other.`;
   return [element("h1", { dir: "auto" }, `${visible(short(data.from.title, 60))} – ${visible(short(data.to.title, 60))}`),
     element("p", { class: "note" }, link("entity/" + data.from.n, short(data.from.title, 60)), " and ", link("entity/" + data.to.n, short(data.to.title, 60))),
     data.paths.length ? "" : element("p", {}, none),
@@ -132,19 +134,25 @@ export function changes(data) {
   if (data.since === null) return [element("h1", {}, "What changed"), element("p", {}, `This is the first generation that is kept (${data.now}), so there is nothing to compare it with. After the next change of a document this view shows what came, went and changed.`)];
   const group = (name, items, show) => some(`${name} (${number(items.length)})`, items.slice(0, 60).map(show));
   const lists = [...group("New documents", data.documents.added, paper), ...group("Changed documents", data.documents.changed, paper),
-    ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New names", data.names, named), ...group("New or changed topics", data.communities.added, topic),
+    ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New entities", data.names, named), ...group("New or changed topics", data.communities.added, topic),
     ...group("Topics as they were before", data.communities.removed, (one) => visible(one.title))];
   return [element("h1", {}, `What changed since generation ${data.since}`), note(`${counted(data.communities.kept, "topic")} stayed as before; the map colours the others.`),
     element("p", {}, "Compare with: ", ...data.generations.flatMap((one) => [link("changes/" + one.generation, `${one.generation} (${one.time.slice(0, 16).replace("T", " ")})`), " "])),
     ...(lists.length ? lists : [element("p", {}, "No document and no topic has changed.")]), left(data.more, "documents")];
 }
 
-export function timeline(data) {
+export function graph_(data) {
+  return [element("h1", {}, "Graph"), note(`The ${counted(data.nodes.length, "entity")} of most relationships.`),
+    element("p", {}, "Click an entity for what the documents say of it, a line for its sentence. Double click to expand, drag to move, scroll to zoom."),
+    ...some("Most connected entities", data.nodes.slice(0, 60).map((one) => [...named(one), element("span", { class: "type" }, " " + counted(one.degree, "relationship"))])), left(data.more, "entities")];
+}
+
+export function timeline(data, period) {
   const most = Math.max(1, ...data.periods.map((one) => one.count));
   const row = (one) => [element("strong", {}, one.period), " ", element("span", { class: "bar", style: `width:${Math.max(2, Math.round((90 * one.count) / most))}px` }), ` ${counted(one.count, "document")} `,
     note(one.terms.join(", ")), element("span", {}, one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 80))])), one.more ? ` and ${number(one.more)} more` : ""];
   return [element("h1", {}, "Timeline"), data.periods.length ? "" : element("p", {}, "No document states a date of its own, so there is nothing to order by time."),
-    data.undated ? note(`${counted(data.undated, "document")} without a date`) : "", list(data.periods.map(row))];
+    data.undated ? note(`${counted(data.undated, "document")} without a date`) : "", list([...data.periods].sort((a, b) => (b.period === period) - (a.period === period)).map(row))];
 }
 
 export function document_(data) {
