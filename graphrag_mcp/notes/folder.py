@@ -33,7 +33,9 @@ LOCK_SECONDS = 20.0
 
 # What Windows forbids in names, and what ends a link of a vault.
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*#^\[\]]')
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_DEVICE = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?: *\..*)?", re.IGNORECASE
+)
 
 
 def file_name(name: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.query import context, lookup
-from graphrag_mcp.sources.decode import front_matter
+from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
 from graphrag_mcp.text.citing import Fingerprint
@@ -22,7 +23,10 @@ _EACH_ID = re.compile(rf"(?<![\w.~/-]){_ID}")
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
 # Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]; no link.
 _CITED = re.compile(rf"\[(?=[^\[\]\n]*\d)((?:{_ID}|{_GROUPS}|\band\b|[\s,;()])+)\](?![(\[])")
-_CODE = re.compile(r"(?ms)^(`{3,}|~{3,}).*?(?:^\1|\Z)|`[^`\n]+`")
+_CODE = re.compile(
+    r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
+    r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
+)
 _PAGE = re.compile(r"p\. (\d+)")
 
 
@@ -40,12 +44,13 @@ def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
     """The text with its ids as links from the note at `path`. NotFound names ids of nothing:
     a note is not written with them."""
     made = Linked("")
-    code = [match.span() for match in _CODE.finditer(text)]
-    found = [
-        match
-        for match in _CITED.finditer(text)
-        if not any(start <= match.start() < end for start, end in code)
-    ]
+    code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
+
+    def in_code(at: int) -> bool:
+        before = bisect(code, (at, len(text))) - 1
+        return before >= 0 and at < code[before][1]
+
+    found = [match for match in _CITED.finditer(text) if not in_code(match.start())]
     wanted = list(dict.fromkeys(id for match in found for id in _EACH_ID.findall(match[1])))
     if len(wanted) > MOST:
         raise BadInput(
@@ -216,7 +221,7 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
 
 def _body(title: str, text: str) -> str:
     """The text without a front matter, and without a heading that is the title."""
-    text = text.replace("\r\n", "\n").strip()
+    text = clean(text).strip()  # a file with a NUL is no text to an index
     text = text[front_matter(text)[1] :].strip()
     first, _, rest = text.partition("\n")
     same = first.startswith("# ") and first[2:].strip().casefold() == title.strip().casefold()
@@ -225,4 +230,4 @@ def _body(title: str, text: str) -> str:
 
 def _plain(text: str) -> str:
     """A value of front matter on one line, without what ends or escapes it."""
-    return " ".join(text.replace('"', "'").replace("\\", "/").split())[:300]
+    return " ".join(clean(text).replace('"', "'").replace("\\", "/").split())[:300]

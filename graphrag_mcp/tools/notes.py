@@ -159,6 +159,9 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         raise BadInput(f"there is no op {note.op[:40]!r}", f"Use {', '.join(OPS)}")
     if note.op != "undo" and not note.text.strip():
         raise BadInput("the note has no text", "Give text, with the ids that it is from")
+    if len(note.text) > files.LARGEST:
+        what = f"the text has {len(note.text):,} characters, and a note may have {files.LARGEST:,}"
+        raise BadInput(what, "Write several notes that link to each other")
     base = app.notes_folder()
     name, snapshot = _corpus(app, corpus, base)
     with files.locked(base):
@@ -242,7 +245,7 @@ def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
             if id := ids.get(uri):
                 found = note_sources.sources(snapshot, id)
                 result.id, result.cites = facts[id]["document"][0], len(found)
-                result.documents = len({one.document for one in found})
+                result.documents = len({one.document for one in found} - {""})
                 (row,) = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
                 result.check = note_sources.check_of(row["text"])
         if result.id:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.tools.notes import Note, write
@@ -214,6 +216,8 @@ def test_no_note_leaves_its_folder(call: Caller, root: Path, folder: str) -> Non
         ("L\u00e4nge", "L\u00e4nge.md"),
         ("x" * 200, "x" * 150 + ".md"),
         ("\u6d77\u69db", "\u6d77\u69db.md"),
+        ("COM\u00b9", "COM\u00b9 note.md"),
+        ("nul .txt", "nul .txt note.md"),
     ],
 )
 def test_a_title_is_a_name_that_any_system_takes(
@@ -256,6 +260,20 @@ def test_a_note_says_no_more_than_it_may(call: Caller) -> None:
     assert "may have 1,000,000" in call.bad(
         "write_note", title="Mast", text="It is high. " * 90_000
     )
+
+
+def test_a_text_full_of_code_and_ids_is_read_at_once() -> None:
+    text = "`a` [d1] ```b``` [t2.1] `[d3]`\n" * 20_000
+    began = time.perf_counter()
+    with pytest.raises(NotFound, match="the ids d1, t2.1"):  # not those in code
+        linked(None, Path("note.md"), text)
+    assert time.perf_counter() - began < 10
+
+
+def test_a_note_with_a_nul_is_indexed(call: Caller, root: Path) -> None:
+    said = call.good("write_note", title="The\0mast", text="It is\0 high\r[d1].")
+    assert "searchable now" in said["text"]
+    assert b"\0" not in (root / "notes" / "The mast.md").read_bytes()
 
 
 # ---- who may write ---------------------------------------------------------------------------------------
