@@ -112,7 +112,7 @@ export class Graph {
       if (placed.size > before) row++;
       for (const one of steps) this.line(one.from.n, one.to.n, one.weight, { text: one.text, cites: one.cites, date: earliest(one.cites), way: true });
     }
-    this.whole(); this.after();
+    this.after(); this.whole(); this.draw();
   }
 
   // ---- work -------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ export class Graph {
   // ---- layout: springs along edges, nodes push each other, all are drawn to the middle ---------------------
   // After Fruchterman and Reingold (1991) with their grid: only nodes of neighbouring cells push each other.
 
-  settle() { for (let at = 0; at < (this.nodes.size > 500 ? 60 : TICKS); at++) this.tick(1 - at / TICKS); this.heat = 0; this.whole(); this.after(); }
+  settle() { for (let at = 0; at < (this.nodes.size > 500 ? 60 : TICKS); at++) this.tick(1 - at / TICKS); this.heat = 0; this.after(); this.whole(); this.draw(); }
 
   warm(heat) { this.heat = Math.max(this.heat, heat); this.after(); }
 
