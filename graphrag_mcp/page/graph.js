@@ -9,7 +9,7 @@ const REACH = 3 * LENGTH; // beyond it two nodes do not push each other
 const TICKS = 240; // of a new layout: its places depend on the data alone, never on time
 const STILL = 0.02; // movement below which the layout rests
 const TONES = 8; // colours of the style sheet, --c0 to --c7
-const FEWEST = [0.15, 3]; // limits of zoom
+const FEWEST = [0.03, 3]; // limits of zoom: 400 nodes have room on a phone
 
 export class Graph {
   constructor(transport, open) {
