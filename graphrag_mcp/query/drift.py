@@ -26,7 +26,6 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import counted
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, DriftNode, DriftResult
 
 TABLES = {"d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
@@ -37,6 +36,7 @@ FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
 KEEP_DAYS = 30  # a session that no one touched for so long is forgotten
+SPARE = 40  # tokens for a note on what was found and for the marks of a longer fence
 PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARE = 0.6  # of the budget for them
 
@@ -314,7 +314,10 @@ class Drift:
         prompt = prompts.load("drift_primer" if primer else "drift_step")
         intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
         shown = 3 if budget < 2_000 else 8
-        room = max(budget - count_tokens(intro) - 60 * shown - 220, 200)
+        # What stands beside the context, measured: a host that shows text alone needs the next call.
+        beside = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), shown)
+        beside.next_call, beside.hint = self._call(id), " ".join([*notes, self.moved(walk)])
+        room = max(budget - packing.outgoing(beside) - SPARE, 200)
         found = self._context(node["query"], room, primer)
         if node["status"] == "frontier":
             ids = [citation.id for citation in found.citations]
