@@ -173,7 +173,7 @@ def numbers(home: Path) -> dict[str, dict[str, int]]:
 @browser_only
 def test_the_first_view_says_what_the_corpus_is(tab: Tab) -> None:
     assert tab.heading == "sample"
-    assert "26 documents" in tab.text and "LARGEST TOPICS" in tab.text and "MOST CONNECTED NAMES" in tab.text
+    assert "26 documents" in tab.text and "LARGEST TOPICS" in tab.text and "MOST CONNECTED ENTITIES" in tab.text
     assert tab.page.locator("[role=treeitem]").count() >= 5
     assert tab.page.evaluate("graphragExplorer.map.drawn.length") >= 7
 
