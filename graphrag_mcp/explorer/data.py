@@ -9,8 +9,10 @@ passage with as many characters, so that offsets stay right. GraphRAGError for w
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -67,7 +69,8 @@ NAMES = 24  # entities named beside a passage
 Row = dict[str, Any]
 Data = dict[str, Any]
 View = Callable[["App", Snapshot, Mapping[str, str]], Data]
-_BETWEEN = r"[\s*_>#|-]"  # between the words of a sentence: line breaks, and marks of Markdown
+# Between the words of a sentence stand line breaks, and marks of Markdown.
+_WORDS = re.compile(r"[^\s*_>#|-]+")
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 
 
@@ -108,13 +111,21 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
     sentence = sentence.strip().removesuffix("…").removesuffix("...").strip()
     if (at := text.find(sentence)) >= 0 and sentence:
         return at, at + len(sentence)
-    # Words hold no sign of what may stand between them: a row of dashes or of empty cells of a table
-    # would match in as many ways as there are divisions of it.
-    words = [word for word in re.split(f"{_BETWEEN}+", sentence[:1_000]) if word]
+    # A pattern of the words would try a text of equal words from each of them.
+    words = _WORDS.findall(sentence[:1_000])
     if len(words) < 3:
         return 0, 0
-    found = re.search(f"{_BETWEEN}{{1,1000}}+".join(map(re.escape, words)), text[:WITHIN])
-    return found.span() if found else (0, 0)
+    runs = list(_WORDS.finditer(text[:WITHIN]))
+    wanted, flat = " ".join(words), " ".join(run[0] for run in runs)
+    if (at := flat.find(wanted)) < 0:
+        return 0, 0
+    begins = list(accumulate((len(run[0]) + 1 for run in runs), initial=0))
+
+    def real(place: int) -> int:
+        number = bisect_right(begins, place) - 1
+        return runs[number].start() + place - begins[number]
+
+    return real(at), real(at + len(wanted) - 1) + 1
 
 
 def _document(fact: Mapping[str, Any]) -> Data:

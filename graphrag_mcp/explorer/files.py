@@ -36,8 +36,9 @@ FILE = "/explore/file/"  # before a ticket
 VALID = 300  # seconds of a ticket
 PARTS, PART = 12, 200  # parts of a name; bytes of one
 TEXT_BYTES = 5_000_000  # of a file that is shown as text; longer ones are saved
+NOBODY = "~"  # in a ticket without a token's name, which cannot have that sign
 _KEY = secrets.token_bytes(32)  # of this process and the workers that it forks
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_RESERVED = re.compile(r"(con|prn|aux|nul|(com|lpt)[\d¹²³]) *(\..*)?", re.IGNORECASE)
 # What a browser shows without running anything; svg is not among it.
 PICTURES = {
     ".png": "image/png",
@@ -96,9 +97,16 @@ async def added(
     target = folder.joinpath(*parts)
     if os.path.lexists(target) and not replace:
         raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
+    above = target.parent
+    while above != folder and not os.path.lexists(above):
+        above = above.parent
+    if above != folder and not above.is_dir():
+        what = f"{name[:120]!r} would lie in a folder that has the name of a file"
+        raise BadInput(what, "Choose another name")
+    if above != folder:
+        _within(app, folder, above, name)  # before a folder is made behind a link
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not app.allowed(target.parent).is_relative_to(folder.resolve()):  # a link among its folders
-        raise BadInput(f"{name[:120]!r} leads out of the folder for uploads", "Choose another name")
+    _within(app, folder, target.parent, name)
     if target.is_dir():
         raise BadInput(f"{name[:120]!r} is a folder", "Choose another name")
     part = target.parent / f".{secrets.token_hex(8)}.part"
@@ -118,6 +126,12 @@ async def added(
     finally:
         part.unlink(missing_ok=True)
     return target, size
+
+
+def _within(app: App, folder: Path, place: Path, name: str) -> None:
+    """OutsideRoots or BadInput where a link leads a place for uploads out of their folder."""
+    if not app.allowed(place).is_relative_to(folder.resolve()):
+        raise BadInput(f"{name[:120]!r} leads out of the folder for uploads", "Choose another name")
 
 
 def _linked(part: Path, target: Path) -> bool:
@@ -164,6 +178,12 @@ def original(app: App, corpus: str, n: int, everywhere: bool) -> Original:
     return Original(f"d{n}.txt", None, text)
 
 
+def kind_of(path: Path) -> tuple[str, bool]:
+    """(media type, may it be shown) of a file."""
+    with open(path, "rb") as file:
+        return type_of(path.name, file.read(4_096), os.fstat(file.fileno()).st_size)
+
+
 def type_of(name: str, first: bytes, size: int) -> tuple[str, bool]:
     """(media type, may it be shown) of a file by its name and first bytes."""
     suffix = os.path.splitext(name)[1].lower()
@@ -201,14 +221,14 @@ def show_folder(path: Path) -> None:
     """Open the folder of a file in the desktop of this machine. BadInput where there is none."""
     folder = str(path if path.is_dir() else path.parent)
     if sys.platform == "win32":
-        os.startfile(folder)
+        os.startfile(os.path.join(folder, ""))  # without the slash a program beside it may be meant
         return
-    command = "open" if sys.platform == "darwin" else "xdg-open"
+    command = ["open", "-R", str(path)] if sys.platform == "darwin" else ["xdg-open", folder]
     nothing = subprocess.DEVNULL
-    try:  # an absolute path is no option
-        subprocess.Popen([command, folder], stdin=nothing, stdout=nothing, stderr=nothing)
+    try:  # an absolute path is no option; -R shows it in its folder, which may be an .app that would run
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
     except OSError as error:
-        raise BadInput(f"this machine has no {command}", f"The folder is {folder}") from error
+        raise BadInput(f"this machine has no {command[0]}", f"The folder is {folder}") from error
 
 
 # ---- tickets ----------------------------------------------------------------------------------------
@@ -216,7 +236,7 @@ def show_folder(path: Path) -> None:
 
 def address_of(corpus: str, n: int, name: str) -> str:
     """Where the caller finds an original for the next minutes."""
-    parts = [corpus, str(n), str(int(time.time()) + VALID), SUBJECT.get() or "-"]
+    parts = [corpus, str(n), str(int(time.time()) + VALID), SUBJECT.get() or NOBODY]
     shown = re.sub(r"[/\\]", "_", name)
     return f"{FILE}{'/'.join(quote(one, safe='') for one in (*parts, _seal(parts), shown))}"
 
@@ -232,7 +252,7 @@ def holder_of(path: str) -> str | None:
         return None
     if int(claimed[2]) < time.time():
         return None
-    return "" if claimed[3] == "-" else claimed[3]
+    return "" if claimed[3] == NOBODY else claimed[3]
 
 
 def asked_for(path: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +74,9 @@ class Manager:
         if request.method == "POST":
             if not _has_type(request, "application/json"):
                 return json_response({"error": "The content type must be application/json."}, 415)
-            given = await _object_of(request)
         try:
+            if request.method == "POST":
+                given = await _object_of(request)
             return json_response(await run_in_threadpool(work, given))
         except GraphRAGError as error:
             return _failed(error)
@@ -140,9 +142,10 @@ class Manager:
             kind = "text/plain; charset=utf-8"
             headers = {**HEADERS, **files.headers_of(found.name, kind, True)}
             return Response(found.text.encode("utf-8", "replace"), 200, headers)
-        with open(found.path, "rb") as file:
-            first = file.read(4_096)
-        kind, shown = files.type_of(found.name, first, found.path.stat().st_size)
+        try:
+            kind, shown = await run_in_threadpool(files.kind_of, found.path)
+        except OSError:
+            return PlainTextResponse("This file cannot be read.", 404, HEADERS)
         headers = {**HEADERS, **files.headers_of(found.name, kind, shown)}
         return FileResponse(found.path, 200, headers, media_type=kind)
 
@@ -163,6 +166,8 @@ class Manager:
 
     async def _upload(self, request: Request) -> Response:
         """Write a file to the folder of uploads; the page has it indexed afterwards."""
+        from starlette.requests import ClientDisconnect
+
         caller(self.app, request, self.local)
         if not _has_type(request, BYTES):
             return json_response({"error": f"The content type must be {BYTES}."}, 415)
@@ -174,6 +179,8 @@ class Manager:
             return json_response({"error": f"{error}", "exists": True}, 409)
         except GraphRAGError as error:
             return _failed(error)
+        except ClientDisconnect:  # nobody hears this; the part that came is gone
+            return json_response({"error": "The upload was broken off."}, 400)
         except OSError as error:
             return json_response({"error": f"It could not be written: {error.strerror}."}, 500)
         return json_response({"path": str(path), "bytes": size})
@@ -216,12 +223,14 @@ def _has_type(request: Request, wanted: str) -> bool:
 
 
 async def _object_of(request: Request) -> Mapping[str, Any]:
-    body = await body_of(request, LONGEST)
-    try:
-        found = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    return found if is_object(found) else {}
+    """The body of a request. BadInput for what is no object: what it asks for must not be guessed."""
+    found, body = None, await body_of(request, LONGEST)
+    if body is not None:
+        with suppress(ValueError, RecursionError):
+            found = json.loads(body)
+    if not is_object(found):
+        raise BadInput(f"the request is no JSON object of at most {LONGEST} bytes", "Send one")
+    return found
 
 
 def _failed(error: GraphRAGError) -> Response:

@@ -300,13 +300,19 @@ async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
 
 
 async def body_of(request: Request, most: int) -> bytes | None:
-    """The body of a request; None for one of over `most` bytes, of which no more is read."""
+    """The body of a request; None for one of over `most` bytes, of which no more is read, and where the
+    client has gone away, who hears no answer."""
+    from starlette.requests import ClientDisconnect
+
     parts, size = list[bytes](), 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            return None
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                return None
+            parts.append(part)
+    except ClientDisconnect:
+        return None
     return b"".join(parts)
 
 

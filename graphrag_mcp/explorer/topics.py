@@ -35,6 +35,7 @@ from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.store.stored import Finite
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.terms import lists_of
 
 LAST = "places.json"  # of a corpus folder: the last map that was drawn
 TITLE = 160  # characters of a title in lists
@@ -102,6 +103,10 @@ class Topics:
     first_day: str = ""
     last_day: str = ""
     documents: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    # By parent: the topics below it that hold a document.
+    holders: dict[str, dict[str, list[str]]] = field(
+        default_factory=dict[str, dict[str, list[str]]]
+    )
 
     def numbered(self, n: int) -> Topic | None:
         return next((one for one in self.by_id.values() if one.n == n), None)
@@ -229,16 +234,20 @@ def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
 def beside(found: Topics, id: str) -> list[tuple[Topic, int]]:
     """The topics under the same parent that share documents with one, with the number of these,
     most first."""
-    one = found.by_id[id]
-    above = found.by_id.get(one.parent)
-    ours = found.documents.get(id, frozenset())
-    counts = {
-        other: len(ours & found.documents.get(other, frozenset()))
-        for other in (above.children if above else found.roots)
-        if other != id
-    }
+    above = found.by_id.get(found.by_id[id].parent)
+    key = above.id if above else ""
+    if key not in found.holders:
+        held = lists_of(
+            (document, other)
+            for other in (above.children if above else found.roots)
+            for document in found.documents.get(other, ())
+        )
+        found.holders[key] = dict(held)
+    holders, ours = found.holders[key], found.documents.get(id, frozenset[str]())
+    counts = Counter(other for document in ours for other in holders.get(document, ()))
+    del counts[id]
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], found.by_id[pair[0]].n))
-    return [(found.by_id[other], count) for other, count in ranked if count]
+    return [(found.by_id[other], count) for other, count in ranked]
 
 
 def shared(found: Topics, ids: Iterable[str]) -> list[list[int]]:

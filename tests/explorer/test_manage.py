@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -65,7 +66,7 @@ def numbers(app: App) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", [
     "", "/", "..", "../a.md", "a/../../b.md", "/etc/passwd", "a//b.md", "a/./b.md", "C:\\a.md", "a\\b.md", "c:a.md", ".hidden", "a/.ssh/key", "~/a.md",
-    "a\0b.md", "a\nb.md", "con", "NUL.txt", "a/aux.md", "a.", "a ", "x" * 201, "/".join("a" * 13), "a\u202eb.md", "a\u200bb.md", "a:b.md", "a|b", "a?.md", "\ud800.md",
+    "a\0b.md", "a\nb.md", "con", "NUL.txt", "a/aux.md", "a.", "a ", "x" * 201, "/".join("a" * 13), "a\u202eb.md", "a\u200bb.md", "a:b.md", "a|b", "a?.md", "\ud800.md", "CON .md", "com¹.txt",
 ])  # fmt: skip
 def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(BadInput):
@@ -103,8 +104,9 @@ def test_a_link_leads_no_upload_and_no_original_out_of_its_folder(tmp_path: Path
     app = App(Settings(home=tmp_path / "home", roots=(root,)), "sample")
     with client_of(app) as client:
         assert client.post("/explore/upload", params={"name": "there/a.md"}, content=b"x", headers=BYTES).status_code in (400, 403)
+        assert client.post("/explore/upload", params={"name": "there/b/c/a.md"}, content=b"x", headers=BYTES).status_code in (400, 403)
         assert client.post("/explore/upload", params={"name": "there", "replace": "1"}, content=b"x", headers=BYTES).status_code == 400
-    assert list(outside.iterdir()) == []
+    assert list(outside.iterdir()) == []  # nor a folder
     (root / "letter.md").write_text("# Lamp\n\nIda Noll lit the lamp.\n", "utf-8")
     index_documents(tmp_path / "home" / "corpora" / "sample", IndexRequest(paths=(str(root),)), app.settings)
     (outside / "secret.md").write_text("secret", "utf-8")
@@ -113,6 +115,59 @@ def test_a_link_leads_no_upload_and_no_original_out_of_its_folder(tmp_path: Path
     with client_of(app, local=True) as client:
         given = client.get("/explore/original", params={"id": f"d{numbers(app)['letter.md']}"})
         assert given.status_code == 404 and "link" in given.json()["error"]
+
+
+def test_a_file_is_no_folder_of_an_upload(app: App, client: TestClient) -> None:
+    assert client.post("/explore/upload", params={"name": "taken.md"}, content=b"x", headers=BYTES).status_code == 200
+    for name in ("taken.md/a.md", "taken.md/b/a.md"):
+        refused = client.post("/explore/upload", params={"name": name}, content=b"x", headers=BYTES)
+        assert refused.status_code == 400 and "name of a file" in refused.json()["error"]
+    (app.settings.roots[0] / files.UPLOADS / "taken.md").unlink()
+
+
+@pytest.mark.parametrize("path", ["/explore/upload", "/explore/watch"])
+def test_a_client_that_goes_away_leaves_no_part_and_no_trace(app: App, path: str) -> None:
+    made = Starlette(routes=[Route(one, call, methods=[how]) for one, how, call in Manager(app, "sample", TOOLS, False).routes()])
+    kind = BYTES["content-type"] if path.endswith("upload") else "application/json"
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"name=gone.md", "headers": [(b"content-type", kind.encode())]}
+    came = iter([{"type": "http.request", "body": b"half", "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(came)
+
+    async def send(_: Any) -> None: ...
+
+    asyncio.run(made(scope, receive, send))  # an exception here would be a trace in the log
+    assert not list((app.settings.roots[0] / files.UPLOADS).glob("*gone*")) and not list((app.settings.roots[0] / files.UPLOADS).glob(".*"))
+
+
+@pytest.mark.parametrize("body", [b"", b"on", b"[]", b"null", b'{"on": true}' + b" " * 10_000])
+def test_a_request_that_cannot_be_read_ends_no_watch(client: TestClient, body: bytes) -> None:
+    refused = client.post("/explore/watch", content=body, headers={"content-type": "application/json"})
+    assert refused.status_code == 400 and "JSON object" in refused.json()["error"]
+
+
+def test_a_file_that_cannot_be_read_is_told(app: App, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = client.get("/explore/original", params={"id": f"d{numbers(app)['page.html']}"}).json()["address"]
+
+    def broken(path: Path) -> tuple[str, bool]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(files, "kind_of", broken)
+    refused = client.get(address)
+    assert refused.status_code == 404 and refused.text == "This file cannot be read."
+
+
+def test_a_folder_is_shown_and_never_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS `open` starts a folder whose name ends in .app."""
+    file, ran = tmp_path / "Notes.app" / "a.md", list[list[str]]()
+    file.parent.mkdir()
+    file.write_text("x", "utf-8")
+    monkeypatch.setattr(files.subprocess, "Popen", lambda command, **_: ran.append(command))
+    for platform in ("darwin", "linux"):
+        monkeypatch.setattr(files.sys, "platform", platform)
+        files.show_folder(file)
+    assert ran == [["open", "-R", str(file)], ["xdg-open", str(file.parent)]]
 
 
 def test_a_server_that_only_reads_takes_nothing(app: App) -> None:
@@ -175,13 +230,14 @@ def test_a_tab_without_a_token_opens_what_its_ticket_names_in_its_tenant_alone(a
     import hashlib
 
     apps = {name: Starlette(routes=[Route(path, call, methods=[how]) for path, how, call in Manager(one, "sample", TOOLS, False).routes()]) for name, one in (("a", app), ("b", b))}
-    tokens = {hashlib.sha256(f"token-of-{name}".encode()).digest(): name for name in "ab"}
-    door = Door(apps, tenants={"a": "a", "b": "b"}, tokens=tokens)
+    tokens = {hashlib.sha256(f"token-of-{name}".encode()).digest(): name for name in "ab-"}
+    door = Door(apps, tenants={"a": "a", "b": "b", "-": "b"}, tokens=tokens)
     with TestClient(door, base_url="http://localhost") as client:
         assert client.get("/explore/original", params={"id": "d1"}).status_code == 401
-        given = client.get("/explore/original", params={"id": "d1"}, headers={"Authorization": "Bearer token-of-b"}).json()
-        opened = client.get(given["address"])
-        assert opened.status_code == 200 and opened.text == "The other tenant."
+        for name in ("-", "b"):  # no name of a token is that of nobody
+            given = client.get("/explore/original", params={"id": "d1"}, headers={"Authorization": f"Bearer token-of-{name}"}).json()
+            opened = client.get(given["address"])
+            assert opened.status_code == 200 and opened.text == "The other tenant."
         assert client.get(given["address"].replace("/b/", "/a/")).status_code == 401
         assert client.post(given["address"]).status_code in (401, 405)
 
