@@ -2,8 +2,9 @@
 
 A plug-in is a package with four modules, each with an object `PLUGIN`: `reading` (`ReadingPlugin`,
 here), `extracting` (`index/extract/plugin.py`), `indexing` (`index/plugin.py`) and `searching`
-(`query/plugin.py`). No other package imports it: they ask for it here, by its name. The name is also that of the table in which the plug-in keeps what it
-knows of a document, and `by` of what it finds in a text."""
+(`query/plugin.py`). No other package imports it: they ask for it here, by its name. The name is also
+that of the table in which the plug-in keeps what it knows of a document, and `by` of what it finds in a
+text."""
 
 from __future__ import annotations
 

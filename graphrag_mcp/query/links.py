@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from graphrag_mcp.sources.ocr import PICTURES
 from graphrag_mcp.sources.walk import kind_of, suffix_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text import places
+from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, ExploreResult
 
@@ -90,14 +92,15 @@ class Links:
         return self._at(found)
 
     def all_tags(self) -> Counter[str]:
-        """How many documents have each tag, in the spelling that comes first."""
+        """How many documents have each tag, or one below it, in the spelling that comes first."""
         spelled: dict[str, str] = {}
         seen: set[tuple[int, str]] = set()
         for place in np.flatnonzero(self.is_tag):
             name = str(self.rows["target"][int(place)].as_py())
-            spelled.setdefault(name.casefold(), name)
-            seen.add((int(self.source[place]), name.casefold()))
-        return Counter(spelled[name] for _, name in sorted(seen))
+            names = above(name)
+            spelled.setdefault(names[-1], name)
+            seen |= {(int(self.source[place]), one) for one in names}
+        return Counter(spelled[name] for _, name in sorted(seen) if name in spelled)
 
     def missing(self) -> list[Link]:
         """Links to pages that are not in the index: pages that do not exist, have another name, or are not indexed."""
@@ -237,15 +240,24 @@ def explore(
 
 
 def document_of(snapshot: Snapshot, asked: str) -> int:
-    """The number of the document that an id, uri, title, path, name or alias means. NotFound."""
+    """The number of the document that an id, uri, path, name, alias or title means. NotFound."""
     known = pages(snapshot)
     facts = documents(snapshot)
     folded = asked.casefold()
-    for names in (lambda fact: fact["document"][:2], lambda fact: fact["document"][2:]):
-        same = [id for id, fact in facts.items() if folded in map(str.casefold, names(fact))]
-        if same:
-            return min(known.number[id] for id in same)
-    found = known.find(asked.strip("[]"))
+
+    def named(some: slice) -> int:
+        same = (
+            id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][some])
+        )
+        return min((known.number[id] for id in same), default=-1)
+
+    # A name means the page that a link with this name leads to, before a document with such a title.
+    ways = (
+        partial(named, slice(2)),
+        partial(known.find, asked.strip("[]")),
+        partial(named, slice(2, None)),
+    )
+    found = next((one for way in ways if (one := way()) >= 0), -1)
     if found < 0:
         what = f"there is no document {one_line(asked, 80)!r} to follow links from"
         raise NotFound(what, "list_documents gives the ids of all")
@@ -463,12 +475,17 @@ Name = tuple[str, str, str]  # id (d4), name as links write it, uri
 
 @once
 def _names(snapshot: Snapshot) -> list[Name]:
-    """Of each document by number. A Markdown file is known by the name of the file, other documents by their title."""
+    """Of each document by number. A Markdown file is known by the name of the file, other documents by their title;
+    with its path where another one has the same name."""
     known, facts = pages(snapshot), documents(snapshot)
-    held = zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True)
+    held = list(zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True))
+    names = [
+        stem_of(path) if written.holds_links(uri) else title for path, (_, _, title, uri, _) in held
+    ]
+    many = Counter(map(str.casefold, names))
     return [
-        (alias, stem_of(path) if written.holds_links(uri) else title, uri)
-        for path, (alias, _, title, uri, _) in held
+        (alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri)
+        for name, (_, (alias, _, _, uri, _)) in zip(names, held, strict=True)
     ]
 
 
@@ -568,7 +585,7 @@ def _line(text: str, at: int) -> str:
     """The line of a text that holds a character, cut around it to QUOTED characters."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    line = text[start : end if end >= 0 else len(text)]
-    first = max(0, at - start - QUOTED // 2)
+    line = without_fingerprints(text[start : end if end >= 0 else len(text)])
+    first = max(0, len(without_fingerprints(text[start:at])) - QUOTED // 2)
     cut = line[first : first + QUOTED]
     return f"{'…' * (first > 0)}{one_line(cut, QUOTED)}{'…' * (first + QUOTED < len(line))}"

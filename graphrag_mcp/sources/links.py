@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyromark import Markdown
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
-WIKILINK, EMBED, INLINE, IMAGE, TAG = KINDS = ("wikilink", "embed", "markdown", "image", "tag")
+WIKILINK, EMBED, INLINE, IMAGE, TAG = ("wikilink", "embed", "markdown", "image", "tag")
 
 INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
 # The characters of a tag are those of Obsidian: no blank, no punctuation but - _ and /. A number is no tag.

@@ -385,6 +385,26 @@ def test_a_document_is_meant_by_its_path_name_or_alias(vault: Snapshot, start: s
     assert explore_graph(vault, start, kinds=["links"]).start == alias(vault, "Brandt")
 
 
+def test_a_page_is_meant_before_a_title_and_pages_of_one_name_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    files: dict[str, str | bytes] = {
+        "Ada.md": "# Harbour master\n\nSee [[a/Log]] and [[b/Log]]. #ship #ship/mast\n",
+        "Aaa.md": "# Ada\n\nA page whose title is another one's name. #ship/sail\n",
+        "a/Log.md": "Quiet.\n",
+        "b/Log.md": "Loud.\n",
+    }
+    snapshot = indexed(tmp_path, files)
+    found = explore_graph(snapshot, "ada", kinds=["links"])
+    assert found.start == alias(snapshot, "Ada")
+    assert explore_graph(snapshot, "harbour master", kinds=["links"]).start == found.start
+    for folder in "ab":
+        path = f"vault/{folder}/Log.md"
+        assert f"[{alias(snapshot, f'{folder}/Log')}] Log ({path}), line 3" in found.text
+    overview = explore_graph(snapshot, kinds=["links"]).text
+    assert "#ship: 2 documents" in overview and "#ship/sail: 1 document" in overview
+
+
 def test_a_direction_and_steps_narrow_and_widen_the_view(vault: Snapshot) -> None:
     ada, tide = alias(vault, "Brandt"), alias(vault, "Tables")
     only_in = explore_graph(vault, ada, kinds=["links"], direction="in")
