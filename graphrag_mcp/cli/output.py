@@ -64,7 +64,10 @@ _PHRASES: tuple[tuple[str, Any], ...] = (
     (r"\banswer=true\b", "--answer"),
     (r"\bwith query=\.\.\.", "with a QUERY"),
     (r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)", lambda one: f"{one[2]} as {one[1].upper()}"),
-    (r"\b(remove_missing|refresh_answers|recluster)=true\b", lambda one: _option(one[1])),
+    (
+        r"\b(remove_missing|refresh_answers|recluster|raw|changes)=true\b",
+        lambda one: _option(one[1]),
+    ),
     (r"\bcorpus= ?", "--corpus "),
     (r"\bcorpus (?=')", "--corpus "),
     (r"(?<![-\w])(max_tokens|max_nodes)\b", lambda one: _option(one[1])),
@@ -107,6 +110,7 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
     named = (name for name in OPTIONS if name in given and name not in places)
     words += [f"{_option(name)} {_all(given[name])}" for name in named]
+    words += [_option(name) for name in ("raw", "changes") if given.get(name) == "true"]
     fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
     words += [f"--set {shlex.quote(one)}" for one in fields]
     words += ["--yes"] if given.get("dry_run") == "false" else []

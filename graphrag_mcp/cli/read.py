@@ -17,7 +17,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from graphrag_mcp.cli.output import app_of, as_commands, parts_of, say, show, snapshot_of
+from graphrag_mcp.cli.output import (
+    app_of,
+    as_commands,
+    parts_of,
+    say,
+    settings_of,
+    show,
+    snapshot_of,
+)
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.sources.origin import file_of
 from graphrag_mcp.text import terms
@@ -335,8 +343,15 @@ def list(options: argparse.Namespace) -> int:
 
 def source(options: argparse.Namespace) -> int:
     """The text behind ids."""
-    from graphrag_mcp.query.federated import get_source
+    from graphrag_mcp.query.federated import changes, get_source
 
+    if options.changes:
+        from graphrag_mcp.tools.notes import kept_text
+
+        kept = kept_text(settings_of(options, notes=options.notes).notes)
+        return show(
+            options, changes(parts_of(options, options.ids), options.ids, kept, **_budget(options))
+        )
     given = {"around": options.around, "raw": options.raw, "query": options.query}
     given |= _budget(options)
     return show(options, get_source(parts_of(options, options.ids), options.ids, **given))

@@ -21,8 +21,9 @@ MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
 _EACH_ID = re.compile(rf"(?<![\w.~/-]){_ID}")
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
-# Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]; no link.
-_CITED = re.compile(rf"\[(?=[^\[\]\n]*\d)((?:{_ID}|{_GROUPS}|\band\b|[\s,;()])+)\](?![(\[])")
+# Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]; no link. `a1/d1` can be
+# read in several ways, a list of such in 2^n: what was read is not read otherwise (++).
+_CITED = re.compile(rf"\[(?=[^\[\]\n]*\d)((?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++)\](?![(\[])")
 _CODE = re.compile(
     r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"

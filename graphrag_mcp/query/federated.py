@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, clamp_budget, finish
 from graphrag_mcp.query import context, lookup, sections
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
 
 Part = tuple[str, Snapshot]
@@ -72,8 +73,8 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
         id = result.id
         result = of_corpus(corpus, result)
         # The argument takes an id of one corpus, which the call names.
-        other_way = f'(query="{id}", corpus="{corpus}")'
-        result.hint = result.hint.replace(f'(query="{result.id}")', other_way)
+        refused, meant = f'(query="{result.id}")', f'(query="{id}", corpus="{corpus}")'
+        result.hint = result.hint.replace(refused, meant)
         if others:
             result.hint = f"{result.hint} Also there: {', '.join(others)}.".strip()
     else:
@@ -105,13 +106,29 @@ def get_source(
             refused.append(error)
             continue
         items += [sections.of_corpus(name, item) for item in found]
-        notes += [f"{name}: {one}" for one in said]
+        notes += [f"{name}: {_placed(name, one)}" for one in said]
     if not items and refused:
         raise refused[0]
     if not items:
         raise BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
     options = lookup.options(given.get("raw", False), given.get("query", ""))
     return lookup.shown(items, notes, budget, options)
+
+
+def changes(
+    parts: Sequence[Part], ids: Sequence[str], kept: Callable[[Fingerprint], str], **given: Any
+) -> SourceResult:
+    """What became of the sources of notes, which are of one corpus."""
+    if not parts[0][0]:
+        return lookup.changes(parts[0][1], ids, kept, **given)
+    named, known = [qualified(one) for one in ids], dict(parts)
+    name = named[0][0] if named else ""
+    if name not in known or any(other != name for other, _ in named):
+        listed = ", ".join(name for name, _ in parts[:5])
+        raise BadInput(
+            f"changes shows notes of one corpus, not of {listed}", "Give ids such as a/d4"
+        )
+    return of_corpus(name, lookup.changes(known[name], [one for _, one in named], kept, **given))
 
 
 def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:
@@ -140,8 +157,12 @@ def of_corpus(name: str, result: Found) -> Found:
             for one in value:
                 one |= {key: f"{name}/{one[key]}" for key in ("id", "entity_id") if key in one}
     for advice in ("hint", "next_call"):
-        told = re.sub(rf'"({context.ALIAS})"', rf'"{name}/\1"', getattr(result, advice))
-        setattr(result, advice, told)
+        setattr(result, advice, _placed(name, getattr(result, advice)))
     if not isinstance(result, SourceResult):
         result.text = context.marked(name, result.text)
     return result
+
+
+def _placed(name: str, advice: str) -> str:
+    """Advice whose calls name the corpus of their ids."""
+    return re.sub(rf'"({context.ALIAS})"', rf'"{name}/\1"', advice)

@@ -122,7 +122,7 @@ def read(
         said = next(iter(time.said), "")
         date = said or (fact["date"] if fact and not fact["by"] else "")
         note = note_sources.told(snapshot, id)
-        raw = note_sources.with_ids(snapshot, id, row["text"]) if note else row["text"]
+        raw = note_sources.with_ids(snapshot, row) if note else row["text"]
         cited = citation(row, score[row["id"]], fact["document"][0] if fact else id)
         cited = context.placed(corpus, cited) if corpus else cited
         hits.append(

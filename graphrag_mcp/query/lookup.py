@@ -315,7 +315,7 @@ def _show_ids(snapshot: Snapshot, found: Mapping[str, Row]) -> None:
     """Put the ids of their sources into the passages of notes."""
     for row in found.values():
         if note_sources.is_note(snapshot, row["document_id"]):
-            text = note_sources.with_ids(snapshot, row["document_id"], row["text"])
+            text = note_sources.with_ids(snapshot, row)
             row |= {"text": text, "n_tokens": count_tokens(text)}
 
 
@@ -522,12 +522,7 @@ def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
         name = unquote(name.removeprefix("file://"))
     if not os.path.isabs(name):
         return [name, posixpath.normpath(name)]
-    name, found = os.path.normpath(name), []
-    for label, source in snapshot.manifest.sources.items():
-        folder = unicodedata.normalize("NFC", source.get("path", "")).rstrip(os.sep) + os.sep
-        if source.get("path") and name.startswith(folder):
-            found.append((len(folder), f"{label}/{name[len(folder) :].replace(os.sep, '/')}"))
-    return [uri for _, uri in sorted(found)]
+    return note_sources.uri_of(snapshot, name)
 
 
 # ---- the passages behind an id -------------------------------------------------------------------

@@ -92,16 +92,16 @@ def since(found: Sequence[Source]) -> str:
     return f"{count} of {counted(len(found), 'sources')} changed since" if count else ""
 
 
-def with_ids(snapshot: Snapshot, document: str, text: str) -> str:
-    """A part of a note as it is shown: without its front matter, each citation as the id that its
+def with_ids(snapshot: Snapshot, row: Row) -> str:
+    """The text of a passage of a note as it is shown: without its front matter, each citation as the id that its
     source has now, or with the name of the file where its text has changed or gone."""
-    text = text[front_matter(text)[1] :]
-    now = {
-        (one.citation.label, one.citation.fingerprint): one for one in sources(snapshot, document)
-    }
+    document, text = row["document_id"], row["text"]
+    if not row["char_start"]:  # below, what looks like one is text
+        text = text[front_matter(text)[1] :]
+    now = {_cited(one.citation): one for one in sources(snapshot, document)}
     parts, at = [], 0
     for citation in citing.citations(text):
-        source = now.get((citation.label, citation.fingerprint))
+        source = now.get(_cited(citation))
         if source is None:
             continue
         shown = f"[{source.id}]"
@@ -123,7 +123,7 @@ def differences(
     same = dict.fromkeys(one.id for one in found if one.state == "same")
     head = f"[{alias}] {one_line(title, 120)}: {said}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
-    differing = {one.citation.fingerprint: one for one in found if one.state != "same"}
+    differing = {_cited(one.citation): one for one in found if one.state != "same"}
     for one in differing.values():
         old = kept(one.citation.fingerprint)
         then = readable(old) or "(the text was not kept)"
@@ -179,6 +179,11 @@ def _known(snapshot: Snapshot) -> dict[str, tuple[Source, ...]]:
 @once
 def _by_uri(snapshot: Snapshot) -> dict[str, str]:
     return {fact["uri"]: id for id, fact in times.documents(snapshot).items()}
+
+
+def _cited(citation: citing.Citation) -> tuple[str, str, citing.Fingerprint]:
+    """What a citation names, wherever it stands in its note."""
+    return citation.path, citation.fragment, citation.fingerprint
 
 
 def _differing(found: Iterable[Source]) -> int:

@@ -183,7 +183,7 @@ async def get_source(
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query, only
     the sentences on it, from many documents at once."""
-    from graphrag_mcp.query import federated, lookup
+    from graphrag_mcp.query import federated
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
@@ -191,9 +191,9 @@ async def get_source(
         app = desk_of(ctx).app
 
         def differences(parts: Parts) -> Result:
-            return lookup.changes(parts[0][1], ids, kept_text(app), max_tokens=inner)
+            return federated.changes(parts, ids, kept_text(app.settings.notes), max_tokens=inner)
 
-        return await read(ctx, "get_source", corpus, differences, whole)
+        return await read(ctx, "get_source", corpus, differences, whole, ids)
     given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
     work = partial(federated.get_source, ids=ids, **given)
     return await read(ctx, "get_source", corpus, work, whole, ids)

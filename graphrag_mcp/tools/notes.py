@@ -222,11 +222,10 @@ def _corpus(app: App, corpus: str, base: Path) -> tuple[str, Snapshot | None]:
     return name, app.snapshot(name)
 
 
-def kept_text(app: App) -> Callable[[Fingerprint], str]:
-    """The texts that notes cited, by their fingerprints; "" for those that are not kept."""
+def kept_text(notes: str) -> Callable[[Fingerprint], str]:
+    """The texts that the notes of a folder cited, by their fingerprints; "" for those that are not kept."""
     from graphrag_mcp.notes import folder
 
-    notes = app.settings.notes
     return partial(folder.source, Path(notes)) if notes else lambda _: ""
 
 
