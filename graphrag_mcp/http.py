@@ -251,6 +251,10 @@ class Door:
             return 421, _OTHER_HOST
         if len(origins) > 1 or any(origin_name(origin) not in self.names for origin in origins):
             return 403, _OTHER_ORIGIN
+        # A picture or link of another page has no Origin, and would have the server work.
+        foreign = not origins and headers.get("sec-fetch-site") == "cross-site"
+        if foreign and scope["path"] not in OPEN:
+            return 403, _OTHER_ORIGIN
         if self.tokens and name is None and scope["path"] not in OPEN:
             return 401, "a valid bearer token is needed. Ask the server's owner for one."
         length = headers.get("content-length", "")

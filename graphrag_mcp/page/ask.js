@@ -5,7 +5,8 @@ import * as views from "./views.js";
 
 const FILTERS = ["kind", "folder", "from", "to"], KEPT = "graphrag-history", MOST = 50;
 const answers = new Map(); // by address, of this tab: going back asks no model again
-let running = null;
+let running = null, moved = false; // until the person moves, the address may be one that another page has made
+window.addEventListener("hashchange", () => { moved = true; });
 
 // #search/QUESTION/kind=pdf/folder=notes/from=2024: what is no filter belongs to the question.
 export function read(rest) {
@@ -74,6 +75,7 @@ const group = (title, items, name = "plain lines") => items.length ? [element("h
 export async function view(server, transport, rest, go) {
   const { query, filters } = read(rest);
   const found = await transport.load("search", { query, ...filters }), state = await server.state();
+  const to = address(query, filters), mine = moved || kept().some((one) => one.to === to);
   if (query) keep(query, filters);
   const nothing = found.passages.length + found.entities.length + found.communities.length === 0;
   const answer = state.model && query && found.passages.length ? element("section", { class: "answer", "aria-label": "Answer", "aria-live": "polite" }) : "";
@@ -82,7 +84,9 @@ export async function view(server, transport, rest, go) {
     nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
     ...(found.entities.length ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
     ...group("Passages", found.passages.map(hit), "plain hits"), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
-  if (answer) write(server, answer, beside, query, found.filters, address(query, filters));
+  const ask = () => write(server, answer, beside, query, found.filters, to);
+  if (answer && mine) ask();
+  else if (answer) answer.append(element("button", { type: "button", onclick: ask }, visible(`Answer with ${state.model}`)));
   return { shown: [element("div", { class: "columns" }, main, beside)], found };
 }
 

@@ -15,7 +15,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -60,7 +60,7 @@ def routes(desk: Desk, as_owner: bool = False) -> list[tuple[str, str, Handler]]
     """(path, method, handler) of the tools of a desk. With `as_owner` the caller is the user of this
     machine, whatever token was given."""
     return [
-        (f"{BASE}/openapi.json", "GET", partial(_openapi, desk)),
+        (f"{BASE}/openapi.json", "GET", partial(_openapi, cache(partial(openapi, desk)))),
         (f"{BASE}/{{tool}}", "POST", partial(_called, desk, as_owner)),
     ]
 
@@ -199,8 +199,11 @@ def _no_tool(desk: Desk, name: str) -> str:
 # ---- its description --------------------------------------------------------------------------------
 
 
-async def _openapi(desk: Desk, request: Request) -> Response:
-    return json_response(openapi(desk))
+async def _openapi(described: Callable[[], dict[str, Any]], request: Request) -> Response:
+    """Made once, apart from the loop that serves all others: it takes half a second."""
+    from starlette.concurrency import run_in_threadpool
+
+    return json_response(await run_in_threadpool(described))
 
 
 def openapi(desk: Desk) -> dict[str, Any]:

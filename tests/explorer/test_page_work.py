@@ -132,6 +132,15 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
             tab.go("library").go(f"search/{QUESTION}")
             waits_for(tab, "Answer by small.")
             assert len(model.requests) == calls
+            # an address that another page may have made asks no model by itself
+            other = made.new_page()
+            other.goto(tab.page.url.partition("#")[0] + "#search/Who kept the lamp?")
+            other.locator("#side .answer button").wait_for()
+            assert len(model.requests) == calls
+            other.locator("#side .answer button").click()
+            other.locator("#side .answer strong").wait_for()
+            assert len(model.requests) > calls
+            other.close()
             tab.go("library").page.get_by_role("button", name="What will it cost?").click()
             waits_for(tab, "tokens in")
             assert tab.wrong == []

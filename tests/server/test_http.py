@@ -96,6 +96,7 @@ ODD: list[tuple[str, list[tuple[str, str]], set[int]]] = [
     ("a forwarded name beside a foreign one", [("Host", "evil.example"), ("X-Forwarded-Host", "localhost")], {421}),
     ("a foreign name that was forwarded", [HOST, ("X-Forwarded-Host", "evil.example"), ("Forwarded", "host=evil.example")], {200}),
     ("a forwarded page", [HOST, ("X-Forwarded-For", "127.0.0.1"), ("Origin", "http://evil.example")], {403}),
+    ("a picture of a foreign page", [HOST, ("Sec-Fetch-Site", "cross-site")], {403}), ("our own page", [HOST, ("Sec-Fetch-Site", "same-origin")], {200}),
     ("an empty page", [HOST, ("Origin", "")], {403}), ("a page with a user", [HOST, ("Origin", "http://localhost@evil.example")], {403}),
     ("an extension of a browser", [HOST, ("Origin", "chrome-extension://abcdefghijklmnop")], {403}),
     ("a page of this machine in version 6", [HOST, ("Origin", "http://[::1]:3000")], {200}),
