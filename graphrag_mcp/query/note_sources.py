@@ -23,6 +23,7 @@ from graphrag_mcp.text.terms import counted, lists_of, terms
 
 State = Literal["same", "changed", "gone"]
 Row = dict[str, Any]
+Passages = list[tuple[Row, Counter[str]]]  # with their terms
 
 _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
 
@@ -124,36 +125,45 @@ def differences(
     head = f"[{alias}] {one_line(title, 120)}: {said}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
     differing = {_cited(one.citation): one for one in found if one.state != "same"}
+    passages: dict[str, Passages] = {}
     for one in differing.values():
+        if one.document and one.document not in passages:
+            passages[one.document] = _passages(snapshot, one.document)
         old = kept(one.citation.fingerprint)
         then = readable(old) or "(the text was not kept)"
         now = "(the document is gone)"
         if one.document:
-            row = _nearest(snapshot, one.document, old, one.citation.fragment)
+            row = _nearest(passages[one.document], old, one.citation.fragment)
             now = f"[{passage_alias(row)}] {readable(row['text'])}" if row else "(it has no text)"
         blocks.append(f"{one.citation.label}, {one.state} since\nthen: {then}\nnow: {now}")
     return blocks
 
 
-def _nearest(snapshot: Snapshot, document: str, old: str, fragment: str) -> Row | None:
-    """The passage of a document with most of the words of an old text; the one at the line that was
-    cited where the text was not kept."""
+def _passages(snapshot: Snapshot, document: str) -> Passages:
+    """The passages of a document in their order."""
     names = ["n", "part", "parts", "position", "line_start", "line_end", "text"]
     rows = snapshot.by_key("passages", [document], "document_id", names).to_pylist()
     rows.sort(key=lambda row: row["position"])
+    return [(row, Counter(terms(row["text"]))) for row in rows]
+
+
+def _nearest(passages: Passages, old: str, fragment: str) -> Row | None:
+    """Of the passages of a document the one with most of the words of an old text; the one at the line that was
+    cited where the text was not kept."""
     line = re.match(r"L(\d+)", fragment)
     if not old and line:
-        rows = [row for row in rows if row["line_start"] <= int(line[1]) <= row["line_end"]] or rows
+        there = [
+            one for one in passages if one[0]["line_start"] <= int(line[1]) <= one[0]["line_end"]
+        ]
+        passages = there or passages
     words = Counter(terms(old))
-    shared = [sum((words & Counter(terms(row["text"]))).values()) for row in rows]
-    return rows[shared.index(max(shared))] if rows else None
+    return max(passages, key=lambda one: (words & one[1]).total(), default=(None,))[0]
 
 
 def check_of(text: str) -> str:
-    """The check value of a note's text: 12 hexadecimal digits that another text does not have. White
-    space does not count."""
-    of = citing.fingerprint(text.removeprefix("\ufeff"))
-    return of.hash[-12:]
+    """The check value of a note's text: 12 hexadecimal digits that change with it, but not with its white
+    space."""
+    return citing.fingerprint(text.removeprefix("\ufeff")).hash[-12:]
 
 
 def uri_of(snapshot: Snapshot, path: str) -> list[str]:

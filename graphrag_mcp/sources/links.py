@@ -8,9 +8,11 @@ comments and HTML hold no links. What a link leads to is not decided here: that 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -25,6 +27,7 @@ MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 WIKILINK, EMBED, INLINE, IMAGE, TAG = ("wikilink", "embed", "markdown", "image", "tag")
 
 INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
+BLOCK = 500  # characters that are counted at once
 # The characters of a tag are those of Obsidian: no blank, no punctuation but - _ and /. A number is no tag.
 _TAG = re.compile(
     r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
@@ -170,23 +173,18 @@ def _of_matter(text: str, matter: Mapping[str, Any]) -> Iterator[Link]:
         )
 
 
-class _Bytes:
-    """Offsets of characters for ascending offsets of UTF-8 bytes, a pass over the text in all."""
-
-    def __init__(self, text: str) -> None:
-        self.data = text.encode("utf-8", "replace")
-        self.byte = self.character = 0
-
-    def __call__(self, byte: int) -> int:
-        if byte < self.byte:
-            self.byte = self.character = 0
-        self.character += len(self.data[self.byte : byte].decode("utf-8", "replace"))
-        self.byte = byte
-        return self.character
-
-
 def _characters(text: str) -> Callable[[int], int]:
-    return (lambda byte: byte) if text.isascii() else _Bytes(text)
+    """Offsets of characters for those of UTF-8 bytes, which links inside of links ask for in any order."""
+    if text.isascii():
+        return lambda byte: byte
+    parts = [text[at : at + BLOCK].encode("utf-8", "replace") for at in range(0, len(text), BLOCK)]
+    starts = list(accumulate(map(len, parts), initial=0))
+
+    def at(byte: int) -> int:
+        block = min(bisect(starts, byte), len(parts)) - 1
+        return block * BLOCK + len(parts[block][: byte - starts[block]].decode("utf-8", "replace"))
+
+    return at
 
 
 def rows_of_links(document_id: str, uri: str, text: str) -> list[dict[str, Any]]:

@@ -128,6 +128,7 @@ def test_long_and_hostile_texts_take_no_longer_than_their_length() -> None:
         "#" * 100_000,
         "> " * 20_000 + "[[x]]",
         "#a/" * 50_000,
+        "é" + "[![a](b.png)](c.md) " * 40_000,
     ):
         assert len(read_links(text)) < 100_000
 
