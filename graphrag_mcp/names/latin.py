@@ -415,11 +415,8 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
     if first in _ASKING and name.opening and not known:
-        close = _CLOSE.search(text, name.end)
-        grammar = close is None or close[0] not in (
-            ".",
-            "!",
-        )  # Do Muoi met him. Do Muoi and he agree?
+        close = _CLOSE.search(text, name.end)  # Do Muoi met him. Do Muoi and he agree?
+        grammar = close is None or close[0] not in ".!"
     if known or (name.opening and grammar):
         behind = name.start + len(name.words[0])
         start = text.find(rest[0], behind, name.end)

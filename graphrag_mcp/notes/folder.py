@@ -23,9 +23,7 @@ from graphrag_mcp.sources import opening, walk
 from graphrag_mcp.text.citing import Fingerprint
 
 HIDDEN = ".graphrag"
-LONGEST = (
-    150  # bytes of a name: with its suffix and that of a temporary file below the 255 of systems
-)
+LONGEST = 150  # bytes of a name, which is with its suffix below the 255 of systems
 LARGEST = 1_000_000  # bytes of a note
 KEPT = 20  # earlier contents of a note
 SOURCE = 20_000  # characters that are kept of one cited text

@@ -92,11 +92,9 @@ class Pages:
         if (path, top) not in self.first:
             self.first[path, top] = min(numbers, key=lambda one: self._worse(one, path, folder))
         first = self.first[path, top]
-        # Paths are in order, so those below one folder follow each other.
+        # Paths are in order, so those below one folder follow each other; 0 is the sign behind /.
         start = bisect_left(numbers, f"{folder}/", key=self.paths.__getitem__)
-        end = bisect_left(
-            numbers, f"{folder}0", key=self.paths.__getitem__
-        )  # 0 is the sign behind /
+        end = bisect_left(numbers, f"{folder}0", key=self.paths.__getitem__)
         near = min(
             numbers[start:end], key=lambda one: self._worse(one, path, folder), default=first
         )

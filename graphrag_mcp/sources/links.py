@@ -33,9 +33,7 @@ _TAG = re.compile(
     r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
-_NO_PAGE = re.compile(
-    r"\n|\[\[|\]\]"
-)  # the name of a page stands in one line, in no brackets of its kind
+_NO_PAGE = re.compile(r"\n|\[\[|\]\]")  # which the name of a page does not hold
 _TAGS_KEY = re.compile(r"^[ \t]*[\"']?tags?[\"']?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
 
 

@@ -63,6 +63,7 @@ class Written:
     path: Path
     result: NoteResult
     paths: tuple[str, ...]
+    verb: str = "Wrote"
     remarks: list[str] = field(default_factory=list)
 
 
@@ -170,6 +171,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         made = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
         _compare(note, old, shown)
         if note.op == "undo":
+            made.verb = "Brought back"
             if not files.undo(base, path, note.check.strip()):
                 made.paths = (str(path.parent),)
             return made
@@ -235,7 +237,7 @@ def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
 
     result = made.result
     result.status = status
-    lines = [f"Wrote {result.path}."] if made.path.exists() else [f"Took {result.path} away."]
+    lines = [f"{made.verb} {result.path}."] if made.path.exists() else [f"Took {result.path} away."]
     if status == "done":
         snapshot = app.snapshot(made.corpus)
         facts = times.documents(snapshot)
@@ -251,7 +253,7 @@ def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
             cited = (
                 f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
             )
-            lines[0] = f"Wrote {result.path} as [{result.id}], searchable now: {cited}."
+            lines[0] = f"{made.verb} {result.path} as [{result.id}], searchable now: {cited}."
     elif status not in FINAL:
         result.job_id, result.next_call = job_id, f'graph_status(job_id="{job_id}")'
         lines.append("The file is there; it is searchable when the index has come to it.")

@@ -195,6 +195,7 @@ def test_what_was_not_read_is_not_overwritten(call: Caller, root: Path) -> None:
     written = file.read_text("utf-8")
     assert "Mine." in written and "first agent" not in written and "tags: [mast]" in written
     back = call.good("write_note", title="Mast", op="undo", check=third["check"])
+    assert back["text"].partition(" Mast.md as [d")[0].endswith("Brought back")
     assert file.read_text("utf-8") == edited and back["status"] == "done"
     assert "Mine." not in call.good("get_source", ids=[back["id"]])["text"]
 
