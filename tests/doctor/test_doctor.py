@@ -72,8 +72,8 @@ def index(built: Index, tmp_path: Path) -> Path:
 def test_a_sound_index_has_no_findings_and_none_is_not_sound(built: Index, tmp_path: Path) -> None:
     assert doctor(built[0]) == []
     counts = {name: open_snapshot(built[0]).count(name) for name in TABLES}
-    # of a model, of source code, of files with pages
-    empty = {"claims", "summaries", "pending", "losses", *VECTORS.values(), "code", "places"}
+    # of a model, of source code, of files with pages, of links
+    empty = {"claims", "summaries", "pending", "losses", *VECTORS.values(), "code", "places", "links"}
     assert {name for name, count in counts.items() if not count} == empty, counts
     with pytest.raises(NotFound, match="index_documents"):
         doctor(tmp_path / "nothing")
