@@ -224,7 +224,7 @@ def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
         return -sum(len(one.unsupported) for one in found.values())
 
     alone = len(parts) == 1
-    # A summary stays when a release words the shipped prompt anew: agents wrote it by hand.
+    # Summaries that agents wrote stay valid when a release changes the wording of its prompt.
     shipped = params.template.template == prompts.load("summarise").template
     about = (params.language, parts[0].line, parts[0].text) if alone and shipped else ()
     return Ask(

@@ -147,7 +147,8 @@ class Ask(Generic[T]):
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
     once more; then the one of more `worth` is the answer. `stored`: the reply is kept
     in the reply cache, as `kept` makes of it; parts of one that is not can be, with `Asker.keep`.
-    `about`: what the reply is about, where the reply stays when a release words the prompt anew."""
+    `about`: the subject of the reply. If it is set, it replaces the prompt in the key, so
+    that a change of the prompt's wording does not repeat the question."""
 
     kind: str
     messages: tuple[protocols.Message, ...]

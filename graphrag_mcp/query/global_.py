@@ -7,6 +7,7 @@ rated down the tree, read for points in batches (map), and the points joined to 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Unpack
@@ -25,6 +26,7 @@ from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.local import Options, Request
 from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.survey import Line
@@ -35,6 +37,7 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
+_CLAUSE = re.compile(r"[,;:?!.，；：？！。]")
 SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
 # at an explicit level; the reports nearest to the question go in
@@ -112,7 +115,8 @@ def show(
     offset: int,
     cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
-    """The result without a model: a map of the topics, or what the documents say on the question.
+    """The result without a model: a map of the topics, or what the documents say on the question. A
+    question of which one clause asks for the map and the rest finds nothing gets the map.
     What stands in the result's text already comes first."""
     if _of_all(parts, query):
         level = request.level
@@ -131,6 +135,11 @@ def show(
     else:
         taken = render.show_lines(page, lines)
     result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
+    nothing = not told.lines and not result.communities
+    if nothing and any(map(asks_for_all, _CLAUSE.split(query))):
+        result.hint = joined(result.hint, "Nothing was found on the rest of the question.")
+        level = request.level
+        return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
     if not taken and not result.communities and not offset:
         return _nothing(result, parts, budget)
     if taken == len(lines) and told.weaker:

@@ -234,7 +234,7 @@ def test_a_tab_without_a_token_opens_what_its_ticket_names_in_its_tenant_alone(a
     door = Door(apps, tenants={"a": "a", "b": "b", "-": "b"}, tokens=tokens)
     with TestClient(door, base_url="http://localhost") as client:
         assert client.get("/explore/original", params={"id": "d1"}).status_code == 401
-        for name in ("-", "b"):  # no name of a token is that of nobody
+        for name in ("-", "b"):  # no token has the name that stands for "no token"
             given = client.get("/explore/original", params={"id": "d1"}, headers={"Authorization": f"Bearer token-of-{name}"}).json()
             opened = client.get(given["address"])
             assert opened.status_code == 200 and opened.text == "The other tenant."

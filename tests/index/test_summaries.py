@@ -173,7 +173,7 @@ def test_sections_tile_their_document_and_are_of_a_bounded_length(joint: str) ->
     assert [one.place for one in parts_of({**row, "text": "short"})] == [0]
 
 
-def test_a_summary_stays_when_a_release_words_the_prompt_anew(tmp_path: Path) -> None:
+def test_a_summary_stays_when_a_release_changes_the_wording_of_its_prompt(tmp_path: Path) -> None:
     """Agents wrote it by hand. A prompt of the corpus's own is another question."""
     row = {"id": "d", "uri": "a.md", "title": "Tides", "text": "The tide came in.", "metadata": "{}"}
     shipped, part = params_from(Settings(), None), parts_of(row)[0]

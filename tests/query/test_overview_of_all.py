@@ -39,3 +39,19 @@ def test_an_overview_of_all_is_the_map(sample_home: Path, question: str) -> None
 @pytest.mark.parametrize("question", NOT_ALL)
 def test_a_question_on_something_is_none(question: str) -> None:
     assert not asks_for_all(question)
+
+
+@pytest.mark.parametrize("question", ["What are these documents about, and who disagrees with whom?", "这些文件是关于什么的，谁和谁吵架？"])
+def test_a_question_gets_the_map_if_one_clause_asks_for_it_and_the_rest_finds_nothing(sample_home: Path, question: str) -> None:
+    snapshot = open_snapshot(sample_home / "corpora" / "sample")
+    found = global_search(snapshot, question, max_tokens=1_500)
+    assert " topics.\n" in found.text.partition("\n\n")[0] + "\n" and found.state != "not_found"
+    assert "Nothing was found on the rest" in found.hint
+    further = global_search(snapshot, question, max_tokens=1_500, cursor=found.next_cursor)
+    assert not found.next_cursor or (further.text and further.text != found.text)
+
+
+@pytest.mark.parametrize("question", ["Who disagrees about quarks?", "What are these documents about, and what do they say on turbines?"])
+def test_a_question_on_something_gets_no_map(sample_home: Path, question: str) -> None:
+    found = global_search(open_snapshot(sample_home / "corpora" / "sample"), question, max_tokens=1_500)
+    assert "rest of the question" not in found.hint and " topics.\n" not in found.text

@@ -21,6 +21,7 @@ from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
 from tests.support.command import run_cli
+from tests.support.workload import ends
 
 STATION = "# Radar station\n\nThe radar station on Gull Point was opened in 1962 by Ines Calloway.\n\nIts mast is 40 metres high.\n"
 LEDGER = "# Ledger\n\nTobias Fenn paid 300 crowns for the mast in March 1962.\n"
@@ -301,7 +302,7 @@ def test_a_note_says_no_more_than_it_may(call: Caller) -> None:
 def test_a_text_full_of_code_and_ids_is_read_at_once() -> None:
     text = "`a` [d1] ```b``` [t2.1] `[d3]`\n" * 20_000
     text += f"[{'t1t1t1t1/t1,' * 40}x]"  # each of the 40 can be read in four ways
-    with pytest.raises(NotFound, match="the ids d1, t2.1"):  # not those in code
+    with ends(), pytest.raises(NotFound, match="the ids d1, t2.1"):  # not those in code
         linked(None, Path("note.md"), text)
 
 
