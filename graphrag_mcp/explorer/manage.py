@@ -179,7 +179,7 @@ class Manager:
             return json_response({"error": f"{error}", "exists": True}, 409)
         except GraphRAGError as error:
             return _failed(error)
-        except ClientDisconnect:  # no client is left to read this reply; the partial file is deleted
+        except ClientDisconnect:  # no client is left; the partial file is deleted
             return json_response({"error": "The upload was broken off."}, 400)
         except OSError as error:
             return json_response({"error": f"It could not be written: {error.strerror}."}, 500)
