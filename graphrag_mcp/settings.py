@@ -63,6 +63,7 @@ class Settings:
     chunk_separator: str = "\n\n"
     passage_size: int = 400
     max_file_bytes: int = 20_000_000
+    max_upload_bytes: Count = 2_000_000_000  # of all files added by the page; 0 = no limit
     show_secrets: bool = False  # else credentials in documents are masked in what tools return
     # What one call of indexing reads and makes; the rest is left for the next call.
     max_files: Positive = 50_000

@@ -4,13 +4,15 @@ A name of an upload is a relative path of plain parts, written below one folder 
 over another file unless that is asked for. An original is read below the folder of its source. A
 browser opens it in a tab of its own, which sends no token: its address holds a ticket for that one
 file instead, which is valid for some minutes. PDF files and pictures are shown, text of any kind as
-plain text in a sandbox, everything else is saved; nothing is run."""
+plain text in a sandbox, everything else is saved; nothing is run. Callers who are not the user of this
+machine are given texts with credentials masked, and no other file that holds one."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
+import math
 import os
 import re
 import secrets
@@ -19,17 +21,23 @@ import sys
 import time
 import unicodedata
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.sources import read
+from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.origin import file_of, real_file_of
-from graphrag_mcp.trust.fencing import SUBJECT
+from graphrag_mcp.sources.piece import NotRead
+from graphrag_mcp.sources.walk import FoundFile
+from graphrag_mcp.trust.fencing import SHOW_SECRETS, SUBJECT, TELL_PATHS, masked, spans
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
+    from graphrag_mcp.settings import Settings
 
 UPLOADS = "added to graphrag"  # the folder in the first root that uploads go to
 FILE = "/explore/file/"  # before a ticket
@@ -47,6 +55,8 @@ PICTURES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
+UNCHECKED = "parts of this file cannot be checked for credentials"
+RECOUNT = 5  # seconds
 SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
@@ -62,8 +72,52 @@ def folder_of_uploads(app: App) -> Path:
     where a link has its name."""
     folder = app.allowed(".") / UPLOADS
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise BadInput(f"{folder} is no folder", "Rename it")
+        raise BadInput(f"{UPLOADS} is no folder", "Rename it")
     return folder
+
+
+def path_for_caller(app: App, path: Path) -> str:
+    """A path as the caller may know it, and as tools take it: whole for the user of this machine, else
+    relative to the first root; "" for one outside of it."""
+    if TELL_PATHS.get():
+        return str(path)
+    roots = app.settings.roots
+    try:
+        return path.resolve().relative_to(roots[0].resolve()).as_posix() if roots else ""
+    except ValueError:
+        return ""
+
+
+@dataclass
+class Held:
+    """What lies in the folder of uploads: counted on the disk, at most every RECOUNT seconds, and kept
+    in step with the uploads of this process in between."""
+
+    files: int = 0
+    bytes: int = 0
+    counted: float = -math.inf  # time.monotonic
+
+    def count(self, folder: Path) -> None:
+        """Count the files below the folder anew where that was long ago. It follows no link."""
+        if time.monotonic() - self.counted < RECOUNT:
+            return
+        files = size = 0
+        for above, _, names in os.walk(folder):
+            files += len(names)
+            for name in names:
+                with suppress(OSError):
+                    size += os.lstat(os.path.join(above, name)).st_size
+        self.files, self.bytes, self.counted = files, size, time.monotonic()
+
+    def check(self, settings: Settings) -> None:
+        """BadInput where the folder holds more than the settings allow."""
+        most = settings.max_upload_bytes
+        if most and self.bytes > most:
+            what = f"the folder for uploads is full: all files together may have {most / 1e6:g} MB"
+            raise BadInput(what, "Delete some of them, or raise the setting max_upload_bytes")
+        if self.files > settings.max_files:
+            what = f"the folder for uploads is full: it may hold {settings.max_files:,} files"
+            raise BadInput(what, "Delete some of them, or raise the setting max_files")
 
 
 def checked(name: str) -> tuple[str, ...]:
@@ -87,11 +141,13 @@ def checked(name: str) -> tuple[str, ...]:
 
 
 async def added(
-    app: App, name: str, replace: bool, stream: AsyncIterator[bytes]
+    app: App, name: str, replace: bool, stream: AsyncIterator[bytes], held: Held
 ) -> tuple[Path, int]:
     """Write an upload: (its path, its bytes). Exists where another file has the name, unless it is to
-    be replaced; BadInput for a name or size that is not taken. A part of a file is never seen under
-    its name."""
+    be replaced; BadInput for a name or size that is not taken, and where the folder is full. A part of a
+    file is never seen under its name, and an upload that fails leaves no folder."""
+    from starlette.concurrency import run_in_threadpool
+
     parts = checked(name)
     folder, most = folder_of_uploads(app), app.settings.max_file_bytes
     target = folder.joinpath(*parts)
@@ -105,26 +161,38 @@ async def added(
         raise BadInput(what, "Choose another name")
     if above != folder:
         _within(app, folder, above, name)  # before a folder is made behind a link
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _within(app, folder, target.parent, name)
     if target.is_dir():
         raise BadInput(f"{name[:120]!r} is a folder", "Choose another name")
-    part = target.parent / f".{secrets.token_hex(8)}.part"
-    size = 0
+    folder.mkdir(parents=True, exist_ok=True)
+    await run_in_threadpool(held.count, folder)
+    part = above / f".{secrets.token_hex(8)}.part"
+    size, kept = 0, False
+    held.files += 1
     try:
+        held.check(app.settings)
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             async for piece in stream:
                 size += len(piece)
                 if size > most:
                     what = f"{name[:120]!r} is over {most / 1e6:g} MB"
                     raise BadInput(what, "The setting max_file_bytes allows more")
+                held.bytes += len(piece)
+                held.check(app.settings)
                 file.write(piece)
-        if not replace and not _linked(part, target):
-            raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _within(app, folder, target.parent, name)
         if replace:
+            with suppress(OSError):
+                held.bytes -= os.lstat(target).st_size
+                held.files -= 1
             os.replace(part, target)
+        elif not _linked(part, target):
+            raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
+        kept = True
     finally:
         part.unlink(missing_ok=True)
+        if not kept:
+            held.counted = -math.inf  # counted again with the next upload
     return target, size
 
 
@@ -175,7 +243,29 @@ def original(app: App, corpus: str, n: int, everywhere: bool) -> Original:
     if sources.get(uri.partition("/")[0], {}).get("path"):
         raise NotFound(f"the file of d{n} is not in its folder any more", "Read its text here")
     text = snapshot.by_key("documents", [n], "n", ["text"]).to_pylist()[0]["text"]
-    return Original(f"d{n}.txt", None, text)
+    return Original(f"d{n}.txt", None, text if everywhere or SHOW_SECRETS.get() else masked(text))
+
+
+def for_others(path: Path, kind: str, settings: Settings) -> bytes | None:
+    """What callers who are not the user of this machine get of a file: text with its credentials
+    masked, None for a file without any, which is given as it is. BadInput for another kind of file
+    that holds a credential, or of which a part cannot be checked."""
+    if kind.startswith("text/plain"):
+        text = path.read_bytes().decode("utf-8", "replace")
+        return masked(text).encode("utf-8", "replace") if spans(text) else None
+    if kind.startswith("image/"):
+        return None
+    unread: list[NotRead] = []
+    try:
+        found = FoundFile(str(path), path.name, "", named=True, links=os.stat(path).st_nlink)
+        secret = any(spans(one.text) for one in read.load(found, settings, unread))
+    except (ReadError, OSError):
+        unread.append(NotRead(path.name, "cannot be read"))
+        secret = False
+    if secret or unread:
+        what = "this file holds what looks like a credential" if secret else UNCHECKED
+        raise BadInput(f"{what}: it is given on the machine of the server alone", "Read it here")
+    return None
 
 
 def kind_of(path: Path) -> tuple[str, bool]:

@@ -6,11 +6,13 @@ of which is a key."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.explorer.files import path_for_caller
 from graphrag_mcp.explorer.topics import TITLE
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.jobs.queue import Job
@@ -21,6 +23,7 @@ from graphrag_mcp.sources.diff import changes, unread_files
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.trust.fencing import TELL_PATHS
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
@@ -30,6 +33,8 @@ ON_DISK = 2_000  # documents up to which files are compared with the index when 
 LISTED = 200  # of files that could not be read or are new, and of documents that were taken out
 SETTINGS = 200  # characters of a value
 JOBS = 10
+PATHS = ("home", "roots", "notes")  # settings that say where something is on this machine
+LOCAL = re.compile(r"local:.*[/\\]")  # a model in a folder
 COUNTED = ("added", "changed", "removed", "unchanged")
 
 Data = dict[str, Any]
@@ -69,7 +74,7 @@ def library(app: App, snapshot: Snapshot) -> Data:
         "jobs": [_job(job) for job in jobs[:JOBS]],
         "removed": _removed(overlay),
         "folders": [
-            {"name": one_line(label, TITLE), "path": source["path"]}
+            {"name": one_line(label, TITLE), "path": path_for_caller(app, Path(source["path"]))}
             for label, source in sorted(manifest.sources.items())
             if source.get("kind") in ("folder", "files") and source.get("path")
         ],
@@ -123,9 +128,13 @@ def _removed(overlay: edit_log.Overlay) -> list[Data]:
 
 
 def _settings(app: App) -> list[list[str]]:
-    """[name, value] of the settings; of those that hold a key the name alone."""
+    """[name, value] of the settings; of those that hold a key the name alone, and also of those with a
+    path, where the caller is not the user of this machine."""
     record = record_of(app.settings)
-    withheld = record.pop("withheld", [])
-    record |= record.pop("templates", {})
+    withheld: list[str] = record.pop("withheld", [])
+    record = {"home": str(app.home), **record, **record.pop("templates", {})}
+    if not TELL_PATHS.get():
+        paths = [*PATHS, *(name for name, value in record.items() if LOCAL.match(str(value)))]
+        withheld += [name for name in dict.fromkeys(paths) if record.pop(name, None)]
     pairs = [[name, one_line(str(value), SETTINGS)] for name, value in record.items() if value]
-    return [["home", str(app.home)], *pairs, *([name, "(not shown)"] for name in withheld)]
+    return [*pairs, *([name, "(not shown)"] for name in withheld)]

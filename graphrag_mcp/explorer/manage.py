@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
@@ -47,6 +48,7 @@ class Manager:
     ) -> None:
         self.app, self.corpus, self.tools, self.local = app, corpus, frozenset(tools), local
         self.writes = "index_documents" in self.tools and not app.read_only
+        self.held = files.Held()
         self.watches = Watches(app.settings) if watches and self.writes else None
 
     def routes(self) -> list[tuple[str, str, Handler]]:
@@ -90,7 +92,9 @@ class Manager:
                 raise
             name, empty = app.corpus_for_writing(self._named(given)), True
         try:
-            uploads = str(files.folder_of_uploads(app)) if self.writes else ""
+            uploads = (
+                files.path_for_caller(app, files.folder_of_uploads(app)) if self.writes else ""
+            )
         except BadInput:
             uploads = ""
         return {
@@ -102,7 +106,7 @@ class Manager:
             "writes": self.writes,
             "uploads": uploads,
             "most": app.settings.max_file_bytes,
-            "roots": [str(root) for root in app.settings.roots],
+            "roots": [str(root) for root in app.settings.roots] if self.local else [],
             "local": self.local,
             "watches": self.watches is not None,
             "watched": self.watches is not None and self.watches.watched(name),
@@ -147,6 +151,16 @@ class Manager:
         except OSError:
             return PlainTextResponse("This file cannot be read.", 404, HEADERS)
         headers = {**HEADERS, **files.headers_of(found.name, kind, shown)}
+        if not self.local and not self.app.settings.show_secrets:
+            try:
+                text = await run_in_threadpool(
+                    files.for_others, found.path, kind, self.app.settings
+                )
+            except GraphRAGError as error:
+                said = f"{error.what[:1].upper()}{error.what[1:]}."
+                return PlainTextResponse(said, 403, HEADERS)
+            if text is not None:
+                return Response(text, 200, headers)
         return FileResponse(found.path, 200, headers, media_type=kind)
 
     def _folder(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +188,7 @@ class Manager:
         given = request.query_params
         name, replace = given.get("name", ""), given.get("replace") == "1"
         try:
-            path, size = await files.added(self.app, name, replace, request.stream())
+            path, size = await files.added(self.app, name, replace, request.stream(), self.held)
         except files.Exists as error:
             return json_response({"error": f"{error}", "exists": True}, 409)
         except GraphRAGError as error:
@@ -183,7 +197,7 @@ class Manager:
             return json_response({"error": "The upload was broken off."}, 400)
         except OSError as error:
             return json_response({"error": f"It could not be written: {error.strerror}."}, 500)
-        return json_response({"path": str(path), "bytes": size})
+        return json_response({"path": files.path_for_caller(self.app, path), "bytes": size})
 
     def _watch(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Index the folders of a corpus after every change of a file, or no longer."""
@@ -195,9 +209,17 @@ class Manager:
         held = manifests.read(self.app.folder(name))
         paths = folders_of(held) if held else []
         if not self.local:
-            paths = [str(self.app.allowed(path)) for path in paths]
+            paths = [str(self._allowed(path)) for path in paths]
         self.watches.set(name, paths, on)
         return {"watched": self.watches.watched(name)}
+
+    def _allowed(self, path: str) -> Path:
+        """A folder of the index below the roots; what lies outside of them is not named."""
+        try:
+            return self.app.allowed(path)
+        except OutsideRoots as error:
+            what = "a folder of this index is outside the folders this server may read"
+            raise OutsideRoots(what, "Watch it on the machine of the server") from error
 
     def _price(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the next run would ask of the model, and its price by the settings."""

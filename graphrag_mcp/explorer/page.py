@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
+from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT, TELL_PATHS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -278,6 +278,7 @@ def caller(app: App, request: Request, as_owner: bool) -> None:
     user = request.scope.get("user")
     SUBJECT.set("" if as_owner else str(getattr(user, "display_name", "") or ""))
     SHOW_SECRETS.set(app.settings.show_secrets)
+    TELL_PATHS.set(as_owner)
     HOME.set(app.home)
 
 

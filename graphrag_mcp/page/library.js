@@ -112,9 +112,13 @@ async function remove(page, one, row) {
   row.querySelector("button").focus();
 }
 
+// Paths of folders that the server tells this caller: whole on its own machine, else below its first root.
+const known = (data) => (data?.folders || []).map((one) => one.path).filter(Boolean);
+
 const undo = (page, id) => working(page, async () => {
   await page.server.tool("edit_graph", { op: "undo", ids: [id], dry_run: false });
-  if (page.data?.folders.length) await index(page, { paths: page.data.folders.map((one) => one.path) });
+  const paths = known(page.data);
+  if (paths.length) await index(page, { paths });
   else tell("It is back with the next indexing of its folder; a pasted text has to be pasted again.");
 });
 
@@ -152,13 +156,13 @@ function open(page) {
 }
 
 export async function view(page) {
-  const { data, state } = page, watchable = state.writes && state.watches && data.folders.length;
+  const { data, state } = page, paths = known(data), watchable = state.writes && state.watches && data.folders.length;
   const watch = element("input", { type: "checkbox", id: "watch", checked: state.watched, onchange: (event) => working(page, async () => { const { watched } = await page.server.post("watch", { on: event.target.checked, corpus: state.corpus }); tell(watched ? "Folders are watched: a change of a file is indexed at once, as long as this server runs." : "Folders are no longer watched."); }) });
-  const again = state.writes && data.folders.length ? button("Index again", () => working(page, () => index(page, { paths: data.folders.map((one) => one.path) }))) : "";
+  const again = state.writes && paths.length ? button("Index again", () => working(page, () => index(page, { paths }))) : "";
   const last = data.jobs[0], lists = [["Files that could not be read", data.unread], ["New files on disk", data.new.map((uri) => ({ uri }))]].filter(([, many]) => many.length);
   return [element("div", { class: "one" }, element("h1", {}, "Documents"), element("p", { class: "note" }, `${number(data.documents.length + data.more)} documents in ${visible(data.title)}`),
     state.writes ? adding(page) : "", report,
-    data.folders.length ? section("Folders", list(data.folders.map((one) => element("span", { dir: "auto" }, visible(one.path)))), element("p", {}, again, watchable ? [" ", watch, element("label", { for: "watch" }, " watch for changes")] : "")) : "",
+    data.folders.length ? section("Folders", list(data.folders.map((one) => element("span", { dir: "auto" }, visible(/[/\\]/.test(one.path) ? one.path : one.name)))), element("p", {}, again, watchable ? [" ", watch, element("label", { for: "watch" }, " watch for changes")] : "")) : "",
     ...lists.map(([title, many]) => section(title, list(many.map(why)))),
     last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${number(last.skipped.length + last.more)} files`), list(last.skipped.map(why))) : "",
     documents(page),

@@ -303,6 +303,9 @@ SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Commun
 # `show_secrets`).
 SHOW_SECRETS: ContextVar[bool] = ContextVar("SHOW_SECRETS", default=False)
 
+# True where the caller is the user of this machine, who is told where files lie on it.
+TELL_PATHS: ContextVar[bool] = ContextVar("TELL_PATHS", default=False)
+
 _HIDDEN = re.compile(  # the end of a line of Windows hides nothing
     "(?:(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3"

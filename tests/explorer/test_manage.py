@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import query_terms
+from graphrag_mcp.trust.fencing import TELL_PATHS
 from graphrag_mcp.types import IndexRequest, InlineText
 
 BYTES = {"content-type": "application/octet-stream"}
@@ -76,7 +78,7 @@ def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
 def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: App, client: TestClient) -> None:
     folder = app.settings.roots[0] / files.UPLOADS
     done = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"one", headers=BYTES)
-    assert done.status_code == 200 and Path(done.json()["path"]) == folder / "notes" / "Tagebuch ü.md"
+    assert done.status_code == 200 and done.json()["path"] == f"{files.UPLOADS}/notes/Tagebuch ü.md"
     again = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"two", headers=BYTES)
     assert again.status_code == 409 and again.json()["exists"] and (folder / "notes" / "Tagebuch ü.md").read_bytes() == b"one"
     assert client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md", "replace": "1"}, content=b"two", headers=BYTES).status_code == 200
@@ -86,6 +88,78 @@ def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: A
     large = client.post("/explore/upload", params={"name": "large.bin"}, content=b"x" * 1_000_001, headers=BYTES)
     assert large.status_code == 400 and "over 1 MB" in large.json()["error"]
     assert sorted(path.name for path in folder.rglob("*")) == ["Tagebuch ü.md", "notes"]
+
+
+def test_the_folder_of_uploads_has_a_quota_and_a_refused_upload_leaves_no_folder(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", roots=(tmp_path,), max_upload_bytes=1_000, max_files=3), "sample")
+    folder = tmp_path / files.UPLOADS
+
+    def sent(client: TestClient, name: str, size: int, **more: str) -> tuple[int, str]:
+        done = client.post("/explore/upload", params={"name": name, **more}, content=b"x" * size, headers=BYTES)
+        return done.status_code, done.json().get("error", "")
+
+    with client_of(app) as client:
+        assert sent(client, "a.md", 600)[0] == 200
+        status, why = sent(client, "deep/er/b.md", 500)
+        assert status == 400 and "all files together may have 0.001 MB" in why and not (folder / "deep").exists()
+        assert sent(client, "a.md", 300, replace="1")[0] == 200
+        assert sent(client, "deep/b.md", 500)[0] == 200  # the place of what was replaced is free again
+        assert sent(client, "c.md", 0)[0] == 200
+        assert "may hold 3 files" in sent(client, "d.md", 0)[1]
+        for path in folder.rglob("*.md"):  # outside of the page
+            path.unlink()
+        assert sent(client, "e.md", 900)[0] == 200
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == ["e.md"]
+
+
+def test_a_caller_of_another_machine_is_told_no_path_of_this_one(app: App) -> None:
+    root = app.settings.roots[0]
+    with client_of(app) as client:
+        state = client.get("/explore/state").json()
+        TELL_PATHS.set(False)  # as `caller` does for a request
+        data = load(app, "library", {})
+        assert state["uploads"] == files.UPLOADS and state["roots"] == [] and [one["path"] for one in data["folders"]] == ["."]
+        for path in (root, app.home):
+            assert str(path) not in json.dumps([state, data])
+        assert ["roots", "(not shown)"] in data["settings"]
+        done = client.post("/explore/upload", params={"name": "told.md"}, content=b"x", headers=BYTES)
+        assert done.json()["path"] == f"{files.UPLOADS}/told.md"
+        (root / files.UPLOADS / "told.md").unlink()
+    with client_of(app, local=True) as client:
+        state = client.get("/explore/state").json()
+        assert state["uploads"] == str(root / files.UPLOADS) and state["roots"] == [str(root)]
+
+
+SECRET = "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc"
+
+
+def test_an_original_shows_others_no_credential(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "keys.md").write_text(f"# Keys\n\nIda Noll has api_key = {SECRET} on the wall.\n", "utf-8")
+    (folder / "utf16.txt").write_text(f"Tobias Fenn has api_key = {SECRET} in a drawer.\n", "utf-16")
+    (folder / "plain.eml").write_text("From: a@example.org\nSubject: Lamp\n\nOlga Tamm painted Ostra Point.\n", "utf-8")
+    with zipfile.ZipFile(folder / "both.zip", "w") as archive:
+        archive.writestr("lamp.md", "# Lamp\n\nMarta Quill lit the lamp.\n")
+        archive.writestr("tool.exe", b"MZ\0" * 50)
+    given = IndexRequest(paths=(str(folder),), texts=(InlineText(f"Jon Reed keeps api_key = {SECRET} here.", "note", "A note"),))
+    index_documents(tmp_path / "home" / "corpora" / "sample", given, Settings(home=tmp_path / "home"))
+
+    def original(app: App, name: str, local: bool) -> tuple[int, bytes]:
+        with client_of(app, local=local) as client:
+            number = next(n for uri, n in numbers(app).items() if uri.startswith(name))
+            given = client.get(client.get("/explore/original", params={"id": f"d{number}"}).json()["address"])
+            return given.status_code, given.content
+
+    app = App(Settings(home=tmp_path / "home", roots=(folder,)), "sample")
+    for name, status in (("keys.md", 200), ("text:note", 200), ("utf16.txt", 403), ("both.zip", 403), ("plain.eml", 200)):
+        assert original(app, name, False)[0] == status, name
+        assert SECRET.encode() not in original(app, name, False)[1], name
+    assert b"api_key = sk-p****" in original(app, "keys.md", False)[1]
+    assert b"credential" in original(app, "utf16.txt", False)[1] and b"cannot be checked" in original(app, "both.zip", False)[1]
+    shown = App(Settings(home=tmp_path / "home", roots=(folder,), show_secrets=True), "sample")
+    for one, local in ((app, True), (shown, False)):
+        assert SECRET.encode() in original(one, "keys.md", local)[1] and original(one, "both.zip", local)[0] == 200
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "multipart/form-data; boundary=x"}, {"content-type": "application/x-www-form-urlencoded"}])
