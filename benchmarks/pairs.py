@@ -1,11 +1,11 @@
 """Global answers compared in pairs, as GraphRAG's paper does (Edge et al. 2024): which of two ways of searching gives the
 better answers to questions on a whole collection?
 
-    python benchmarks/pairs.py contexts OUT --summaries HOME --vectors HOME --model local:DIR --corpus NAME
-    python benchmarks/pairs.py packets OUT global vector
+    python benchmarks/pairs.py contexts OUT --questions news --summaries HOME --vectors HOME --model local:DIR --corpus NAME
+    python benchmarks/pairs.py packets OUT global vector --questions news
     python benchmarks/pairs.py score OUT
 
-`contexts` writes, for each of the questions in `pairs/questions.json`, what one `global_search` of 8,000 tokens shows
+`contexts` writes, for each of the questions in `pairs/news.json` or `pairs/chats.json`, what one `global_search` of 8,000 tokens shows
 (`OUT/global/NN.txt`) and the nearest passages by vectors up to as many characters (`OUT/vector/NN.txt`). Agents write an
 answer to each context into `OUT/answers/WAY/NN.md`. `packets` puts each pair of answers in both orders, without their
 ways, into packets for different judges (`OUT/packets/`); `pairs/judge.md` says what writers and judges are told. `score`
@@ -21,13 +21,20 @@ import random
 from collections import defaultdict
 from pathlib import Path
 
-QUESTIONS = Path(__file__).with_name("pairs") / "questions.json"
+QUESTIONS = Path(__file__).with_name("pairs")
 CRITERIA = ("comprehensiveness", "diversity", "empowerment", "directness")
 TOKENS = 8_000  # of a context, as in the paper
 NEAREST = 80  # passages, more than fit
 
 
-def contexts(out: Path, summaries: str, vectors: str, model: str, corpus: str) -> None:
+def asked_of(collection: str) -> list[dict[str, str]]:
+    """The questions on a collection, each with its persona and task."""
+    return json.loads((QUESTIONS / f"{collection}.json").read_text("utf-8"))
+
+
+def contexts(
+    out: Path, collection: str, summaries: str, vectors: str, model: str, corpus: str
+) -> None:
     import anyio
 
     from graphrag_mcp import App
@@ -46,7 +53,7 @@ def contexts(out: Path, summaries: str, vectors: str, model: str, corpus: str) -
     }
     for way in ("global", "vector"):
         (out / way).mkdir(parents=True, exist_ok=True)
-    for number, asked in enumerate(json.loads(QUESTIONS.read_text("utf-8")), 1):
+    for number, asked in enumerate(asked_of(collection), 1):
         text = global_search(told, asked["question"], max_tokens=TOKENS).text
         (out / "global" / f"{number:02}.txt").write_text(text, "utf-8")
         room, parts = len(text), []
@@ -61,9 +68,9 @@ def contexts(out: Path, summaries: str, vectors: str, model: str, corpus: str) -
         (out / "vector" / f"{number:02}.txt").write_text("".join(parts), "utf-8")
 
 
-def packets(out: Path, first: str, second: str, judges: int, seed: int) -> None:
+def packets(out: Path, collection: str, first: str, second: str, judges: int, seed: int) -> None:
     """The two orders of a pair go to different halves of the judges."""
-    questions = json.loads(QUESTIONS.read_text("utf-8"))
+    questions = asked_of(collection)
     answers = {
         way: {
             int(path.stem): path.read_text("utf-8").strip()
@@ -137,20 +144,23 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("contexts")
     making.add_argument("out", type=Path)
-    for name in ("--summaries", "--vectors", "--model", "--corpus"):
+    for name in ("--questions", "--summaries", "--vectors", "--model", "--corpus"):
         making.add_argument(name, required=True)
     packing = commands.add_parser("packets")
     packing.add_argument("out", type=Path)
     packing.add_argument("first")
     packing.add_argument("second")
+    packing.add_argument("--questions", required=True)
     packing.add_argument("--judges", type=int, default=4)
     packing.add_argument("--seed", type=int, default=1)
     commands.add_parser("score").add_argument("out", type=Path)
     given = parser.parse_args()
     if given.command == "contexts":
-        contexts(given.out, given.summaries, given.vectors, given.model, given.corpus)
+        contexts(
+            given.out, given.questions, given.summaries, given.vectors, given.model, given.corpus
+        )
     elif given.command == "packets":
-        packets(given.out, given.first, given.second, given.judges, given.seed)
+        packets(given.out, given.questions, given.first, given.second, given.judges, given.seed)
     else:
         print(*score(given.out), sep="\n")
 
