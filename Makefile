@@ -3,6 +3,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that run the quick tests: one more than cores, since a test that waits for a server leaves its core free.
+WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -15,7 +17,7 @@ APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
 	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
-	@echo "make test    run the quick tests, six minutes on two cores"
+	@echo "make test    run the quick tests, five minutes on two cores"
 	@echo "make test-all    run all tests, half an hour"
 	@echo "make lint    run ruff and the type checker"
 	@echo "make site    build the documentation as a site in build/site"
@@ -47,7 +49,7 @@ demo: $(STAMP)
 	@if [ -n "$(FOLDER)" ]; then $(BIN)/graphrag-mcp try "$(FOLDER)"; else $(BIN)/python docs/demo.py; fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 test-all: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]' || \

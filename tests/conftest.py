@@ -27,9 +27,10 @@ SLOW = frozenset(
     communities conformance connections corpus_life docs doctor doctor_with_model drift_arguments
     drift_export drift_llm dry_run edit_tools edits evaluate executors explorer extract generations
     graphml hostile_files hosts http import import_lightrag import_log index index_documents
-    index_with_model install jobs keys_on_disk live_benchmark llama local_vectors losses many_names model_histories notes
-    object_storage patterns remove secrets several_machines statements tables tenants terminal
-    token_shares views wheel work work_claims work_http workers
+    index_with_model install jobs keys_on_disk live_benchmark llama local_vectors losses many_names
+    model_histories moved_folders notes object_storage page_work patterns remove secrets
+    several_machines statements summaries tables tenants terminal token_shares views wheel work
+    work_claims work_http workers
     """.split()
 )
 

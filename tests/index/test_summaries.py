@@ -191,6 +191,7 @@ def test_texts_share_calls_up_to_a_length() -> None:
     assert [len(one) for one in packed([part("word " * 9000), part("word")])] == [1, 1]
 
 
+@pytest.mark.core
 def test_numbers_and_names_that_the_text_does_not_have_are_found() -> None:
     text = "Mira Okafor built a mill in 1904 for 12,500 crowns; Kanzler Schmidt sah zu."
     for good in (
@@ -256,6 +257,7 @@ def test_a_light_run_asks_one_question_for_short_documents_and_none_the_second_t
     assert index(corpus, docs, server, "auto").usage["calls"] == 0, "what was light stays light"
 
 
+@pytest.mark.core
 def test_only_what_changed_is_asked_and_the_rows_are_those_of_a_fresh_index(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
@@ -307,6 +309,7 @@ def test_an_index_of_a_release_without_a_column_is_derived_again_without_a_quest
     assert open_snapshot(corpus).manifest.counters["summarised"] == len(TEXTS)
 
 
+@pytest.mark.core
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
@@ -440,6 +443,7 @@ def handed(item: Any, text: str = "", **more: Any) -> dict[str, Any]:
     return {"work_id": item.work_id, "text": text or f"{sentence}.", "labels": ["harbour"], **more}
 
 
+@pytest.mark.core
 def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) -> None:
     docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c"
     home = Settings(home=tmp_path)
@@ -477,6 +481,7 @@ def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) 
     assert not claim(corpus, home, "ada", kind="summary").items
 
 
+@pytest.mark.core
 def test_a_result_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path) -> None:
     docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c"
     home = Settings(home=tmp_path)
@@ -529,6 +534,7 @@ SAID = {
 }
 
 
+@pytest.mark.core
 def test_a_document_is_found_by_words_that_only_its_summary_has(tmp_path: Path) -> None:
     docs, corpus, home = (
         write(tmp_path / "docs", TEXTS),

@@ -107,6 +107,7 @@ def test_names_that_only_look_like_cases_of_each_other_stay_apart() -> None:
         assert normalise_name(one) != normalise_name(other)
 
 
+@pytest.mark.slow
 def test_no_language_makes_a_text_slow() -> None:
     for name, one in SETS.items():
         text = " ".join(one["passages"]) * 60

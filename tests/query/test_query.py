@@ -622,6 +622,7 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     assert "Ilse Brandt" not in titles(Weights(named_title=0, title_link=0, shared_name=0))[:3]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the checkout")
 def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     folder = DATA / "hotpot_train100"

@@ -59,6 +59,7 @@ def test_a_folder_that_was_emptied_has_no_documents_any_more(corpus: Path, tmp_p
     assert as_fresh(corpus, other)
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("place", ["elsewhere/docs", "papers"])
 def test_a_folder_that_moved_is_the_same_documents_under_the_names_of_a_fresh_index(
     corpus: Path, tmp_path: Path, place: str
@@ -106,6 +107,7 @@ def test_a_large_folder_that_was_renamed_is_not_taken_for_one_that_was_lost(tmp_
     assert as_fresh(corpus, tmp_path / "papers")
 
 
+@pytest.mark.core
 def test_where_it_is_not_certain_nothing_goes_and_the_result_says_what_to_do(corpus: Path, tmp_path: Path) -> None:
     new = tmp_path / "papers"
     (tmp_path / "docs").rename(new)
