@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -39,7 +39,7 @@ Span = tuple[int, int]
 Row = tuple[str, str, int, int]  # key, form, start, end
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 
-VERSION = "nlp-30"
+VERSION = "nlp-31"
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
@@ -167,7 +167,7 @@ def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
     named = _with_quoted(text, kept, short)
-    return _mentions(text, named if short else _outside_code(text, named), aliases, evidence)
+    return _mentions(text, named if short else _outside_code(text, named), aliases)
 
 
 _RARE = re.compile(r"(?<![\w.@/\\’'-])[^\W\d_]{3,}+(?![\w(’'])")
@@ -200,34 +200,24 @@ def _outside_code(text: str, found: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidate]:
-    """Adds quoted terms: the same span only once, names that stick out over a quotation dropped."""
+    """Adds quoted terms, the same span only once."""
     quotes: dict[Span, Candidate] = {}
     last = 0
     for quote in _quoted(text, short):
         if quote[0] >= last:
             quotes[quote[:2]] = quote
             last = quote[1]
-    spans = list(quotes)
     out = []
     for start, end, kind, strong in kept:
         if quote := quotes.pop((start, end), None):
             kind = kind if quote[2] == "other" else quote[2]
             out.append((start, end, kind, strong or quote[3]))
-        elif not _crosses(start, end, spans):
+        else:
             out.append((start, end, kind, strong))
     return out + list(quotes.values())
 
 
-def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
-    """Does this span hold one end of a quotation without the other?"""
-    around = quotes[max(0, bisect_right(quotes, (start, 0)) - 1) : bisect_left(quotes, (end, 0))]
-    ends = (around[0], around[-1]) if around else ()
-    return any(start < a < end < b or a < start < b < end for a, b in ends)
-
-
-def _mentions(
-    text: str, found: Iterable[Candidate], aliases: dict[Span, Span], evidence: Evidence
-) -> list[Fields]:
+def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
     """Keys, one type per key, and the cap: strong names first, then frequent, then long ones."""
     rows: list[Row] = []
     counts: Counter[str] = Counter()
@@ -268,11 +258,8 @@ def _mentions(
     for short, long in alias_of.items():
         if kind := type_of.get(long) or type_of.get(short):
             type_of[long] = type_of[short] = kind
-    for key in counts:  # Alex Ferguson, whom the text calls Mr Ferguson
-        if key not in type_of and type_of.get(key.rpartition(" ")[2]) == "person":
-            type_of[key] = "person"
     alias_of |= _respelled(rows, type_of)
-    short_names = _short_names(text, rows, type_of, alias_of, evidence)
+    short_names = _short_names(text, rows, type_of, alias_of)
     for short, long in short_names.items():
         type_of[long] = type_of[short] = "person"
         if long in strong_keys:
@@ -289,21 +276,14 @@ def _mentions(
 
 
 def _short_names(
-    text: str,
-    rows: Sequence[Row],
-    type_of: Mapping[str, str],
-    alias_of: Mapping[str, str],
-    evidence: Evidence,
+    text: str, rows: Sequence[Row], type_of: Mapping[str, str], alias_of: Mapping[str, str]
 ) -> dict[str, str]:
     """Family names and given names alone, names with an initial and names without the initial in the
     middle, each with the one person of this text whose full name they shorten, and that stands
     before them. John Adams is not his son, John Quincy Adams.
 
-    Who is later called by the last word alone is a person; Boston Celtics, whom the text calls the
-    Celtics, is none."""
+    Who is later called by the last word alone is a person."""
     held = dict.fromkeys(row[0] for row in rows)
-    acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
-    called = {form.lower() for form in evidence.led}
     full: dict[str, set[str]] = {}
     given: set[str] = set()
     by_family: set[str] = set()
@@ -314,10 +294,9 @@ def _short_names(
         first, *middle, last = key.split(" ")
         if kind not in ("", "person") or len(middle) > 1 or first == last:
             continue
-        plain = key.replace(" ", "").isalpha() and key not in acronyms
-        if not plain or key in alias_of or len(first) < 3:
+        if not key.replace(" ", "").isalpha() or key in alias_of or len(first) < 3:
             continue
-        sure = kind or not (any(map(ordinary, key.split(" "))) or last in called)
+        sure = kind or not any(map(ordinary, key.split(" ")))
         longer = full.get(key, ())
         if len(longer) == 1 and not _apart(text, rows, key, *longer):
             continue  # Brian Ripley, beside Brian D. Ripley

@@ -20,14 +20,13 @@ from operator import or_
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import attributive, by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.text.temporal import DAY_WORDS
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, STOP_WORDS, UPPER, WORD, stop_word
 
 _CAP = rf"[{UPPER}][{WORD}]*+(?:[’'‐&·-][{WORD}]++)*+(?!\$)"  # not US$370m
 _DOTTED = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|(?:{'|'.join(lex.ABBREVIATED)})\."
 _TOKEN = rf"{_DOTTED}|{_CAP}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
 _PARTICLE = "|".join(sorted(lex.PARTICLES, key=lambda word: (-len(word), word)))
-_SEPARATOR = rf"(?:[ \n]|(?<=\.)| & |(?<=s)[’'] |[ \n](?:and|{_PARTICLE})(?: (?:{'|'.join(sorted(lex.ARTICLES))}))?[ \n]| ?al-)"
+_SEPARATOR = rf"(?:[ \n]|(?<=\.)| & |(?<=s)[’'] |[ \n](?:{_PARTICLE})(?: (?:{'|'.join(sorted(lex.ARTICLES))}))?[ \n]| ?al-)"
 _NUMBER = r"\d{1,4}"
 _PHRASE = re.compile(
     rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER} )?(?:{_TOKEN})(?:{_SEPARATOR}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:/–-]\d)))*+"
@@ -38,8 +37,6 @@ _INITIAL_LETTER = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
-_CLOSE = re.compile(r"[.!?](?=[\s\"”’')\]]|\Z)|\n\n")
-_ASKING = frozenset("do can will".split())  # verbs that open questions, and names
 _ROMAN = re.compile("[IVX]{1,5}")
 _COMPOUND = re.compile(
     rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+(?:-[{WORD}]++)*)-([{LOWER}]{{1,20}})(?![{WORD}-])"
@@ -120,10 +117,7 @@ def names(
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
-    grammar = _grammar_of(evidence.language)
     for name in found:
-        if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
-            evidence.inside[" ".join(name.words[1:])] += 1  # In York
         if not name.opening and name.prose:
             counted = {"the": evidence.led, "a": evidence.one_of}.get(name.article, evidence.inside)
             counted[name.form] += 1
@@ -221,19 +215,13 @@ class _Reader:
                 if name := self._name(pieces):
                     yield name
                 continue
-            runs = list(self._runs(pieces))
-            numbered = [run for run in runs if len(run) > 1 and run[-1][0].isdigit()]
-            for run in runs:
-                # Newcastle 2 Liverpool 1; not Route 6 and Route 82
-                score = len(numbered) > 1 and run in numbered and " and " not in match[0]
-                if name := self._name(run[:-1] if score else run):
-                    yield name
+            yield from filter(None, map(self._name, self._runs(pieces)))
 
     def _runs(self, pieces: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:
         """The words of a phrase, divided where another name begins or one ends."""
         run: list[re.Match[str]] = []
         for at, piece in enumerate(pieces):
-            if run and self._parts(run, piece) and not self._shares(run, pieces[at : at + 2]):
+            if run and self._parts(run, piece):
                 yield run
                 run = []
             run.append(piece)
@@ -254,8 +242,6 @@ class _Reader:
             return True
         if run[-1].start() in self.evidence.dates or piece.start() in self.evidence.dates:
             return True  # on Monday San Francisco said
-        if before in DAY_WORDS and _opens(self.text, run[-1].start()):
-            return True  # Yesterday Ida Holm met
         if piece[0] in self.evidence.speakers and len(run) == 1 and ordinary(before):
             return True  # Hello Ravi, Chat of Lena
         link = gap.strip().split(" ")[0]
@@ -265,24 +251,10 @@ class _Reader:
             # the University of Oxford; not Ann Quill of the Tidal Board, nor the President of Peru
             known = ordinary(before) if len(run) == 1 else before in lex.NOUN_TYPES
             return before in lex.TITLES or not known
-        if link == "and":  # the Academy of Arts and Sciences
-            of = " of " in self.text[run[0].start() : piece.start()]
-            return not (of and ordinary(before) and ordinary(piece[0].lower()))
         if run[-1][0].isdigit() and len(run) > 1:
             return True  # Newcastle 2 Liverpool 1
         year = piece[0].isdigit() and len(piece[0]) == 4
         return year and lex.NOUN_TYPES.get(before) != "event"  # Euro 2004, not Paris 1998
-
-    def _shares(self, run: list[re.Match[str]], following: list[re.Match[str]]) -> bool:
-        """Do the names on both sides of "and" share the noun behind: the Trent and Mersey Canal?"""
-        if self.text[run[-1].end() : following[0].start()] != " and ":
-            return False
-        words = [one[0].lower() for one in run]
-        noun = lex.NOUN_TYPES.get(following[-1][0].lower(), "person")
-        if noun == "person" or len(following) < 2 or not lex.NOUN_TYPES.keys().isdisjoint(words):
-            return False
-        before = words_before(self.text, run[0].start())
-        return bool(before) and before[-1].lower() in lex.ARTICLES
 
     def _ends(self, piece: re.Match[str], behind: Sequence[re.Match[str]]) -> bool:
         """Does a name end with this piece, whatever stands behind it? `behind`: the next two."""
@@ -309,8 +281,6 @@ class _Reader:
             last = pieces[-1][0].lower()
             if len(pieces) < 3 or lex.NOUN_TYPES.get(last) != "event":
                 pieces = pieces[1:]
-        while len(pieces) > 2 and pieces[-1][0].isupper() and pieces[-1][0].lower() in lex.TITLES:
-            pieces = pieces[:-1]  # Boris Johnson MP
         if not pieces:
             return None
         first = pieces[0].start()
@@ -410,20 +380,13 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     rest = name.words[1:]
     alone = " ".join(rest)
     if len(rest) > 1:
-        known = bool(evidence.inside[alone] + evidence.led[alone])
+        known = evidence.inside[alone] + evidence.led[alone] > 0
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
-    if first in _ASKING and name.opening and not known:
-        close = _CLOSE.search(text, name.end)  # Do Muoi met him. Do Muoi and he agree?
-        grammar = close is None or close[0] not in ".!"
     if known or (name.opening and grammar):
-        behind = name.start + len(name.words[0])
-        start = text.find(rest[0], behind, name.end)
-        if (
-            start >= 0 and " and " not in text[behind:start]
-        ):  # the Food and Agriculture Organization
-            return Name(start, name.end, rest, False, name.titled, name.prose)
+        start = text.find(rest[0], name.start + len(name.words[0]), name.end)
+        return Name(start, name.end, rest, False, name.titled, name.prose)
     return name
 
 
@@ -462,8 +425,6 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
 def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
     if all(low in STOP_WORDS or low in lex.MONTHS or low.isdigit() for low in name.lows):
         return None
-    if name.form.isupper() and len(name.form) > 9:
-        return False  # a heading in capitals
     usual = [ordinary(low) or low.isdigit() for low in name.lows]
     if name.titled:
         return True
@@ -478,8 +439,7 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
         return False  # Figure 2
     shown = evidence.inside[name.form] or evidence.subject[name.form] > 1
     given = name.words[-1].rpartition("-")[2].islower()  # Moon Jae-in
-    shown = shown or given or name.lows[0] in _ASKING  # which `_without_opener` has judged
-    if name.opening and usual[0] and not shown and name.kind != "person":
+    if name.opening and usual[0] and not (shown or given) and name.kind != "person":
         return False  # Exploring Japan
     if evidence.language == "de" and not by_form(name.words) and evidence.inside[name.form] < 2:
         return all(low not in evidence.lower for low in name.lows) and not name.opening
