@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,11 @@ class Examination:
     ) -> None:
         """A fault, unless there is no example of it."""
         repairs, place = REPAIRS[self.program], PLACES[self.program].get(where, where)
-        if every := [str(one) for one in examples]:
-            first = [" ".join(one.split())[:LONGEST] for one in every[:EXAMPLES]]
+        every = iter(examples)
+        if first := [" ".join(str(one).split())[:LONGEST] for one in islice(every, EXAMPLES)]:
+            count = len(first) + sum(1 for _ in every)
             told = what, first, repairs.get(kind, repairs[""]), remark
-            self.found.append(Fault(kind, place, len(every), *told))
+            self.found.append(Fault(kind, place, count, *told))
 
     def lost(
         self, where: str, pairs: Iterable[tuple[str, str]], there: Collection[str], what: str
@@ -155,7 +157,7 @@ def _references(seen: Examination) -> None:
 
 
 def _listed(rows: Iterable[Any], column: str) -> Iterator[tuple[str, str]]:
-    return ((_shown(row), id) for row in rows for id in getattr(row, column))
+    return ((who, id) for row in rows for who in [_shown(row)] for id in getattr(row, column))
 
 
 def _gaps(seen: Examination) -> None:
@@ -255,7 +257,13 @@ def _pointers(seen: Examination, tables: Tables) -> None:
     for table, rows in tables.items():
         for column, other in POINTERS.items():
             if (table, column) not in IMPORTED:
-                pairs = ((_name(row), id) for row in rows for id in files.ids(row, column))
+                pairs = (
+                    (who, id)
+                    for row in rows
+                    if (named := files.ids(row, column))
+                    for who in [_name(row)]
+                    for id in named
+                )
                 seen.lost(table, pairs, known[other], f"{column} lead nowhere in {other}")
 
 

@@ -35,10 +35,11 @@ def read(folder: Path) -> files.Foreign:
 
 def tables_of(folder: Path, found: files.Foreign) -> dict[str, list[Row]]:
     """The rows of every table, none for one that cannot be read; `found` is told which these are."""
+    room = files.Room()
     return {
         name: found.opened(
             f"{name}.parquet",
-            partial(files.rows_of, folder, name),
+            partial(files.rows_of, folder, name, room),
             expected=name not in OPTIONAL,
             needed=name in NEEDED,
         )

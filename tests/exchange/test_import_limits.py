@@ -35,6 +35,18 @@ def test_a_table_that_decodes_to_too_much_is_refused(tmp_path: Path, kind: str) 
     assert "at most" in fault.what
 
 
+def test_tables_that_hold_too_much_together_are_refused_in_their_order(tmp_path: Path) -> None:
+    """1.6 million rows of one column are a limit, though each table is below its own."""
+    rows = pa.table({"title": pa.array(["x"]).take(pa.array([0] * 900_000, pa.int32()))})
+    for name in ("entities", "relationships"):
+        pq.write_table(rows, tmp_path / f"{name}.parquet", compression="zstd")
+    found = files.Foreign("graphrag")
+    tables = graphrag.tables_of(tmp_path, found)
+    assert len(tables["entities"]) == 900_000 and not tables["relationships"]
+    (fault,) = [what for name, what in found.faults if name == "relationships.parquet"]
+    assert "900,000 rows, and of all tables together at most 8,000,000 values" in fault
+
+
 def test_import_says_what_it_did_not_read(tmp_path: Path) -> None:
     pq.write_table(pa.table(LARGE["rows"]), tmp_path / "entities.parquet", compression="zstd")
     text = "Ada Quill met Henry Winstanley at Bell Rock."
