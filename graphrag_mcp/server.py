@@ -184,7 +184,8 @@ def _door(
     app: App, updates: Updates, warmer: _Once, writers: Collection[str]
 ) -> Callable[..., Awaitable[Any]]:
     """Middleware: who calls and whose home it is, then what some methods need beside the SDK. The
-    tools `writers` are listed while there is something to write."""
+    tools `writers` are listed while there is something to write, and the argument `corpus` where
+    there are several (but for the tool that makes them)."""
 
     import anyio.to_thread
     from mcp import MCPError
@@ -205,14 +206,25 @@ def _door(
             warmer.start(0.1)  # the answer is written first
         if ctx.method in ("tools/list", "resources/list"):
             result = await _without_page(ctx, call_next)
-            if writers and is_object(result) and "tools" in result:
-                if await anyio.to_thread.run_sync(app.all_summarised):
-                    kept = [tool for tool in result["tools"] if tool["name"] not in writers]
-                    result = {**result, "tools": kept}
+            if is_object(result) and "tools" in result:
+                hidden = writers if await anyio.to_thread.run_sync(app.all_summarised) else ()
+                kept = [tool for tool in result["tools"] if tool["name"] not in hidden]
+                if len(await anyio.to_thread.run_sync(app.corpora)) < 2:
+                    kept = [_of_the_only_corpus(tool) for tool in kept]
+                result = {**result, "tools": kept}
             return result
         return await call_next(ctx)
 
     return door
+
+
+def _of_the_only_corpus(tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool as it is listed where no call has to say which corpus it means."""
+    schema = tool["inputSchema"]
+    if tool["name"] == "index_documents" or "corpus" not in schema["properties"]:
+        return tool
+    kept = {name: one for name, one in schema["properties"].items() if name != "corpus"}
+    return {**tool, "inputSchema": {**schema, "properties": kept}}
 
 
 async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:

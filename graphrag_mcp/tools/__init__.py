@@ -83,7 +83,8 @@ def offered(
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
         kept = [tool for tool in kept if tool.name != "drift_finish"]  # there is no drift_search
-    return [_shortened(tool, model) for tool in kept] + [*(_pair() if compat else [])]
+    told: set[tuple[str, str]] = set()
+    return [_shortened(tool, model, told) for tool in kept] + [*(_pair() if compat else [])]
 
 
 def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
@@ -94,8 +95,10 @@ def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
     return [*tools, *([data] if extensions else [])], extensions
 
 
-def _shortened(tool: Tool, model: bool) -> Tool:
-    """The tool with the arguments that are listed; the others are taken all the same."""
+def _shortened(tool: Tool, model: bool, told: set[tuple[str, str]]) -> Tool:
+    """The tool with the arguments that are listed; the others are taken all the same. What is said of
+    an argument stands in the first tool of the list that has it (`told`), and of the defaults only
+    a number of tokens says more than the descriptions do."""
     hidden = set(SELDOM.get(tool.name, ()))
     if not model:
         hidden |= {"auto"} if tool.name == "drift_step" else MODEL_ONLY
@@ -103,9 +106,11 @@ def _shortened(tool: Tool, model: bool) -> Tool:
     for name, one in tool.parameters["properties"].items():
         if name in hidden:
             continue
-        kept[name] = {key: value for key, value in one.items() if key != "default" or value}
-        if name == "filters" and tool.name != "local_search":
-            kept[name]["description"] = "As in local_search"
+        said = name, one.get("description", "")
+        silent = {"description"} if said in told else set[str]()
+        silent |= set() if name == "max_tokens" else {"default"}
+        kept[name] = {key: value for key, value in one.items() if key not in silent}
+        told.add(said)
     tool.parameters = {**tool.parameters, "properties": kept}
     return tool
 

@@ -550,9 +550,9 @@ def _cut(arguments: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any
 
 def usage(tool: Tool) -> str:
     """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
-    required = tool.parameters.get("required", [])
-    given = {name: part.get("default") for name, part in tool.parameters["properties"].items()}
-    parts = [one if one in required else f"{one}={_shown(said)}" for one, said in given.items()]
+    fields = tool.fn_metadata.arg_model.model_fields
+    listed = ((name, fields[name]) for name in tool.parameters["properties"])
+    parts = [name if one.is_required() else f"{name}={_shown(one.default)}" for name, one in listed]
     return f"{tool.name}({', '.join(parts)})"
 
 

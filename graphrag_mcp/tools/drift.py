@@ -55,9 +55,8 @@ async def drift_search(
     max_nodes: MaxNodes = 40,
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """Begin an investigation that needs several steps: how things connect, why something happened.
-    Gives context for the first node; answer it with drift_step, node by node. The session is kept
-    on disk."""
+    """Begin an investigation in steps (why something happened): context for its first node, which
+    drift_step answers."""
     limits = {
         "depth": clamp("depth", depth, 1, 6),
         "breadth": clamp("breadth", breadth, 1, 100),
@@ -105,8 +104,7 @@ async def drift_step(
     note: NoteTitle = "",
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """Record your answer, score and follow-up questions for a node and get the next node's context;
-    with finish=true the ranked answers, to write the final answer from."""
+    """Hand in the answer to a node; gives the next node's context."""
     from graphrag_mcp.query.drift import note_text
 
     inner, whole = budgets(ctx, max_tokens, 3000)

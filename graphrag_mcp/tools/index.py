@@ -78,9 +78,8 @@ async def index_documents(
     remove_missing: RemoveMissing = False,
     wait_seconds: Wait = 20,
 ) -> Annotated[CallToolResult, IndexResult] | InputRequiredResult:
-    """Build or update the knowledge graph from folders, files or texts. Call it first, and after
-    changes: only what changed is done again. A folder is synchronised: files that vanished leave
-    the index."""
+    """Build or update the index from folders, files or texts: first, and after changes. Only changes
+    are read again; files that vanished leave it."""
     from graphrag_mcp.tools import sampling
 
     desk = desk_of(ctx)
@@ -128,7 +127,7 @@ async def graph_status(
     since: Since = "",
     about: AboutEntity = "",
 ) -> Annotated[CallToolResult, StatusResult]:
-    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs, or one job."""
+    """What is indexed: corpora, counts, model, jobs, what changed."""
 
     def work(app: App) -> Result:
         name, job, page = corpus.strip(), job_id.strip(), cursor.strip()

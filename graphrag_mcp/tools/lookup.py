@@ -39,9 +39,8 @@ async def explore_graph(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """An entity's neighbours, or with goal how two are connected. Empty: central entities and the tree
-    of topics. With kinds: links of documents; in code who calls start, what breaks if it changes
-    (impact), which tests touch it."""
+    """An entity's neighbours, or how start and goal are connected. Empty: central entities, topics.
+    With kinds: links of documents, who uses what in code."""
     from graphrag_mcp.query import explore, federated
 
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
@@ -103,9 +102,8 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """Which documents there are: many by series or topic, few with date, title and most telling
-    sentence; counts and names by month; the outline of one. With query: what each document says on
-    it, a survey in one call."""
+    """With query: what each document says on it, a line each, oldest first. Without: all documents by
+    topic. Counts by month or name; the outline of one."""
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -137,8 +135,7 @@ async def get_entity(
     order: Order = "",
     other: Other = "",
 ) -> CallToolResult:
-    """One person, organization, place or thing: description, other names, relationships with their
-    sentences, topics. An unknown name gives the nearest ones."""
+    """A person, organization, place or thing: what is said of it, relationships, documents."""
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -154,8 +151,7 @@ async def get_community_report(
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """The report on one topic (community): summary, findings with ids, members, parent and children.
-    Ids such as c5 come from global_search and get_entity."""
+    """The report on a topic, its documents and subtopics."""
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -180,9 +176,8 @@ async def get_source(
     raw: Raw = False,
     changes: Changes = False,
 ) -> CallToolResult:
-    """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
-    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query, only
-    the sentences on it, from many documents at once."""
+    """The text behind ids: t33.2 a passage, t33.2+ from there to the end, d4 a document, d4#3 a section
+    of its outline, e12 a definition of code."""
     from graphrag_mcp.query import federated
 
     near = clamp("around", around, 0, 10)

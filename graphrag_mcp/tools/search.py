@@ -45,10 +45,8 @@ async def local_search(
     instructions: contract.Instructions = "",
     general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
-    """Passages that answer a question on people, things, events or details, by meaning and by the
-    graph. Start here. Strong hits come in full, weaker ones as one line; get_source opens more. For
-    what is spread over many documents use list_documents with query (each, all) or
-    global_search; for exact strings search_text."""
+    """Passages on a question about people, things, events, details. For what is spread over many
+    documents: list_documents with query."""
     from graphrag_mcp.query import local
     from graphrag_mcp.query.render import Form
 
@@ -107,8 +105,7 @@ async def global_search(
     instructions: contract.Instructions = "",
     general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
-    """Questions about the whole corpus. What it is about: a map of its series and topics. A question
-    on one subject: what many documents say, grouped, with ids to cite. Not for single facts."""
+    """The whole corpus: its map of topics, or what many documents say on a subject, grouped."""
     from graphrag_mcp.query import global_
     from graphrag_mcp.query.local import Request
 
@@ -151,8 +148,7 @@ async def search_text(
     cursor: contract.Cursor = "",
     filters: contract.Filters = [],
 ) -> CallToolResult:
-    """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is, one of
-    "a" OR "b" OR "c": all figures on a topic."""
+    """Exact words, names, numbers; "a phrase", "a" OR "b"."""
     from graphrag_mcp.query import text_search
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)

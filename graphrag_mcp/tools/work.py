@@ -47,9 +47,8 @@ async def claim_work(
     max_items: MaxItems = 5,
     max_tokens: contract.Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
-    """Be the model of an index. kind="summary": summaries of its documents, up to 20,000 tokens of
-    texts at once; kind="report", level=0: reports of its top topics. Of an index made with
-    method="agent" also texts to read. Instructions come with them. Then submit_work."""
+    """Write for the index: gives documents to summarise, topics to report on (level=0) or texts to
+    read, with instructions."""
     client = client_of(ctx)
     summaries = kind == "summary"
     count = contract.clamp("max_items", max_items, 1, 20)
@@ -88,8 +87,7 @@ async def claim_work(
 async def submit_work(
     ctx: contract.Ctx, results: Results, corpus: contract.Corpus = ""
 ) -> Annotated[CallToolResult, WorkResult]:
-    """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones
-    come back with the reason."""
+    """Hand in what claim_work asked for, several items at once."""
     by, client = contract.who(ctx), client_of(ctx)
 
     def work(app: App) -> Result:

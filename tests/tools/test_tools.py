@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App, corpus_name
+from graphrag_mcp.index.pipeline import index_documents as indexed
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools import all_tools, offered
 from graphrag_mcp.tools.contract import accepted
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import clean_environment
 
@@ -119,17 +121,37 @@ def test_input_schemas_are_flat_and_the_whole_list_is_short() -> None:
             assert "default" in part or name in tool["inputSchema"].get("required", []) or name == "score", (tool["name"], name)
 
 
-def test_the_core_tools_cost_an_agent_at_most_nine_thousand_characters() -> None:
-    listed = offered("core", model=False)
+def listed_of(home: Path, *corpora: str) -> list[Any]:
+    """The core tools of a server whose corpora hold a text each."""
+    for name in corpora:
+        texts = (InlineText(DOCUMENTS["storm.md"], "storm"),)
+        indexed(home / "corpora" / name, IndexRequest(texts=texts), Settings(home=home))
+    with connected(build_server(App(Settings(home=home)), "core")) as caller:
+        return caller.portal.call(caller.client.list_tools).tools
+
+
+def test_the_core_tools_cost_an_agent_at_most_6500_characters(tmp_path: Path) -> None:
+    """With the two that write summaries; what is said of an argument stands once."""
+    listed = listed_of(tmp_path, "one")
     text = "\n\n".join(
-        f"## {tool.name}\n{tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}" for tool in listed
+        f"## {tool.name}\n{tool.description}\n{json.dumps(tool.input_schema, ensure_ascii=False)}" for tool in listed
     )
-    assert len(text) <= 9_000 and len(listed) == 12
-    for tool in listed:
-        assert all(part["description"] for part in tool.parameters["properties"].values())
-        assert not {"answer", "response_type", "general_knowledge"} & set(tool.parameters["properties"]) or tool.name == "drift_step"
+    assert len(text) <= 6_500 and len(listed) == 14
+    described: set[str] = set()
+    for tool in offered("core", model=False):
+        parts = tool.parameters["properties"]
+        described |= {name for name, part in parts.items() if part.get("description")}
+        assert set(parts) <= described, tool.name
+        assert not {"answer", "response_type", "general_knowledge"} & set(parts) or tool.name == "drift_step"
     with_model = {tool.name: tool for tool in offered("core", model=True)}
     assert "answer" in with_model["local_search"].parameters["properties"]
+
+
+def test_searches_list_the_argument_corpus_where_there_are_several(tmp_path: Path) -> None:
+    with_it = [tool.name for tool in listed_of(tmp_path, "one") if "corpus" in tool.input_schema["properties"]]
+    assert with_it == ["index_documents"]
+    several = listed_of(tmp_path, "two")
+    assert len(several) == 14 and all("corpus" in tool.input_schema["properties"] for tool in several if tool.name != "drift_step")
 
 
 def test_starting_imports_nothing_heavy() -> None:
