@@ -357,8 +357,9 @@ class Drift:
 
     def _report_items(self, query: str) -> list[packing.Item]:
         rated, _ = reports.select(self.snapshot, query)
-        good = [one.id for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
-        rows = self.snapshot.served("reports", good)
+        near = [one for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
+        first = reports.opening(self.snapshot, query, near, PRIMER_REPORTS + reports.TOP)
+        rows = self.snapshot.served("reports", [one.id for one in first])
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:

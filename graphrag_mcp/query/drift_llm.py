@@ -254,10 +254,9 @@ def _ask(
 def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     """Answer the root from the best-rated reports, a fold of them in each call."""
     snapshot, query = session.snapshot, walk.header["query"]
-    rated, coverage = reports.select(snapshot, query)
-    if not rated and coverage["reports"]:  # no word of the question is in any: the weightiest
-        rated, _ = reports.select(snapshot, "")
-    rows = snapshot.served("reports", [one.id for one in rated[:PRIMER_REPORTS]])
+    near = reports.select(snapshot, query)[0][:PRIMER_REPORTS]
+    first = reports.opening(snapshot, query, near, PRIMER_REPORTS)
+    rows = snapshot.served("reports", [one.id for one in first])
     if not rows:
         raise Stopped("there are no community reports to begin with")
     tokens = [count_tokens(answers.report_line(row, REPORT_CHARACTERS)) for row in rows]

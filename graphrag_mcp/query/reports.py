@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
 from graphrag_mcp.query.overview import asks_for_all
@@ -67,6 +68,7 @@ CANDIDATES = 200  # reports that full text proposes
 THRESHOLD = 1.0  # a rating from which a report is relevant
 FINDING = 500  # characters of a finding
 READ = 40  # reports read in full at most
+TOP = 4  # topics of the highest level beside the reports near to a question
 INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks for
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 # a parent is at least this much as relevant as its best child, else its branch would be cut
@@ -148,6 +150,20 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     kept = sorted(chosen, key=by_rating)[:READ]
     pruned = rated - len(kept) if rated else 0
     return kept, {"reports": len(every), "rated": rated, "kept": len(kept), "pruned": pruned}
+
+
+def opening(snapshot: Snapshot, query: str, near: Sequence[Rated], most: int) -> list[Rated]:
+    """The reports that an investigation begins with, `most` of them: those near to the question, and
+    behind them, where it names nothing, those of TOP topics of the highest level. The words of a broad
+    question ("Which controversies recur?") stand in few reports and choose them by chance; a question
+    with a name is about what has it. Where no report is near, topics of the highest level alone."""
+    if near and any(mention.strong for mention in extract(query[:QUERY_CHARACTERS])):
+        return list(near[:most])
+    near = near[: most - TOP]
+    known = {one.id for one in near}
+    top = sorted(at_level(all_rated(snapshot, query), 0), key=by_rating)
+    others = [one for one in top if one.id not in known]
+    return [*near, *others[: TOP if near else most]]
 
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:

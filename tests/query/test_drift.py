@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,11 +16,12 @@ import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
 from graphrag_mcp.query.follow_ups import FORMS, question
 from graphrag_mcp.store import sessions
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
 from graphrag_mcp.types import DriftResult
 from tests.support.command import clean_environment
 
@@ -61,6 +63,38 @@ def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift)
         f'drift_step(session_id="walk-1", node_id="{result.open_node}", answer="...", score=0-100, follow_ups=["..."])'
     )
     assert result.tokens <= 3000 and packing_budget.size(result)[0] <= 3000
+
+
+def opened(snapshot: Snapshot, folder: Path, question: str, tokens: int = 6000) -> set[str]:
+    """The topics of the highest level whose reports, or reports on a part of them, stand before the first step."""
+    session = Drift(snapshot, folder / f"walk-{len(question)}-{tokens}.jsonl")
+    shown = re.findall(r"^- \[c(\d+)\]", session.start(question, max_tokens=tokens).text, re.MULTILINE)
+    numbers = dict(zip(*(values_of(snapshot.rows("reports", "", ["id", "n"])[name]) for name in ("n", "id")), strict=True))
+    parents = dict(zip(*(values_of(snapshot.rows("communities", "", ["id", "parent"])[name]) for name in ("id", "parent")), strict=True))
+    found = [numbers[int(number)] for number in shown]
+    while any(parents[id] for id in found):
+        found = [parents[id] or id for id in found]
+    return set(found)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which disagreements run through the papers, and how are they settled?",
+        "How do people prove what they saw?",
+        "Was widerspricht sich in den Unterlagen?",
+        "What connects the fungicide tariffs of gastropods?",  # no report has a word of it
+    ],
+)
+@pytest.mark.parametrize("tokens", [2000, 6000])
+def test_a_question_that_names_nothing_opens_with_several_topics(snapshot: Snapshot, tmp_path: Path, question: str, tokens: int) -> None:
+    assert len(opened(snapshot, tmp_path, question, tokens)) >= 3
+
+
+def test_a_question_with_a_name_opens_with_the_reports_near_to_it(drift: Drift, snapshot: Snapshot) -> None:
+    chosen, _ = reports.select(snapshot, QUESTION)
+    near = [one for one in chosen[:4] if one.rating >= 0.6 * chosen[0].rating]
+    assert near and reports.opening(snapshot, QUESTION, near, 8) == near
 
 
 def test_an_answer_opens_the_best_follow_up_and_keeps_the_others_on_the_frontier(drift: Drift) -> None:
