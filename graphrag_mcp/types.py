@@ -79,6 +79,9 @@ class Result(BaseModel):
     view: SkipJsonSchema[str] = Field(
         default="", exclude=True
     )  # of the explorer page that shows it
+    beside: SkipJsonSchema[int] = Field(
+        default=0, exclude=True
+    )  # tokens of a note that is shown beside the budget
 
 
 class SearchResult(Result):

@@ -55,8 +55,8 @@ from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_topics import Told
 from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.store.schema import LIST, TABLES
-from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
+from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
+from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, notes_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
@@ -94,8 +94,13 @@ def tree_of(
         name: list(plugin.plugins()[name].groups(units, params)) for name, units in outlined.items()
     }
     apart = {unit for units in outlined.values() for unit in units}
-    documents = {unit: of for unit, of in documents.items() if unit not in apart}
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
+    documents = {unit: of for unit, of in documents.items() if unit not in apart}
+    if notes := notes_of(snapshot):  # but those of an import whose texts name something
+        naming = {unit for units in entities.values() for unit in units}
+        documents = {
+            unit: of for unit, of in documents.items() if of not in notes or unit in naming
+        }
     if apart:  # an entity is where it is defined, however often documents name it
         entities = {
             id: [unit for unit in units if unit in apart] or units for id, units in entities.items()
@@ -542,7 +547,14 @@ def communities(run: Run, recluster: bool) -> None:
         return
     again = manifest.parameters.get("reports", "") != models.parameters()["reports"]
     embeds = models.embedding and models.asker.embeds and vectors.missing(run.snapshot())
-    if not (manifest.stale or recluster or again or _is_open(run) or embeds):
+    if not (manifest.stale or recluster or again or _is_open(run)):
+        if embeds:
+            _embed(run)
+            named = {"embedding": models.embedding, "vectors": VECTOR_FORM}
+            parameters = {**run.committed.parameters, **named}
+            run.commit(
+                run.committed.following(tables=dict(run.draft.tables), parameters=parameters)
+            )
         return
     numbers = dict(manifest.next)
     started = descriptions.begin(run.snapshot(), _to_describe(run), models)
@@ -557,16 +569,21 @@ def communities(run: Run, recluster: bool) -> None:
         run.write(moved | described)
         del moved, described  # before the reports are made
         run.write(_pending(run, failed, _report(run, tree, number_of)))
-    with run.stage("vectors"):
-        if models.embedding and models.asker.embeds:
-            done, left = 0, vectors.missing(run.draft_snapshot())
-            for change in vectors.embed_missing(models.asker, run.draft_snapshot(), run.take):
-                run.progress("vectors", done, left)
-                run.write(change)
-                done += sum(table.rows.num_rows for table in change.values() if table.rows)
+    if models.embedding and models.asker.embeds:
+        _embed(run)
     _commit(run, numbers, tree)
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def _embed(run: Run) -> None:
+    """Write the vectors of the rows that have none."""
+    with run.stage("vectors"):
+        done, left = 0, vectors.missing(run.draft_snapshot())
+        for change in vectors.embed_missing(run.models.asker, run.draft_snapshot(), run.take):
+            run.progress("vectors", done, left)
+            run.write(change)
+            done += sum(table.rows.num_rows for table in change.values() if table.rows)
 
 
 def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from graphrag_mcp.index.extract.rules import RuleExtractor
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.links import rows_of_links
 from graphrag_mcp.text import places
+from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
@@ -62,6 +63,7 @@ class DocumentRows:
     places: list[Row] = field(default_factory=list)  # of its units and passages
     links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
     plugin: str = ""  # the plug-in that read it
+    note: bool = False  # in no graph and no topic: it stands beside its sources
 
 
 def derive(
@@ -83,7 +85,8 @@ def derive(
         cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
-    rows = DocumentRows(row, plugin=outline.by if outline else "")
+    note = given is None and is_note(document.metadata)
+    rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
     rows.links = rows_of_links(row["id"], document.uri, text)
     extractor: Extractor = RuleExtractor()
     if outline:
@@ -99,7 +102,9 @@ def derive(
         passages = [content_id("passage", id, *part) for part in parts]
         # What a plug-in reads depends on what stands in other units.
         known = id in before.units and id not in before.redo and outline is None
-        if known and all(one in before.passages for one in passages):
+        if note:
+            rows.fresh[id], named = UnitNames(id, own, []), [[] for _ in passages]
+        elif known and all(one in before.passages for one in passages):
             rows.kept.add(id)
             named = [before.passages[one] for one in passages]
         else:
@@ -112,7 +117,7 @@ def derive(
             named = _named(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
         rows.places += _places(document, id, unit, passages)
-    if cuts and given is None:
+    if cuts and given is None and not note:
         units = {unit_row["id"]: unit for unit_row, (unit, _) in zip(rows.units, cuts, strict=True)}
         for name, one in plugin.plugins().items():
             read = outline if rows.plugin == name else None

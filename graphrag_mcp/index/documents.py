@@ -38,7 +38,7 @@ from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
-from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Change, Snapshot, notes_of, rows_of, values_of
 from graphrag_mcp.text.terms import content_id
 
 if TYPE_CHECKING:
@@ -244,6 +244,7 @@ class Batch:
     places: list[Row] = field(default_factory=list)
     links: list[Row] = field(default_factory=list)
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
+    notes: set[str] = field(default_factory=set)  # ids of document rows that are notes
 
     def add(self, rows: DocumentRows) -> None:
         self.documents.append(rows.document)
@@ -257,6 +258,16 @@ class Batch:
             self.facts.setdefault(name, []).append(row)
         self.places += rows.places
         self.links += rows.links
+        self.notes |= {rows.document["id"]} if rows.note else set()
+
+    def only_notes(self, snapshot: Snapshot | None) -> bool:
+        """Are all documents that come and go notes, so that the graph and the topics stay?"""
+        if any(row["id"] not in self.notes for row in self.documents):
+            return False
+        before: frozenset[str] = (
+            notes_of(snapshot) if snapshot is not None and self.gone else frozenset()
+        )
+        return self.gone <= before
 
     def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
         """Have the new text units of a document read by a model."""
@@ -277,6 +288,7 @@ def commit_batch(
 
     What no model has a part in is written first, while its answers are still on their way."""
     snapshot = run.snapshot_before()
+    topics = not batch.only_notes(snapshot)
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
@@ -307,7 +319,7 @@ def commit_batch(
         changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
     with run.stage("write"):
         run.write(changes)
-        commit_draft(run, sources, segments, numbers, moved)
+        commit_draft(run, sources, segments, numbers, moved, topics)
 
 
 def _merged(
@@ -436,20 +448,23 @@ def commit_draft(
     segments: list[Row],
     numbers: Mapping[str, int],
     moved: Mapping[str, int],
+    topics: bool = True,
 ) -> None:
-    """Commit what was written. Communities are stale where the texts or the graph are others."""
+    """Commit what was written. Communities are stale where the texts or the graph are others; without
+    `topics` the texts that changed are in none."""
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
     versions = run.draft.tables
-    tables_of_graph = ["passages", "entities", "relationships", "claims"]
+    tables_of_graph = ["entities", "relationships", "claims", *(["passages"] if topics else [])]
     if run.models.reports is not None:  # which are written from summaries
         tables_of_graph.append("summaries")
     stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)
     stale |= any(segment["kind"] == GRAPHS for segment in segments)  # of imported communities
+    kept = {"communities_generation": old.communities_generation} if stale else {}
     run.commit(
         old.following(
-            communities_generation=old.communities_generation,
+            **kept,
             segments=[*old.segments, *segments],
             tables=dict(versions),
             counters=dict(counters),

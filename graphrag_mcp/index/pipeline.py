@@ -50,6 +50,7 @@ from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
+from graphrag_mcp.store.tables import notes_of
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
@@ -235,7 +236,8 @@ def _batches(
         before = Before()
         if known is not None:
             with run.stage("merge"):
-                before = _before(run, known, rederive or given is not None)
+                anew = rederive or given is not None or _was_note(run, known["id"])
+                before = _before(run, known, anew)
             batch.gone.add(known["id"])
         with run.stage("extract"):
             rows = derived or derive(document, params, before, given, run.check)
@@ -247,7 +249,7 @@ def _batches(
         batch.add(rows)
         if run.imports is not None and given is not None:
             batch.imports += run.imports.rows(document)
-        elif run.models.extract is not None and not rows.plugin:
+        elif run.models.extract is not None and not rows.plugin and not rows.note:
             batch.ask(run, document, rows)
 
     asker = run.models.asker
@@ -324,6 +326,12 @@ def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row
         kept = {PLACES: document.places} if document.places else {}
         row["metadata"] = metadata_json(document.metadata | kept)
     return row
+
+
+def _was_note(run: Run, document: str) -> bool:
+    """Was it a note, of which no names are stored?"""
+    snapshot = run.snapshot_before()
+    return snapshot is not None and document in notes_of(snapshot)
 
 
 def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:

@@ -31,7 +31,7 @@ from graphrag_mcp.llm.replies import BadReply, words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import shared_replies
 from graphrag_mcp.store.reply_cache import Stored
-from graphrag_mcp.store.tables import Change, open_snapshot, values_of
+from graphrag_mcp.store.tables import Change, notes_of, open_snapshot, values_of
 from graphrag_mcp.text.terms import content_id
 
 Row = dict[str, Any]
@@ -53,6 +53,7 @@ def summaries(run: Run, refresh: bool) -> None:
     rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
     open_ = {row["subject"] for row in rows}
     open_ |= {one.subject for one in run.corrections if one.kind == KIND}
+    notes = notes_of(snapshot)  # are written as short as they are to be
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
     have: set[str] = set(
         values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
@@ -61,7 +62,7 @@ def summaries(run: Run, refresh: bool) -> None:
     wanted = [
         row["id"]
         for row in sorted(there, key=lambda row: row["uri"])
-        if again or row["id"] not in have or row["id"] in open_
+        if row["id"] not in notes and (again or row["id"] not in have or row["id"] in open_)
     ]
     written: list[Written] = []
     if fingerprint:

@@ -130,6 +130,19 @@ def write(base: Path, path: Path, text: str, cited: Mapping[Fingerprint, str] = 
     _replace(path, data)
 
 
+def mark(base: Path, corpus: str) -> None:
+    """Note down that this folder holds notes of a corpus, before the first of them is written: whoever looks at the
+    corpus next finds them, also where the process ends before any index has seen the folder."""
+    file = base / HIDDEN / "corpora" / corpus
+    if not file.exists():
+        _replace(file, b"")
+
+
+def marked(base: Path, corpus: str) -> bool:
+    """Does this folder hold notes of the corpus?"""
+    return (base / HIDDEN / "corpora" / corpus).exists()
+
+
 def source(base: Path, fingerprint: Fingerprint) -> str:
     """The text that a note cited, at most its first SOURCE characters; "" where it is not kept."""
     with suppress(OSError):

@@ -1,11 +1,12 @@
-"""The text of a note: ids that it cites as links to the lines of their documents, and its front
-matter."""
+"""The text of a note: ids that it cites as marks, which are links to the lines of their documents, and its
+front matter."""
 
 from __future__ import annotations
 
 import os
 import re
 from bisect import bisect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -29,21 +30,32 @@ _CODE = re.compile(
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
 )
 _PAGE = re.compile(r"p\. (\d+)")
+_NUMBER = re.compile(r"\[\^?(\d{1,5})\]")
 
 
 @dataclass
 class Linked:
-    """A text whose ids have become links; `cited`: the texts that they name; `topics`: ids of
-    communities, which stand in no document."""
+    """A text whose ids have become marks, and the definitions of these; `cited`: the texts that they name;
+    `topics`: ids of communities, which stand in no document."""
 
     text: str
+    definitions: list[str] = field(default_factory=list)
     cited: dict[Fingerprint, str] = field(default_factory=dict)
     topics: list[str] = field(default_factory=list)
 
 
-def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
-    """The text with its ids as links from the note at `path`. NotFound names ids of nothing:
-    a note is not written with them."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an id names: the address from the note, and its text."""
+
+    address: str
+    fingerprint: Fingerprint
+    whole: bool = False
+
+
+def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
+    """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
+    in all of it. NotFound names ids of nothing: a note is not written with them."""
     made = Linked("")
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
 
@@ -57,14 +69,15 @@ def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
         raise BadInput(
             f"the note cites {len(wanted)} ids, and may cite {MOST}", "Write several notes"
         )
+    marks = _Marks(before, text)
     links: dict[str, str] = {}
     unknown: list[str] = []
     for id in wanted:
-        written = _written(snapshot, path, id, made) if snapshot is not None else ""
-        if written:
-            links[id] = written
-        else:
+        target = _target(snapshot, path, id, made) if snapshot is not None else None
+        if target is None:
             unknown.append(id)
+        else:
+            links[id] = target if isinstance(target, str) else f"[{marks.of(target)}]"
     if unknown:
         names = ", ".join(unknown[:10])
         what = (
@@ -75,10 +88,36 @@ def linked(snapshot: Snapshot | None, path: Path, text: str) -> Linked:
     parts, at = [], 0
     for match in found:
         ids = dict.fromkeys(links[id] for id in _EACH_ID.findall(match[1]))
-        parts += [text[at : match.start()], ", ".join(ids)]
+        before = text[max(match.start() - 1, 0) : match.start()]
+        picture = before == "!"  # as a mark behind it would make one, and `:` a definition
+        definition = before in ("", "\n") and text[match.end() : match.end() + 1] == ":"
+        parts += [text[at : match.start()], " " * picture, ", ".join(ids), " " * definition]
         at = match.end()
-    made.text = "".join([*parts, text[at:]])
+    made.text, made.definitions = "".join([*parts, text[at:]]), marks.written
     return made
+
+
+class _Marks:
+    """The marks of a note: numbers that stand in brackets nowhere else in it."""
+
+    def __init__(self, before: str, text: str) -> None:
+        self.known = {one.key: one.mark for one in citing.citations(before) if one.mark}
+        numbers = [int(number) for number in _NUMBER.findall(f"{before}\n{text}")]
+        self.last = max(numbers, default=0)
+        self.written: list[str] = []
+
+    def of(self, target: Target) -> str:
+        """The mark of a source; the same for what the note cites already."""
+        (one,) = citing.citations(
+            f"[1]\n{citing.definition(1, target.address, target.fingerprint, target.whole)}"
+        )
+        if one.key not in self.known:
+            self.last += 1
+            self.known[one.key] = str(self.last)
+            self.written.append(
+                citing.definition(self.last, target.address, target.fingerprint, target.whole)
+            )
+        return self.known[one.key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +131,18 @@ class Span:
     place: str = ""
 
 
-def _written(snapshot: Snapshot, path: Path, id: str, made: Linked) -> str:
-    """What stands in the note for an id; "" where it names nothing."""
+def _target(snapshot: Snapshot, path: Path, id: str, made: Linked) -> Target | str | None:
+    """What an id names: for a topic the words that stand for it; None where it names nothing."""
     name, _, alias = id.rpartition("/")
     if name and name != snapshot.manifest.corpus:
-        return ""
+        return None
     if alias[0] == "c":
         rows = context.numbered(snapshot, "reports", [int(alias[1:])])
         made.topics += [alias] if rows else []
-        return f"(topic: {rows[0]['title']})" if rows else ""
+        return f"(topic: {rows[0]['title']})" if rows else None
     span = _span(snapshot, alias)
     if span is None:
-        return ""
+        return None
     (row,) = snapshot.by_key("documents", [span.document], "id", ["uri", "text"]).to_pylist()
     if str(path) in _files(snapshot, row["uri"]):
         raise BadInput(f"{id} is a part of this note", "A note cites its sources, not itself")
@@ -113,14 +152,13 @@ def _written(snapshot: Snapshot, path: Path, id: str, made: Linked) -> str:
     start = span.start + len(text) - len(text.lstrip())
     first = row["text"].count("\n", 0, start) + 1
     last = first + text.strip().count("\n")
-    file = row["uri"].rpartition("/")[2].removeprefix("text:")
-    fragment, label = f"L{first}" + (f"-L{last}" if last > first else ""), f"{file}:{first}"
+    fragment = f"L{first}" + (f"-L{last}" if last > first else "")
     if span.place:
         page = _PAGE.match(span.place)
-        fragment, label = f"page={page[1]}" if page else span.place, f"{file} {span.place}"
-    if span.whole:
-        fragment, label = "", file
-    return citing.link(label, address(snapshot, path, row["uri"], fragment), of)
+        fragment = f"page={page[1]}" if page else span.place
+    # The only passage of a row of a table is the row: its address has no place for a part of it.
+    whole = span.whole or ("#" in row["uri"] and text.strip() == row["text"].strip())
+    return Target(address(snapshot, path, row["uri"], "" if span.whole else fragment), of, whole)
 
 
 def address(snapshot: Snapshot, path: Path, uri: str, fragment: str = "") -> str:
@@ -183,24 +221,24 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
 # ---- front matter ----------------------------------------------------------------------------------
 
 
-def composed(title: str, body: str, date: str, writer: str) -> str:
+def composed(title: str, linked: Linked, date: str, writer: str) -> str:
     """A new note."""
-    body = _body(title, body)
     facts = {"kind": "note", "title": f'"{_plain(title)}"', "date": date, "writer": _plain(writer)}
     matter = "\n".join(f"{name}: {value}" for name, value in facts.items())
-    return f"---\n{matter}\n---\n\n# {_plain(title)}\n\n{body}\n"
+    return f"---\n{matter}\n---\n\n# {_plain(title)}\n\n{_body(title, linked.text, linked.definitions)}\n"
 
 
-def appended(old: str, title: str, body: str, date: str, writer: str) -> str:
-    """A note with more text at its end."""
+def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> str:
+    """A note with more text at its end, above the definitions of its citations."""
     matter, rest = _divided(old, title, date, writer)
-    return f"{matter}\n{rest.strip()}\n\n{_body(title, body)}\n"
+    rest, definitions = citing.definitions(rest)
+    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, [*definitions, *linked.definitions])}\n"
 
 
-def replaced(old: str, title: str, body: str, date: str, writer: str) -> str:
+def replaced(old: str, title: str, linked: Linked, date: str, writer: str) -> str:
     """A note with another text below its front matter, in which a person may have put tags."""
     matter, _ = _divided(old, title, date, writer)
-    return f"{matter}\n# {_plain(title)}\n\n{_body(title, body)}\n"
+    return f"{matter}\n# {_plain(title)}\n\n{_body(title, linked.text, linked.definitions)}\n"
 
 
 def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
@@ -208,7 +246,7 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
     that can be read, a new one stands above all that was there."""
     facts, end = front_matter(old)
     if not end or not old.startswith("---\n"):
-        new = composed(title, "", date, writer)
+        new = composed(title, Linked(""), date, writer)
         return new[: front_matter(new)[1]], old
     block = old[:end].rstrip()
     for name, value in {"date": date, "writer": _plain(writer), "kind": "note"}.items():
@@ -220,13 +258,21 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
     return f"{block}\n", old[end:]
 
 
-def _body(title: str, text: str) -> str:
-    """The text without a front matter, and without a heading that is the title."""
+def _body(title: str, text: str, definitions: Sequence[str] = ()) -> str:
+    """The text without a front matter, and without a heading that is the title; the definitions at its end, outside
+    of a block of code that is open."""
     text = clean(text).strip()  # a file with a NUL is no text to an index
     text = text[front_matter(text)[1] :].strip()
     first, _, rest = text.partition("\n")
     same = first.startswith("# ") and first[2:].strip().casefold() == title.strip().casefold()
-    return rest.strip() if same else text
+    body = rest.strip() if same else text
+    if not definitions:
+        return body
+    body, given = citing.definitions(body)
+    code = [match for match in _CODE.finditer(body) if match[1]]
+    if code and code[-1].end() == len(body) and not re.search(rf"\n{code[-1][1]}\Z", body):
+        body += f"\n{code[-1][1]}"
+    return "\n".join([body, "", *given, *definitions])
 
 
 def _plain(text: str) -> str:

@@ -23,6 +23,7 @@ from graphrag_mcp.query import (
     hits,
     links,
     local,
+    note_hits,
     note_sources,
     render,
     series,
@@ -138,6 +139,7 @@ def _documents(
     """`room`: characters of the list. Few documents have several sentences each."""
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
+    ids, notes = _notes_apart(snapshot, ids)
     found = Speaking({})
     if query:
         most = max(int(room / (HEAD + TELLING)), PAGE)
@@ -155,21 +157,24 @@ def _documents(
     least = "at least " if found.at_least else ""
     head = f"{least}{counted(len(ids), 'documents')}{found.about(len(ids))}{span}."
     head = head[0].upper() + head[1:]
+    aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
-        head += f" {topics.KINDS[by]} by the number of documents that name them:"
+        head += f"{aside} {topics.KINDS[by]} by the number of documents that name them:"
         return head, [
             partial(topics.line_named, snapshot, id, number, set(ids)) for id, number in counts
         ]
     if by:
+        head += aside
         head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, dates, PERIODS[by])
     if not query and sort == "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         if overview := _overview(snapshot, ids, kept, room):
-            return head[:-1] + overview[0], overview[1]
+            return head[:-1] + overview[0] + aside, overview[1]
     sizes = _sizes(snapshot) if ids else {}
     if found.ranked and sort == "date" and len(dated) * 2 < len(ids):
         head, sort = f"{head[:-1]}, best first.", "rank"
+    head += "" if query else aside
     order = {
         "rank": lambda id: 0,
         "date": lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]),
@@ -180,7 +185,7 @@ def _documents(
     first = context.first_ids(snapshot, ids)
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
-    lines: list[Shown] = []
+    lines: list[Shown] = [partial(str, line) for line in _of_notes(part, query)] if notes else []
     for id in ids:
         if id in found.lines:
             lines.append(partial(found.lines[id], each))
@@ -189,6 +194,22 @@ def _documents(
             row = Document(id, first.get(id, number), shown[id], written.get(id, ""))
             lines.append(partial(_line, snapshot, row, sizes.get(id, (0, 0)), each))
     return head, lines
+
+
+def _notes_apart(snapshot: Snapshot, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """These documents without notes, and the notes; notes alone are documents."""
+    notes = note_sources.ids(snapshot)
+    others = [id for id in ids if id not in notes]
+    return (others, [id for id in ids if id in notes]) if others else (list(ids), [])
+
+
+def _of_notes(part: Part, query: str) -> list[str]:
+    """A line for each of the best notes on a question."""
+    source = local.asked(part, query) if query else None
+    if source is None:
+        return []
+    found = note_hits.on([source])[: note_hits.NAMED]
+    return [line for line, _ in note_hits.lines(found, [source])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -569,7 +590,8 @@ def _telling(
 def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
     kept = part[2]
-    key, values, unread = "document_id", list(documents(snapshot)), 0
+    of_documents, _ = _notes_apart(snapshot, list(documents(snapshot)))
+    key, values, unread = "document_id", of_documents, 0
     if _COMMUNITY.fullmatch(query):
         found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
         if not found:
@@ -578,7 +600,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         key, values = "n", values_of(units["n"])
     elif query:
         source = local.asked(part, query)
-        known = source.found.passages if source else []
+        known = hits.apart([source])[0].found.passages if source else []
         key, values = "id", [one.id for one in known[:FOUND]]
         unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()

@@ -18,11 +18,22 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.packing.citations import data, restored
 from graphrag_mcp.query import answer as answers
-from graphrag_mcp.query import context, local, render, reports, sections, survey, topics
+from graphrag_mcp.query import (
+    context,
+    local,
+    note_hits,
+    note_sources,
+    render,
+    reports,
+    sections,
+    survey,
+    topics,
+)
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.local import Options, Request
 from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
@@ -118,12 +129,18 @@ def show(
     """The result without a model: a map of the topics, or what the documents say on the question. A
     question of which one clause asks for the map and the rest finds nothing gets the map.
     What stands in the result's text already comes first."""
+    found: list[Source | None] | None = None
+    if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
+        found = [local.asked(part, query, request.explain) for part in parts]
+        asked = [source for source in found if source is not None]
+        budget = note_hits.put(result, asked, budget, request.for_notes())
     if _of_all(parts, query):
         level = request.level
         result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         return result if result.communities or offset else _nothing(result, parts, budget)
     page = render.page_of(result, budget)
-    found = [local.asked(part, query, request.explain) for part in parts]
+    if found is None:
+        found = [local.asked(part, query, request.explain) for part in parts]
     sources = [source for source in found if source is not None]
     if not offset:
         for part in parts:
@@ -135,12 +152,12 @@ def show(
     else:
         taken = render.show_lines(page, lines)
     result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
-    nothing = not told.lines and not result.communities
+    nothing = not told.lines and not result.communities and not result.citations
     if nothing and any(map(asks_for_all, _CLAUSE.split(query))):
         result.hint = joined(result.hint, "Nothing was found on the rest of the question.")
         level = request.level
         return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
-    if not taken and not result.communities and not offset:
+    if not taken and not result.communities and not result.citations and not offset:
         return _nothing(result, parts, budget)
     if taken == len(lines) and told.weaker:
         page.add(f"{counted(told.weaker, 'more documents')} with some of these words.")

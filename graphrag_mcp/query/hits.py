@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from graphrag_mcp import plugins
@@ -164,22 +164,31 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     one has the same title; the name of its file where it has no other title, or in a series; its path
     where a plug-in knows its kind."""
     facts, of_series = times.documents(snapshot), series.by_document(snapshot)
-    titles = Counter(fact["document"][2].casefold() for fact in facts.values())
-    files = Counter(_stem(fact["uri"]).casefold() for fact in facts.values())
+    apart = note_sources.ids(snapshot)  # a note changes the name of no document
+    others = [fact for id, fact in facts.items() if id not in apart]
+    of_others = _counts(others)
+    of_all = _counts(facts.values()) if apart else of_others
     found = {}
     for id, fact in facts.items():
+        titles, files = of_all if id in apart else of_others
         title, uri = one_line(fact["document"][2], TITLE), one_line(fact["uri"], 300)
         short = series.name(fact, of_series.get(id))
         if plugins.verbatim(uri):
             found[id] = uri
         elif short and files[short.casefold()] <= 1 and titles[short.casefold()] <= 1:
             found[id] = one_line(short, TITLE)
-        elif not title or repeats(uri, title):
+        elif not title or (id not in apart and repeats(uri, title)):
             stem = _stem(uri)
             found[id] = stem if files[stem.casefold()] == 1 else uri
         else:
             found[id] = title if titles[title.casefold()] == 1 else f"{title} ({uri})"
     return found
+
+
+def _counts(facts: Iterable[times.Fact]) -> tuple[Counter[str], Counter[str]]:
+    """How many documents have each title, and each name of a file without its suffix."""
+    names = [(fact["document"][2].casefold(), _stem(fact["uri"]).casefold()) for fact in facts]
+    return Counter(title for title, _ in names), Counter(stem for _, stem in names)
 
 
 def _stem(uri: str) -> str:
@@ -200,6 +209,25 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
     if len(sources) > 1:
         ranked.sort(key=lambda row: -round(row[0], 9))
     return _beside_notes(sources, ranked)
+
+
+def notes_apart(source: Source) -> frozenset[str]:
+    """The notes (content ids) that stand apart from the passages of documents; none where the filters leave
+    notes alone."""
+    notes = note_sources.ids(source.snapshot)
+    kept = source.filters.documents if source.filters is not None else None
+    return notes if kept is None or not kept <= notes else frozenset()
+
+
+def apart(sources: Sequence[Source]) -> list[Source]:
+    """The sources without the passages of notes."""
+    found = []
+    for source in sources:
+        if notes := notes_apart(source):
+            passages = [one for one in source.found.passages if one.document_id not in notes]
+            source = replace(source, found=replace(source.found, passages=passages))
+        found.append(source)
+    return found
 
 
 def _beside_notes(sources: Sequence[Source], ranked: MergedPassages) -> MergedPassages:

@@ -19,7 +19,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
-from graphrag_mcp.query import hits, rank, render
+from graphrag_mcp.query import hits, note_hits, rank, render
 from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
@@ -91,6 +91,15 @@ class Request:
     general_knowledge: bool = False
     on_text: Callable[[str], None] | None = None
     seconds: float = 0.0
+    beside: int | None = (
+        None  # tokens of a note beside `max_tokens`; None: some where that is not given
+    )
+
+    def for_notes(self) -> int:
+        """Tokens that a note may take beside the budget."""
+        if self.beside is None:
+            return note_hits.TOKENS if self.max_tokens is None else 0
+        return self.beside
 
     def budget(self, default: int) -> tuple[int, str]:
         """The budget in tokens, and a sentence where it had to be changed."""
@@ -209,7 +218,8 @@ class _Search:
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
         result.text = self.block
         offset = (self.offsets or (0,))[0]
-        return show(result, sources, self.budget, offset, self.page, self.request.form)
+        form, beside = self.request.form, self.request.for_notes()
+        return show(result, sources, self.budget, offset, self.page, form, beside)
 
     def _answered(self, source: Source) -> SearchResult:
         """The result with a model's answer from the sections of a prompt; else what was found."""
@@ -284,8 +294,10 @@ def several(
     filters: Sequence[str] = (),
     askers: Mapping[str, Asker] | None = None,
     form: Form,
+    beside: int = 0,
 ) -> SearchResult:
-    """Several questions in one result, of one corpus (named "") or several."""
+    """Several questions in one result, of one corpus (named "") or several. `beside`: tokens that notes may take
+    beside the budget."""
     budget, note = clamp_budget(max_tokens, QUERIES_TOKENS)
     wanted = list(dict.fromkeys(one.strip() for one in queries if one.strip()))
     dropped = len(wanted) - MOST_QUERIES
@@ -297,7 +309,7 @@ def several(
         parts = narrowed(with_text(corpora), filters)
         sources, _ = found_in(parts, Request(query), (), askers or {})
         asked.append((query, [one for one in sources if one.useful]))
-    return show_several(result, asked, budget, render.narrowed(form))
+    return show_several(result, asked, budget, render.narrowed(form), beside)
 
 
 # ---- what is shown -----------------------------------------------------------------------------
@@ -310,14 +322,19 @@ def show(
     offset: int,
     cursor: Callable[[tuple[int]], str],
     form: Form,
+    beside: int = 0,
 ) -> SearchResult:
     """The result for one question, from the hit or line `offset` on. What stands in its text already
-    comes first."""
+    comes first, then notes on the question, which may take so many tokens `beside` the budget."""
+    if not form.every:
+        if not offset:
+            budget = note_hits.put(result, sources, budget, beside)
+        sources = hits.apart(sources)
     page = render.page_of(result, budget)
     if form.breadth == "sentences":
         lines = survey(sources).lines[offset:]
         taken = render.show_lines(page, lines, form.sort == "time")
-        if not lines:
+        if not lines and not result.citations:
             result.state = "not_found"
             page.add(
                 "No sentence says something on this. Ask with breadth=passages, or in other words."
@@ -349,10 +366,15 @@ def show(
 
 
 def show_several(
-    result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
+    result: SearchResult,
+    asked: Sequence[tuple[str, Sequence[Source]]],
+    budget: int,
+    form: Form,
+    beside: int = 0,
 ) -> SearchResult:
-    """The result for several questions: each with its share of the budget, no passage twice."""
+    """The result for several questions: each with its share of the budget, no passage and no note twice."""
     page = render.page_of(result, budget)
+    notes: set[tuple[str, str]] = set()
     last = min(len(asked), max(page.room // LEAST, 1))
     page.room -= render.OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
     for number, (question, sources) in enumerate(asked[:last]):
@@ -360,11 +382,16 @@ def show_several(
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
+        more = note_hits.put_once(part, sources, notes, beside - result.beside)
+        result.beside += more
+        page.room += more
+        share += more
+        sources = hits.apart(sources)
         if form.breadth == "sentences":
             render.show_lines(part, survey(sources).lines, form.sort == "time")
         else:
             _show_question(part, sources, form)
-        if not any(source.found.passages for source in sources):
+        if not any(source.found.passages for source in sources) and len(part.blocks) < 2:
             part.add("Nothing was found.")
         if len(part.blocks) < 2:
             last = number

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot, notes_of, once
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of, terms
@@ -43,14 +43,12 @@ class Source:
 
 def is_note(snapshot: Snapshot, document: str) -> bool:
     """Is the document with this content id a note?"""
-    fact = times.documents(snapshot).get(document)
-    return fact is not None and str(fact["metadata"].get("kind", "")).casefold() == "note"
+    return document in ids(snapshot)
 
 
-@once
 def ids(snapshot: Snapshot) -> frozenset[str]:
     """Content ids of all notes, read once a generation."""
-    return frozenset(id for id in times.documents(snapshot) if is_note(snapshot, id))
+    return notes_of(snapshot)
 
 
 def notes(snapshot: Snapshot) -> list[str]:
@@ -77,14 +75,20 @@ def changed(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {uri: pair for uri, pair in counts.items() if pair[0]}
 
 
-def told(snapshot: Snapshot, document: str) -> str:
-    """`(note by Ada; 2 of 5 sources changed since)` for a note, "" for another document."""
+def told(snapshot: Snapshot, document: str, sure: bool = False) -> str:
+    """`(note by Ada; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also that all
+    are as they were."""
     if not is_note(snapshot, document):
         return ""
     writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
     by = f"note by {one_line(str(writer), 60)}" if writer else "note"
-    said = since(sources(snapshot, document))
+    found = sources(snapshot, document)
+    said = since(found) or (_same(found) if sure else "")
     return f"({by}; {said})" if said else f"({by})"
+
+
+def _same(found: Sequence[Source]) -> str:
+    return f"{counted(len(found), 'sources')}, all as they were" if found else "names no sources"
 
 
 def since(found: Sequence[Source]) -> str:
@@ -99,18 +103,29 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
     document, text = row["document_id"], row["text"]
     if not row["char_start"]:  # below, what looks like one is text
         text = text[front_matter(text)[1] :]
-    now = {_cited(one.citation): one for one in sources(snapshot, document)}
+    found = sources(snapshot, document)
+    now = {one.citation.key: one for one in found}
     parts, at = [], 0
     for citation in citing.citations(text):
-        source = now.get(_cited(citation))
-        if source is None:
+        source = now.get(citation.key)
+        if source is None or citation.mark:
             continue
-        shown = f"[{source.id}]"
-        if source.state != "same":
-            shown = f"[{citation.label}, {source.state} since]"
-        parts += [text[at : citation.start], shown]
+        parts += [text[at : citation.start], _shown(source)]
         at = citation.end
-    return "".join([*parts, text[at:]])
+    text = citing.without_definitions("".join([*parts, text[at:]]))
+    marked = {one.citation.mark: one for one in found if one.citation.mark}
+
+    def shown(mark: re.Match[str]) -> str:
+        return _shown(marked[mark[1]]) if mark[1] in marked else mark[0]
+
+    return citing.MARK.sub(shown, text) if marked else text
+
+
+def _shown(source: Source) -> str:
+    """A citation as a reader of the index sees it."""
+    if source.state == "same":
+        return f"[{source.id}]"
+    return f"[{source.citation.label}, {source.state} since]"
 
 
 def differences(
@@ -124,7 +139,7 @@ def differences(
     same = dict.fromkeys(one.id for one in found if one.state == "same")
     head = f"[{alias}] {one_line(title, 120)}: {said}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
-    differing = {_cited(one.citation): one for one in found if one.state != "same"}
+    differing = {one.citation.key: one for one in found if one.state != "same"}
     passages: dict[str, Passages] = {}
     for one in differing.values():
         if one.document and one.document not in passages:
@@ -191,11 +206,6 @@ def _by_uri(snapshot: Snapshot) -> dict[str, str]:
     return {fact["uri"]: id for id, fact in times.documents(snapshot).items()}
 
 
-def _cited(citation: citing.Citation) -> tuple[str, str, citing.Fingerprint]:
-    """What a citation names, wherever it stands in its note."""
-    return citation.path, citation.fragment, citation.fingerprint
-
-
 def _differing(found: Iterable[Source]) -> int:
     return sum(one.state != "same" for one in found)
 
@@ -214,10 +224,40 @@ def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, 
     for document, keys in lists_of((id, key) for key, id in of.items()).items():
         some = [cited[note][number] for note, number in keys]
         found |= zip(keys, _compared(snapshot, document, some), strict=True)
+    moved = _moved_rows(snapshot, [one for one in found.values() if one.state != "same"])
     return {
-        note: tuple(found[note, number] for number in range(len(some)))
+        note: tuple(
+            moved.get(one.citation.key, one)
+            for number in range(len(some))
+            for one in [found[note, number]]
+        )
         for note, some in cited.items()
     }
+
+
+def _moved_rows(snapshot: Snapshot, lost: Sequence[Source]) -> dict[tuple[str, str, Any], Source]:
+    """The sources that are whole rows of a table and stand in another row of it by now, by what they cite: rows
+    are numbered, and one may have come before them."""
+    facts, by_uri = times.documents(snapshot), _by_uri(snapshot)
+    wanted: dict[str, list[Source]] = {}
+    for one in lost:
+        if one.citation.whole and one.citation.fragment and one.uri:
+            wanted.setdefault(one.uri.partition("#")[0], []).append(one)
+    found: dict[tuple[str, str, Any], Source] = {}
+    for file, some in wanted.items():
+        ids = [id for uri, id in by_uri.items() if uri.partition("#")[0] == file]
+        rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
+        lengths = {one.citation.fingerprint.length for one in some}
+        same = {
+            citing.fingerprint(row["text"]): row["id"]
+            for row in rows
+            if len("".join(row["text"].split())) in lengths
+        }
+        for one in some:
+            if id := same.get(one.citation.fingerprint):
+                alias, _, _, uri, _ = facts[id]["document"]
+                found[one.citation.key] = Source(one.citation, "same", uri, id, alias)
+    return found
 
 
 def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
@@ -255,7 +295,7 @@ def _compared(
     passages = snapshot.by_key("passages", [document], "document_id", names).to_pylist()
     for one in cited:
         place = text.find(one.fingerprint)
-        whole = not one.fragment
+        whole = one.whole
         if place is None or (whole and text.fingerprint != one.fingerprint):
             yield Source(one, "changed", uri, document, alias)
             continue

@@ -91,7 +91,8 @@ class Page:
 def page_of(result: SearchResult | ReportResult, budget: int) -> Page:
     """A page with room for a budget of tokens, after what the result's text and hint take."""
     room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
-    return Page(max(room, 60), blocks=[result.text] if result.text else [])
+    cited = {one.id: one for one in result.citations}
+    return Page(max(room, 60), blocks=[result.text] if result.text else [], citations=cited)
 
 
 def finished(

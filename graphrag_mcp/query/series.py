@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import times
+from graphrag_mcp.query import note_sources, times
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import counted, lists_of
 
@@ -51,7 +51,8 @@ class Series:
 def by_document(snapshot: Snapshot) -> dict[str, Series]:
     """The series of each document, by content id, in the order of their addresses; none where fewer
     than two series hold most of the documents."""
-    facts = times.documents(snapshot)
+    notes = note_sources.ids(snapshot)
+    facts = {id: fact for id, fact in times.documents(snapshot).items() if id not in notes}
     found = _grouped(facts, _pattern)
     for depth in range(DEPTH, 0, -1):
         found = found or _grouped(facts, lambda uri, depth=depth: _folder(uri, depth))

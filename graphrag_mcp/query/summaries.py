@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from graphrag_mcp.packing.budget import HIGHEST, one_line, passage_alias
 from graphrag_mcp.store.schema import doubts
-from graphrag_mcp.store.tables import Snapshot, once, values_of
+from graphrag_mcp.store.tables import Snapshot, notes_of, once, values_of
 from graphrag_mcp.text.terms import counted, lists_of
 
 LONGEST = 800  # characters of a summary that is shown
@@ -157,7 +157,8 @@ def missing(snapshot: Snapshot) -> str:
     """A sentence on what summaries would cost, where documents have none and together are longer than
     any result; else ""."""
     counters = snapshot.manifest.counters
-    total, there = counters.get("documents", 0), counters.get("summarised", 0)
+    there = counters.get("summarised", 0)
+    total = counters.get("documents", 0) - len(notes_of(snapshot))
     if total <= there:
         return ""
     tokens = sum(values_of(snapshot.rows("text_units", "", ["n_tokens"])["n_tokens"]))

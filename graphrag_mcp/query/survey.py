@@ -63,7 +63,8 @@ class Survey:
 
 def survey(sources: Sequence[Source], most: int = MOST, worth: hits.Worth | None = None) -> Survey:
     """The best sentences on the question of each source, at most `most`. `worth`: of the terms that a
-    sentence is chosen by, where they are not those of the ranking."""
+    sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py)."""
+    sources = hits.apart(sources)
     names = [name for source in sources for name in source.found.names]
     terms_worth = hits.without_people(worth or _worth(sources), names)
     by_document = {

@@ -238,8 +238,9 @@ def search(
     max_tokens: int = DEFAULT_TOKENS,
     cursor: str = "",
     filters: Sequence[str] = (),
+    beside: int = 0,
 ) -> SearchResult:
-    """The same in several corpora."""
+    """The same in several corpora. `beside`: tokens that a note may take beside the budget."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     result = local.begun(corpora, "text")
     result.hint = joined(note, length_note(query))
@@ -285,7 +286,7 @@ def search(
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = render.WINDOW if several else 0
     form = Form(literals=literals or [query], every=bool(literals), window=window)
-    return local.show(result, useful, budget, offsets[0], page, form)
+    return local.show(result, useful, budget, offsets[0], page, form, beside)
 
 
 def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> SearchResult:

@@ -18,6 +18,7 @@ from typing import Any
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 from graphrag_mcp.text.terms import lists_of
 
@@ -292,6 +293,9 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     for at in range(0, len(missing), BATCH):
         texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
         for one in texts.to_pylist():
+            if is_note(facts[one["id"]]["metadata"]):  # what it says was said in its sources
+                known[one["id"]] = [], None
+                continue
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])

@@ -16,7 +16,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, digests, entities, hits, render, series, summaries, times
+from graphrag_mcp.query import (
+    context,
+    digests,
+    entities,
+    hits,
+    note_sources,
+    render,
+    series,
+    summaries,
+    times,
+)
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.hits import Hit
 from graphrag_mcp.query.render import Page
@@ -250,7 +260,7 @@ def overview(
 def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
     """The content ids of the documents that pass the filters."""
     if kept is None or all_pass(kept):
-        return set(times.documents(snapshot))
+        return set(times.documents(snapshot)) - note_sources.ids(snapshot)
     return set(kept.passing_documents(snapshot))
 
 
@@ -448,6 +458,9 @@ def _counts(snapshot: Snapshot) -> Counts:
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     names = ["id", "text_unit_id", "position", "terms", "entity_ids"]
     rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
+    if notes := note_sources.ids(snapshot):
+        documents = {unit: of for unit, of in documents.items() if of not in notes}
+        rows = [row for row in rows if row["text_unit_id"] in documents]
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
     path = context.topic_paths(snapshot, documents)
     places: dict[str, array[int]] = defaultdict(lambda: array("H"))

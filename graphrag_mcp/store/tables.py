@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import logging
 import os
 import sys
@@ -44,6 +45,7 @@ from graphrag_mcp.store.schema import (
     VECTORS,
     sealed,
 )
+from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -548,10 +550,22 @@ _CITING = (
 CITING = 3
 
 
+@once
+def notes_of(snapshot: Snapshot) -> frozenset[str]:
+    """The content ids of all notes, read once a generation."""
+    rows = snapshot.rows("documents", columns=["id", "metadata"])
+    rows = rows.filter(pc.match_substring(rows["metadata"], "note", ignore_case=True))
+    return frozenset(id for id, metadata in rows_of(rows) if is_note(json.loads(metadata)))
+
+
 def furniture_of(snapshot: Snapshot) -> Furniture:
     """The passages (content ids) that are menus, list works or repeat the lines of a site, of
-    documents with links or such lists; and these lines."""
+    documents with links or such lists, notes aside; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
+    if notes := notes_of(snapshot):
+        passages = passages.filter(
+            pc.invert(pc.is_in(passages["document_id"], pa.array(sorted(notes))))
+        )
     cited = pc.count_substring_regex(passages["text"], _CITING)
     listing = pc.greater_equal(cited, pa.scalar(CITING, cited.type))
     found: Any = pc.or_(pc.match_substring(passages["text"], "]("), listing)

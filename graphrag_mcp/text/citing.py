@@ -1,29 +1,38 @@
-"""Citations of notes: Markdown links whose title is a fingerprint of the text that was cited.
+"""Citations of notes: marks in the text, and at its end Markdown reference definitions whose title is a
+fingerprint of the text that was cited.
 
-    [radar-station.md:14](../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708")
+    Ines Calloway opened the canister [1].
 
-The address says where the text stood, the title how many characters it has without white space and
-their hash. So the text is found again wherever it has moved in its document, and what became of it
-needs nothing but the note and the document. The hash is the rolling hash of Karp and Rabin,
-"Efficient randomized pattern-matching algorithms" (1987), modulo 2^64: all windows of a document are
-compared at once."""
+    [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708"
+
+Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
+title how many characters it has without white space and their hash; `cited all` says that all of a document or of a
+row of a table is meant. So the text is found again wherever it has moved in its document, and what became of it
+needs nothing but the note and the document. Notes of earlier releases have links of this form within their lines,
+which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
+(1987), modulo 2^64: all windows of a document are compared at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
-TITLE = r'"cited \d{1,9} [0-9a-f]{16}"'
-_LINK = re.compile(
-    r"\[(?P<label>[^\[\]\n]{0,300})\]\((?P<target>[^\s()<>]{1,3000}) "
-    r'"cited (?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"\)'
+_TITLE = r'"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"'
+_TARGET = r"(?P<target>[^\s()<>]{1,3000})"
+_LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
+# Where a program or a person has written it anew, with more blanks or with angle brackets, it is the same.
+_DEFINITION = re.compile(
+    rf"^ {{0,3}}\[(?P<mark>\d{{1,6}})\]:[ \t]{{1,9}}<?{_TARGET}>?[ \t]{{1,9}}{_TITLE}[ \t]*$\n?",
+    re.MULTILINE,
 )
-_TITLE = re.compile(rf" {TITLE}(?=\))")
+MARK = re.compile(r"(?<!\\)\[(\d{1,6})\](?!\()")
+_IN_LINE = re.compile(r' "cited (?:all )?\d{1,9} [0-9a-f]{16}"(?=\))')
+_LINE = re.compile(r"L(\d+)(?:-L?\d+)?")
 _BLANK = [code for code in range(0x3001) if chr(code).isspace()]
 
 
@@ -40,8 +49,9 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A link of a note. `path` and `fragment` are decoded; a citation without a fragment is one of a
-    whole document. `start`, `end`: characters of the link in the note."""
+    """A source of a note. `path` and `fragment` are decoded; `whole`: all of the document is cited. `mark`: the
+    number by which its text names it; "" for a link within a line. `start`, `end`: characters of the link or of
+    the definition in the note."""
 
     label: str
     path: str
@@ -49,6 +59,21 @@ class Citation:
     fingerprint: Fingerprint
     start: int
     end: int
+    whole: bool = False
+    mark: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, Fingerprint]:
+        """What it cites, wherever it stands in its note."""
+        return self.path, self.fragment, self.fingerprint
+
+
+def is_note(metadata: Mapping[str, Any]) -> bool:
+    """Does a document say of itself that it is a note, by `kind: note`?"""
+    return any(
+        name.casefold() == "kind" and str(value).casefold() == "note"
+        for name, value in metadata.items()
+    )
 
 
 class Searchable:
@@ -97,20 +122,59 @@ def fingerprint(text: str) -> Fingerprint:
     return Searchable(text).fingerprint
 
 
-def link(label: str, target: str, of: Fingerprint) -> str:
-    """A citation as it is written; `target` is percent-encoded."""
-    plain = re.sub(r"[\[\]\s]+", " ", label).strip()[:200]
-    return f'[{plain}]({target} "cited {of}")'
+def definition(mark: int, target: str, of: Fingerprint, whole: bool = False) -> str:
+    """A citation as it is written at the end of a note; `target` is percent-encoded."""
+    return f'[{mark}]: {target} "cited {"all " if whole else ""}{of}"'
 
 
 def citations(text: str) -> Iterator[Citation]:
-    """The citations of a note, in their order."""
+    """The citations of a note: links within its lines, and definitions whose mark stands in its text."""
+    if '"cited ' not in text:
+        return
     for found in _LINK.finditer(text):
-        path, _, fragment = found["target"].partition("#")
-        of = Fingerprint(int(found["length"]), found["hash"])
-        yield Citation(found["label"], unquote(path), unquote(fragment), of, *found.span())
+        yield _citation(found, found["label"])
+    marks: set[str] | None = None
+    for found in _DEFINITION.finditer(text):
+        if marks is None:
+            marks = {mark[1] for mark in MARK.finditer(_DEFINITION.sub("\n", text))}
+        if found["mark"] in marks:
+            yield _citation(found, "", found["mark"])
+            marks.discard(found["mark"])  # of two definitions of a mark the first counts
+
+
+def _citation(found: re.Match[str], label: str, mark: str = "") -> Citation:
+    path, _, fragment = found["target"].partition("#")
+    path, fragment = unquote(path), unquote(fragment)
+    of = Fingerprint(int(found["length"]), found["hash"])
+    whole = bool(found["all"]) or not fragment
+    return Citation(label or _label(path, fragment), path, fragment, of, *found.span(), whole, mark)
+
+
+def _label(path: str, fragment: str) -> str:
+    """`radar-station.md:14`, `report.pdf p. 3`, `costs.xlsx Costs!B7`"""
+    file = path.rpartition("/")[2].removeprefix("text:")
+    if line := _LINE.fullmatch(fragment):
+        return f"{file}:{line[1]}"
+    return f"{file} {fragment.replace('page=', 'p. ')}".strip()
+
+
+def definitions(text: str) -> tuple[str, list[str]]:
+    """The text without the definitions at its end, and these."""
+    end = len(text)
+    found: list[str] = []
+    for match in reversed([*_DEFINITION.finditer(text)] if '"cited ' in text else []):
+        if text[match.end() : end].strip():
+            break
+        found.insert(0, match[0].strip())
+        end = match.start()
+    return (text[:end].rstrip(), found) if found else (text, [])
+
+
+def without_definitions(text: str) -> str:
+    """The text without any definition of a citation."""
+    return _DEFINITION.sub("", text) if '"cited ' in text else text
 
 
 def without_fingerprints(text: str) -> str:
-    """The text with its citations as plain links: a fingerprint is no word to be found by."""
-    return _TITLE.sub("", text) if '"cited ' in text else text
+    """The text with its citations as plain links or marks: a fingerprint is no word to be found by."""
+    return _IN_LINE.sub("", without_definitions(text)) if '"cited ' in text else text

@@ -280,7 +280,8 @@ async def serve(
             advice = str(error)[:1].upper() + str(error)[1:]
             fields = {"state": "not_found", "text": f"{error.names}.", "hint": advice}
             result = kind.model_validate(fields)
-        return reply(result, budget, _address(ctx, result) if tool in SHOWN else "")
+        page = _address(ctx, result) if tool in SHOWN else ""
+        return reply(result, budget + result.beside, page)
 
     with anyio.move_on_after(SECONDS):
         return await apart(ctx, tool, finished)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import anyio
@@ -32,8 +33,6 @@ from graphrag_mcp.types import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from graphrag_mcp.store.manifest import Manifest
     from graphrag_mcp.store.tables import Snapshot
 
@@ -186,13 +185,27 @@ def _request(
 
 
 def _notes(app: App, corpus: str) -> tuple[str, ...]:
-    """The folder of notes, where it is a source of this corpus that lies in no other folder of it: what
-    people edit there is indexed with their documents."""
+    """The folder of notes, where notes of this corpus lie in it and in no other folder of it: what people edit there
+    is indexed with their documents, and what was written before a process ended as well."""
+    from graphrag_mcp.notes import folder
+
     if not app.settings.notes:
         return ()
-    base, held = str(app.notes_folder()), manifests.read(app.folder(corpus))
-    own = held is not None and any(one.get("path") == base for one in held.sources.values())
-    return (base,) if own else ()
+    base, held = app.notes_folder(), manifests.read(app.folder(corpus))
+    sources = [
+        Path(one["path"]) for one in (held.sources.values() if held else ()) if one.get("path")
+    ]
+    own = base in sources or folder.marked(base, corpus)
+    within = any(base != path and base.is_relative_to(path) for path in sources)
+    return (str(base),) if own and not within else ()
+
+
+def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
+    """That notes of this corpus lie in a folder which no index has seen: a process ended before."""
+    if app.read_only or not (found := _notes(app, manifest.corpus)):
+        return []
+    seen = any(one.get("path") == found[0] for one in manifest.sources.values())
+    return [] if seen else [f"Notes in {found[0]} are not indexed yet: index_documents reads them."]
 
 
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:
@@ -444,7 +457,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         lines.append(f"Folders: {', '.join(folders)}.")
     linked, said, result.hint = links.status(snapshot)
     result.counts |= linked
-    lines += [*said, *_unread(manifest)]
+    lines += [*said, *_unread(manifest), *_notes_unseen(app, manifest)]
     lines += _losses(snapshot, result)
     if manifest.stale:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")

@@ -77,7 +77,8 @@ async def write_note(
     corpus: contract.Corpus = "",
 ) -> Annotated[CallToolResult, NoteResult]:
     """Keep what was found as a Markdown note that people and later searches read. Cite the ids that
-    it is from: they become links, and the note says when their text changes."""
+    it is from: they become links, and the note says when their text changes. The next search for it
+    shows it first and whole: write all of the answer, under the words of the question."""
     note = Note(title, text, folder, op, check)
     with telling("write_note"):
         return reply(await written(ctx, note, corpus))
@@ -176,12 +177,14 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
                 made.paths = (str(path.parent),)
             return made
         day = datetime.now(UTC).date().isoformat()
-        linked = writing.linked(snapshot, path, note.text)
+        before = (old or "") if note.op == "append" else ""
+        linked = writing.linked(snapshot, path, note.text, before)
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
-            text = writing.composed(title, linked.text, day, by)
+            text = writing.composed(title, linked, day, by)
         else:
-            text = make(old, title, linked.text, day, by)
+            text = make(old, title, linked, day, by)
+        files.mark(base, name)
         files.write(base, path, text, linked.cited)
     made.result.check = check_of(text)
     if linked.topics:

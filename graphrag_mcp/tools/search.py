@@ -54,6 +54,7 @@ async def local_search(
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     wanted = default if max_tokens == DEFAULT else max_tokens
     inner, whole = budgets(ctx, wanted, default, corpus)
+    beside = for_notes(whole, default)
     form = Form(breadth, sort)
     if queries:
         asked = [*queries, query]
@@ -61,7 +62,13 @@ async def local_search(
         def many(parts: Parts) -> Result:
             askers = _askers(ctx, parts, corpus)
             return local.several(
-                parts, asked, max_tokens=inner, filters=filters, askers=askers, form=form
+                parts,
+                asked,
+                max_tokens=inner,
+                filters=filters,
+                askers=askers,
+                form=form,
+                beside=beside,
             )
 
         return await read(ctx, "local_search", corpus, many, whole, ())
@@ -81,6 +88,7 @@ async def local_search(
         general_knowledge=general_knowledge,
         on_text=pieces.append,
         seconds=ANSWER_SECONDS,
+        beside=beside,
     )
 
     def work(parts: Parts) -> Result:
@@ -126,6 +134,7 @@ async def global_search(
         general_knowledge=general_knowledge,
         on_text=pieces.append,
         seconds=ANSWER_SECONDS,
+        beside=for_notes(whole, 3000),
     )
 
     def work(parts: Parts) -> Result:
@@ -153,9 +162,22 @@ async def search_text(
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     work = partial(
-        text_search.search, query=query, max_tokens=inner, cursor=cursor, filters=filters
+        text_search.search,
+        query=query,
+        max_tokens=inner,
+        cursor=cursor,
+        filters=filters,
+        beside=for_notes(whole, DEFAULT),
     )
     return await read(ctx, "search_text", corpus, work, whole, ())
+
+
+def for_notes(budget: int, default: int) -> int:
+    """Tokens that a note may take beside the budget of a result: some where the caller gave none, and the
+    host shows long results."""
+    from graphrag_mcp.query.note_hits import TOKENS
+
+    return TOKENS if budget == default else 0
 
 
 # ---- a model's answer -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.query.note_sources import notes, with_ids
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
+from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
@@ -63,11 +64,8 @@ def test_a_note_is_a_file_with_links_and_is_found_when_the_call_returns(
     )
     assert (said["status"], said["cites"], said["documents"]) == ("done", 2, 2), said["text"]
     written = (root / "notes" / "Mast of the station.md").read_text("utf-8")
-    assert (
-        "[radar station.md:" in written
-        and "(../radar%20station.md#L" in written
-        and "(../ledger.md " in written
-    )
+    assert "Opened in 1962 [1], paid by Fenn [2].\n\n[1]: ../radar%20station.md#L" in written
+    assert '\n[2]: ../ledger.md "cited all ' in written
     assert f"[{id}]" not in written and "kind: note" in written and "writer: " in written
     hits = call.good("local_search", query="Who paid for the mast of the station?")["text"]
     assert "note by" in hits and "changed since" not in hits and f"[{id}]" in hits
@@ -360,12 +358,27 @@ def test_a_note_in_a_root_of_its_own_is_found_and_its_edits_too(root: Path, tmp_
         made = call.good(
             "write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}]."
         )
-        assert "(../docs/ledger.md#L" in (notes / "Mast.md").read_text("utf-8")
+        assert "[1]: ../docs/ledger.md#L" in (notes / "Mast.md").read_text("utf-8")
         (notes / "Mast.md").write_text("---\nkind: note\n---\n\nA larch, says Ada.\n", "utf-8")
         write(app, Note("Pier", "The pier is of oak."), "", "a process that was killed")
         indexed(call)
         assert "larch" in call.good("get_source", ids=[made["id"]])["text"]
         assert "oak" in call.good("search_text", query="oak")["text"]
+
+
+def test_the_first_note_in_a_root_of_its_own_is_found_after_a_process_was_killed(
+    root: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "written"
+    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
+    with connected(build_server(app)) as call:
+        indexed(call)
+        assert "not indexed yet" not in call.good("graph_status")["text"]
+        write(app, Note("Pier", "The pier is of larch."), "", "a process that was killed")
+        assert f"Notes in {notes} are not indexed yet" in call.good("graph_status")["text"]
+        indexed(call)
+        assert "larch" in call.good("search_text", query="larch")["text"]
+        assert "not indexed yet" not in call.good("graph_status")["text"]
 
 
 def test_an_index_after_notes_is_the_same_as_a_fresh_one(
@@ -381,23 +394,173 @@ def test_an_index_after_notes_is_the_same_as_a_fresh_one(
 # ---- beside their sources ----------------------------------------------------------------------------------
 
 
-def test_notes_never_outnumber_the_documents_that_answer_as_well(call: Caller, root: Path) -> None:
+def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_document(
+    call: Caller, root: Path
+) -> None:
     for number in range(6):
         (root / f"log {number}.md").write_text(
             f"# Log {number}\n\nThe signal lamp failed in week {number}.\n", "utf-8"
         )
     indexed(call)
-    for number in range(6):
-        text = f"The signal lamp failed in week {number} [{found_id(call, f'failed in week {number}')}]."
-        call.good("write_note", title=f"Lamp {number}", text=text)
-    shown = call.good("local_search", query="When did the signal lamp fail?", max_tokens=4000)[
-        "text"
+    asked = {"query": "When did the signal lamp fail?", "max_tokens": 4000}
+
+    def documents() -> list[str]:
+        shown = call.good("local_search", **asked)["text"]
+        return re.findall(r"^(?:- )?\[(t[\d.]+)\](?!.*\(note by)", shown, re.MULTILINE)
+
+    before = documents()
+    lines = [
+        f"In week {number} [{found_id(call, f'failed in week {number}')}]." for number in range(6)
     ]
-    kinds = ["note by" in line for line in shown.splitlines() if line.startswith(("[t", "- [t"))]
-    assert kinds.count(True) > 3 and kinds.count(False) > 3
-    assert all(sum(1 if one else -1 for one in kinds[:at]) <= 1 for at in range(len(kinds[:8]))), (
-        shown
-    )
+    long = "\n\n".join(["The signal lamp failed in six weeks.", *lines, "It was mended each time. " * 60])
+    for number in range(3):
+        call.good("write_note", title=f"Lamp {number}", text=f"The signal lamp of week {number}.")
+    made = call.good("write_note", title="When did the signal lamp fail?", text=long)
+    for query in ({}, {"max_tokens": 1200}, {"breadth": "sentences"}):
+        shown = call.good("local_search", **{**asked, "max_tokens": 4000, **query})["text"]
+        first = shown.splitlines()[1]
+        assert first.startswith(f"[{made['id']}] When did the signal lamp fail? 20"), shown
+        assert first.endswith("(note by mcp; 6 sources, all as they were)")
+        if "max_tokens" not in query:
+            assert all(line in shown for line in lines) and shown.count("It was mended") == 60
+    for tool in ("global_search", "search_text"):
+        assert f"[{made['id']}] When did" in call.good(tool, query=asked["query"])["text"]
+    several = call.good("local_search", queries=[asked["query"], "Who failed in week 3?"])["text"]
+    assert several.count("It was mended") == 60
+    assert documents() == before, "the documents are in their places"
+    assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
+    listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
+    assert listed.splitlines()[2].endswith("(note by mcp)") and "1 document that says most" in listed
+    assert "4 notes apart" in call.good("list_documents")["text"]
+
+
+def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Caller) -> None:
+    text = "The mast was tarred again in spring.\n\n" * 600
+    made = call.good("write_note", title="When was the mast tarred?", text=text)
+    shown = call.good("local_search", query="When was the mast tarred?")["text"]
+    assert 4_000 < len(shown) < 14_000
+    assert f'A part of the note: get_source(ids=["{made["id"]}"])' in shown
+    small = call.good("local_search", query="When was the mast tarred?", max_tokens=300)["text"]
+    assert len(small) < 2_000 and f"[{made['id']}]" in small
+
+
+# ---- in no graph and in no topic ---------------------------------------------------------------------------
+
+
+def test_notes_are_in_no_graph_and_change_no_topic(call: Caller, app: App) -> None:
+    asked = [
+        ("global_search", {"query": "What is this about?"}),
+        ("list_documents", {"by": "person"}),
+        ("list_documents", {"by": "statement"}),
+        ("get_entity", {"id_or_name": "Tobias Fenn"}),
+        ("explore_graph", {"start": "Tobias Fenn"}),
+    ]
+    before = [call.good(tool, **arguments)["text"] for tool, arguments in asked]
+    held = app.snapshot().manifest
+    text = f"Tobias Fenn and Ines Calloway met Quentin Marsh in Port Alder [{found_id(call, 'Tobias Fenn')}]."
+    for number in range(4):
+        call.good("write_note", title=f"Fenn {number}", text=text)
+    call.good("write_note", title="Fenn 0", text="Tobias Fenn was there.", op="append")
+    after = [call.good(tool, **arguments)["text"] for tool, arguments in asked]
+    plain = [re.sub(r" \d+ notes? apart:[^.]*\.|documents-\d+", "", text) for text in (*before, *after)]
+    for old, new, (tool, _) in zip(before, plain[len(asked) :], asked, strict=False):
+        if tool != "global_search":
+            assert re.sub(r"documents-\d+", "", old) == new
+    now = app.snapshot().manifest
+    kinds = ("entities", "relationships", "communities", "memberships", "reports")
+    assert {kind: now.tables[kind] for kind in kinds} == {kind: held.tables[kind] for kind in kinds}
+    assert not now.stale and now.counters["entities"] == held.counters["entities"]
+    assert "Quentin" not in call.good("list_documents", by="person")["text"]
+
+
+def test_a_document_that_becomes_a_note_leaves_the_graph_and_one_that_is_none_any_more_enters_it(
+    call: Caller, app: App, root: Path, tmp_path: Path
+) -> None:
+    note = "---\nkind: note\n---\n\n"
+    body = "".join(f"Quentin Marsh met Tobias Fenn in Port Alder, part {n}.\n\n" * 40 for n in range(4))
+
+    def names() -> str:
+        indexed(call)
+        other = App(Settings(home=tmp_path / f"other{len(list(tmp_path.iterdir()))}", roots=(root,)))
+        index_documents(other.folder("fresh"), IndexRequest((str(root),)), other.settings)
+        assert digest(app.snapshot()) == digest(other.snapshot("fresh"))
+        return str(app.snapshot().rows("entities", columns=["title"])["title"].to_pylist())
+
+    for text, named in ((body, True), (note + body, False), (body, True), (note + body, False)):
+        (root / "marsh.md").write_text(text, "utf-8")
+        assert ("Quentin Marsh" in names()) is named
+    (root / "marsh.md").unlink()
+    assert "Quentin Marsh" not in names()
+
+
+def test_words_of_time_in_a_note_are_not_counted_from_the_day_of_the_note(call: Caller) -> None:
+    call.good("write_note", title="The larch", text="The larch was felled yesterday, and last week the oak.")
+    shown = call.good("local_search", query="When was the larch felled?")["text"]
+    assert "felled yesterday" in shown and " = 20" not in shown and "said 20" not in shown
+    assert "larch" not in call.good("list_documents", by="statement")["text"]
+
+
+# ---- as a person reads it ----------------------------------------------------------------------------------
+
+
+def test_citations_are_marks_with_definitions_at_the_end_whatever_is_added(
+    call: Caller, root: Path
+) -> None:
+    station, ledger = found_id(call, "Gull Point"), found_id(call, "Tobias Fenn")
+    text = f"As [1] says, wow![{station}]. Both [{station}, {ledger}].\n\n[{ledger}]: paid.\n\n```\nopen code"
+    made = call.good("write_note", title="Mast", text=text)
+    path = root / "notes" / "Mast.md"
+    first = path.read_text("utf-8")
+    assert "As [1] says, wow! [2]. Both [2], [3].\n\n[3] : paid." in first
+    assert first.endswith("open code\n```\n\n" + first[first.index("[2]: ") :])
+    kinds = [(link.kind, link.target) for link in read_links(first)]
+    names = ["../radar station.md", "../radar station.md", "../ledger.md", "../ledger.md"]
+    assert kinds == [("markdown", name) for name in names]
+    call.good("write_note", title="Mast", text=f"More [{ledger}] and all of it [d1].", op="append")
+    second = path.read_text("utf-8")
+    assert second.count("]: ../") == 3 and second.rstrip().splitlines()[-4] == ""
+    assert "More [3] and all of it [4]." in second
+    assert call.good("get_source", ids=[made["id"]])["text"].count(f"[{ledger}]") == 3
+    path.write_text(second.replace("Both [2], [3].", "").replace("wow! [2]", "wow"), "utf-8")
+    (root / "radar station.md").write_text("# Radar station\n\nGone.\n", "utf-8")
+    indexed(call)
+    shown = call.good("get_source", ids=[made["id"]])["text"]
+    assert "changed since" not in shown, "what no mark names any more is no source"
+
+
+def test_a_note_of_an_earlier_release_is_read_as_it_was(call: Caller, root: Path) -> None:
+    id = found_id(call, "Tobias Fenn")
+    call.good("write_note", title="Mast", text=f"Paid by Fenn [{id}].")
+    path = root / "notes" / "Mast.md"
+    new = path.read_text("utf-8")
+    title = re.search(r'"cited [^"]*"', new)
+    assert title
+    old = f"---\nkind: note\ntitle: Old\n---\n\nPaid [ledger.md:1](../ledger.md#L1-L3 {title[0]}).\n"
+    (root / "notes" / "Old.md").write_text(old, "utf-8")
+    indexed(call)
+    shown = call.good("get_source", ids=["notes/Old.md"])["text"]
+    assert f"Paid [{id}]." in shown
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    assert "Paid [ledger.md:1, changed since]." in call.good("get_source", ids=["notes/Old.md"])["text"]
+
+
+def test_a_row_of_a_table_that_a_note_cites_has_changed_when_a_cell_was_added(
+    call: Caller, root: Path
+) -> None:
+    rows = "name,height\nMast,40\nPier,12\n"
+    (root / "sizes.csv").write_text(rows, "utf-8")
+    indexed(call)
+    id = found_id(call, "Mast")
+    cited = call.good("search_text", query='"40"', filters=["uri=*sizes.csv*"])["text"]
+    id = cited.partition("[t")[2].partition("]")[0].join(("t", ""))
+    note = call.good("write_note", title="Sizes", text=f"The mast is high [{id}].")["id"]
+    (root / "sizes.csv").write_text("name,height\nNew,1\nMast,40\nPier,13\n", "utf-8")
+    indexed(call)
+    assert "changed since" not in call.good("get_source", ids=[note])["text"]
+    (root / "sizes.csv").write_text("name,height,colour\nMast,40,red\nPier,13,\n", "utf-8")
+    indexed(call)
+    assert "since" in call.good("get_source", ids=[note])["text"]
 
 
 def test_what_a_note_repeats_does_not_stand_for_its_source(call: Caller) -> None:
@@ -454,7 +617,7 @@ def test_a_person_writes_a_note_and_takes_it_back(root: Path, tmp_path: Path) ->
     assert run_cli("index", root, "--home", tmp_path / "home").returncode == 0
     done = run_cli("note", "Mast", "--text", "Fenn paid [d1].", *given)
     assert done.returncode == 0 and "Wrote Mast.md as [d" in done.stdout, done.stderr
-    assert "[ledger.md](../ledger.md " in (root / "notes" / "Mast.md").read_text("utf-8")
+    assert "Fenn paid [1].\n\n[1]: ../ledger.md " in (root / "notes" / "Mast.md").read_text("utf-8")
     assert "changed since" not in run_cli("list", "--filter", "kind=note", *given[:2]).stdout
     (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
     assert run_cli("index", root, "--home", tmp_path / "home").returncode == 0

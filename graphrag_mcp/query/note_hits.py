@@ -1,0 +1,178 @@
+"""Notes in the results of searches.
+
+A note takes no place among the passages of documents (hits.py, `apart`). One that answers the question, by
+the same scores, stands above them, whole, so that one call is enough; others that are on the question are
+named in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphrag_mcp.query import hits, note_sources, render, times
+from graphrag_mcp.query.hits import Hit, Source
+from graphrag_mcp.query.rank import Ranked
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, SearchResult
+
+# Share of the best score from which a note answers. Ten notes of an agent on 668 articles: each is the best hit for
+# the question that it was written for, and for none of 12 other questions on them is one above 0.86.
+ANSWERS = 0.9
+NAMED, ON_IT = (
+    2,
+    0.5,
+)  # other notes that are named, and the share of the best score from which they are
+CHARACTERS = 8_000  # of a note that is shown
+TOKENS = 2_500  # that a note may take beside the default room of a result
+SHARE = 3 / 4  # of a room that was asked for, which a note may take
+REST = 3  # part of the default room that is left for passages beside a note
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A note with its best passage, and the share of the best score that this has."""
+
+    source: Source
+    passage: Ranked
+    share: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.source.corpus, self.passage.document_id
+
+    @property
+    def answers(self) -> bool:
+        return self.share >= ANSWERS
+
+
+def on(sources: Sequence[Source]) -> list[Found]:
+    """The notes that are on the question of a search, best first."""
+    scored = [
+        (passage.score * source.factor, source, passage)
+        for source in sources
+        for passage in source.found.passages
+    ]
+    best = max((score for score, _, _ in scored), default=0.0) or 1.0
+    found: dict[tuple[str, str], Found] = {}
+    for source in sources:
+        if notes := hits.notes_apart(source):
+            for passage in source.found.passages:
+                if passage.document_id in notes:
+                    one = Found(source, passage, passage.score * source.factor / best)
+                    if one.share >= ON_IT and one.share > (
+                        found[one.key].share if one.key in found else 0
+                    ):
+                        found[one.key] = one
+    return sorted(found.values(), key=lambda one: (-round(one.share, 9), one.key))
+
+
+def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: int) -> int:
+    """Put the notes on a question into the text of a result, and what they cite into its citations: the
+    budget of the whole text then. `beside`: tokens that a note may take beside the budget, of which some are left
+    for passages; 0 where the caller gave the budget."""
+    notes = on(sources)
+    if not notes:
+        return budget
+    blocks = [result.text] if result.text else []
+    if notes[0].answers:
+        room = budget + beside - budget // REST if beside else int(budget * SHARE)
+        text, cited = whole(notes.pop(0), sources, room)
+        blocks.append(text)
+        result.citations.append(cited)
+        if beside:
+            total = count_tokens(text) + budget // REST
+            result.beside = max(total - budget, 0)
+            budget = total
+    for text, cited in lines(notes[:NAMED], sources):
+        blocks.append(text)
+        result.citations += cited
+    result.text = "\n".join(blocks)
+    return budget
+
+
+def put_once(
+    page: render.Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
+) -> int:
+    """Add the note that answers one of several questions to a page, whole where it has no more tokens than
+    `beside`, else as a line; none that was `shown` before. The tokens by which the page grew."""
+    notes = [one for one in on(sources) if one.answers][:1]
+    for one in notes:
+        if one.key in shown:
+            continue
+        text, cited = whole(one, sources, max(beside, 0) or CHARACTERS)
+        price = count_tokens(text) + 2
+        if price <= beside:
+            page.room += price
+            page.add(text, [cited])
+            shown.add(one.key)
+            return price
+        for line, citations in lines([one], sources):
+            page.add(line, citations)
+    return 0
+
+
+def whole(one: Found, sources: Sequence[Source], room: int) -> tuple[str, Citation]:
+    """A note with its date, its writer and what became of its sources, whole where it has no more tokens than
+    `room`, and its citation."""
+    snapshot, (hit,) = (
+        one.source.snapshot,
+        hits.of_ranked([one.source], [(one.share, 0, one.passage)]),
+    )
+    fact = times.documents(snapshot)[hit.document]
+    row = snapshot.by_key("documents", [hit.document], "id", ["text"]).to_pylist()[0]
+    text = row["text"]
+    body = _body(snapshot, hit, text)
+    prefix = f"{hit.corpus}/" if hit.corpus else ""
+    id = f"{prefix}{fact['document'][0]}"
+    head = " ".join(
+        filter(
+            None,
+            (f"[{id}]", hit.name, fact["date"], note_sources.told(snapshot, hit.document, True)),
+        )
+    )
+    price = count_tokens(head) + 40
+    shown = (
+        body
+        if len(body) <= CHARACTERS
+        else body[:CHARACTERS].rpartition("\n")[0] or body[:CHARACTERS]
+    )
+    if count_tokens(shown) + price > room:
+        shown = quote.excerpt(shown, hits.worth_of(sources), max(room - price, render.PART))
+    rest = (
+        "" if shown == body else f'\nA part of the note: get_source(ids=["{id}"]) gives all of it.'
+    )
+    cited = replace_place(hit.citation, id, text)
+    return f"{head}\n{quoted(shown)}{rest}\n", cited.model_copy(update={"text": shown})
+
+
+def replace_place(cited: Citation, id: str, text: str) -> Citation:
+    """The citation of a whole document."""
+    lines = {"line_start": 1, "line_end": 1 + text.rstrip("\n").count("\n")}
+    return cited.model_copy(
+        update={"id": id, "char_start": 0, "char_end": len(text), "place": "", **lines}
+    )
+
+
+def lines(notes: Sequence[Found], sources: Sequence[Source]) -> list[tuple[str, list[Citation]]]:
+    """A line for each note, with its best sentence on the question, and what it cites."""
+    worth, found = hits.worth_of(sources), []
+    for one in notes:
+        for hit in hits.of_ranked([one.source], [(one.share, 0, one.passage)]):
+            said = render.sentence_of(hit, worth)
+            found.append((render.line_of(hit, worth), hit.cited(said)))
+    return found
+
+
+def _body(snapshot: Snapshot, hit: Hit, text: str) -> str:
+    """What a reader sees of a note: without front matter and without a heading that is its title."""
+    shown = note_sources.with_ids(
+        snapshot, {"document_id": hit.document, "text": text, "char_start": 0}
+    )
+    said = readable(shown)
+    first, _, rest = said.partition("\n")
+    same = first.lstrip("# ").strip().casefold() == hit.citation.title.strip().casefold()
+    return (rest if same else said).strip()
