@@ -3,6 +3,8 @@ explore_graph, get_entity, the outline of a document, filters and the status sho
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from graphrag_mcp.query import context
 from graphrag_mcp.query.pages import Pages, pages, stem_of
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources import links as written
+from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.sources.ocr import PICTURES
 from graphrag_mcp.sources.walk import kind_of, suffix_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
@@ -33,6 +36,10 @@ QUOTED = 160  # characters of the line that holds a link
 MOST = 60  # links that are shown with their lines
 LISTED = 20  # documents, tags and missing pages of an overview
 NAMED = 5  # of them in one line
+AT_ONCE = 64  # documents whose texts are read at once
+
+_BLOCK = re.compile(r"(?<!\S)\^([\w-]{1,100})[ \t]*$", re.MULTILINE)
+_LINES = re.compile(r"L(\d{1,9})(?:-L?\d{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,10 @@ class Links:
         while way and way[-1] != start:
             way.append(before[way[-1]])
         return way[::-1]
+
+    def at(self, which: np.ndarray[Any, Any]) -> list[Link]:
+        """The links of which this is true."""
+        return self._of(which)
 
     def _open(self) -> list[Link]:
         return self._of((self.target < 0) & ~self.is_tag)
@@ -367,7 +378,8 @@ def _overview(
     sections = [
         Section("Most linked", items, 0.4),
         Section("Tags", tags, 0.2),
-        Section("Not in the index", _missing_items(snapshot, found), 0.4),
+        Section("Not in the index", _missing_items(snapshot, found), 0.3),
+        Section("Without such a part", _items(snapshot, lost_parts(snapshot, found), "both"), 0.1),
     ]
     intro = f"# Links of {result.corpus}\n{summary(found)}."
     into = {"Most linked": "nodes"}
@@ -378,6 +390,13 @@ def _overview(
 
 
 # ---- shown elsewhere -----------------------------------------------------------------------------
+
+
+def lost_parts(snapshot: Snapshot, found: Links) -> list[Link]:
+    """Links to headings, blocks and lines that their page does not have."""
+    parts = np.array([bool(part) for part in values_of(found.rows["part"])], bool)
+    inner = parts & (found.target >= 0) & ~found.is_tag
+    return without_part(snapshot, found.at(inner))
 
 
 def summary(found: Links) -> str:
@@ -512,10 +531,12 @@ def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
     """A line each: the document at this end of the link (source, target, both; "": what is written), the line of the
     text that holds it and its passage."""
     name, items = _names(snapshot), []
+    lost = set(without_part(snapshot, some[:MOST]))
     for link, text, cited in quoted(snapshot, some[:MOST]):
         source = name[link.source]
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         part = f" > {one_line(link.part, 60)}" if link.part else ""
+        part += " (it has no such part)" if link in lost else ""
         id = (source if end == "source" else target)[0] if end != "both" else ""
         if end == "both":
             head = f"{_shown(source)} -> {_shown(target)}{part}"
@@ -533,6 +554,51 @@ def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
         place = f" [{cited.id}]" if cited else ""
         items.append(Item(id, f"- {head}, line {link.line}: {text}{place}", cited, data=data))
     return items
+
+
+def without_part(snapshot: Snapshot, some: Sequence[Link]) -> list[Link]:
+    """The links that name a heading, a block or a line which their page, a text of Markdown, does not have."""
+    known = pages(snapshot)
+    asked = [one for one in some if one.part and one.target >= 0 and _is_markdown(known, one)]
+    ids = sorted({known.ids[one.target] for one in asked})
+    parts: dict[str, Parts] = {}
+    for at in range(0, len(ids), AT_ONCE):
+        rows = snapshot.by_key("documents", ids[at : at + AT_ONCE], "id", ["id", "text"])
+        parts |= {id: Parts.of(text) for id, text in rows_of(rows)}
+    return [one for one in asked if one.part not in parts[known.ids[one.target]]]
+
+
+def _is_markdown(known: Pages, link: Link) -> bool:
+    return written.holds_links(known.paths[link.target])
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What may stand behind `#` in a link to a text of Markdown: headings as they are written or as addresses have
+    them, blocks (`^name`) and lines."""
+
+    headings: frozenset[str]
+    blocks: frozenset[str]
+    lines: int
+
+    @classmethod
+    def of(cls, text: str) -> Parts:
+        words = (words for _, _, words in headings(text))
+        blocks = (match[1].casefold() for match in _BLOCK.finditer(text))
+        return cls(frozenset(map(_slug, words)), frozenset(blocks), 1 + text.count("\n"))
+
+    def __contains__(self, part: str) -> bool:
+        last = part.rpartition("#")[2].strip()  # Obsidian names the headings above it as well
+        if last.startswith("^"):
+            return last[1:].casefold() in self.blocks
+        if line := _LINES.fullmatch(last):
+            return int(line[1]) <= self.lines or _slug(last) in self.headings
+        return _slug(last) in self.headings
+
+
+def _slug(words: str) -> str:
+    """A heading as addresses have it (GitHub, Obsidian): in small letters, without punctuation and blanks."""
+    return "".join(ch for ch in unicodedata.normalize("NFC", words).casefold() if ch.isalnum())
 
 
 def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:

@@ -32,6 +32,7 @@ from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
 from graphrag_mcp.sources.walk import kind_of, ocr_installed, secret, suffix_of
+from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
 COLUMNS = 2_000  # of a table; each is looked at in every row
@@ -204,6 +205,35 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
         yield Piece(text, metadata=metadata, prose=False)
 
 
+def canvas(data: bytes, suffix: str) -> Iterator[Piece]:
+    """A board of Obsidian (https://jsoncanvas.org/spec/1.0/) as Markdown: the texts of its cards, the pages that it
+    shows as embeds, and what its arrows join."""
+    text, metadata = decode(data)
+    board = _parsed(text)
+    if not isinstance(board, dict) or not isinstance(board.get("nodes"), list):
+        yield Piece(text, metadata=metadata, prose=False)
+        return
+    parts: list[str] = []
+    names: dict[str, str] = {}
+    for node in filter(is_object, board["nodes"]):
+        file, below = str(node.get("file") or ""), str(node.get("subpath") or "")
+        shown = {
+            "file": f"![[{file}{below}]]" if file else "",
+            "group": f"## {node.get('label') or ''}".rstrip("# "),
+            "link": str(node.get("url") or ""),
+        }.get(str(node.get("type")), str(node.get("text") or ""))
+        parts += [shown] if shown.strip() else []
+        first = f"[[{file}]]" if file else shown.strip().partition("\n")[0].lstrip("# ")
+        names[str(node.get("id"))] = first
+    edges = board.get("edges")
+    for edge in filter(is_object, edges if isinstance(edges, list) else ()):
+        ends = [names.get(str(edge.get(end)), "") for end in ("fromNode", "toNode")]
+        if all(ends):
+            label = f": {edge['label']}" if edge.get("label") else ""
+            parts.append(f"{ends[0]} -> {ends[1]}{label}")
+    yield Piece("\n\n".join(parts), metadata=metadata)
+
+
 def _parsed(text: str) -> Any:
     """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
     with suppress(ValueError, RecursionError):
@@ -349,6 +379,7 @@ FORMATS: dict[str, Reader] = {
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,
+    "canvas": canvas,
     "ipynb": notebook,
     **dict.fromkeys(("jsonl", "ndjson"), json_lines),
     "parquet": parquet,

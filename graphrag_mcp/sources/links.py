@@ -2,7 +2,7 @@
 embeds (`![[Page]]`), Markdown links and images whose target is no web address, and tags (`#harbour`).
 
 The parser is pulldown-cmark (https://github.com/pulldown-cmark/pulldown-cmark), so that code, mathematics,
-comments and HTML hold no links. What a link leads to is not decided here: that depends on the other documents
+comments and HTML hold no links; nor do the comments of Obsidian (`%%...%%`). What a link leads to is not decided here: that depends on the other documents
 (query/pages.py)."""
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 WIKILINK, EMBED, INLINE, IMAGE, TAG = ("wikilink", "embed", "markdown", "image", "tag")
 
+CANVAS = "canvas"  # Obsidian's boards, which are read as Markdown
 INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
 BLOCK = 500  # characters that are counted at once
 # The characters of a tag are those of Obsidian: no blank, no punctuation but - _ and /. A number is no tag.
@@ -33,6 +34,13 @@ _TAG = re.compile(
     r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
+# A comment of Obsidian; code is passed over, since `%%` begins comments and cells in several languages.
+_COMMENT = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)|(?P<code>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=code)(?!`)"
+    r"|(?P<note>%%.*?%%)",
+    re.MULTILINE | re.DOTALL,
+)
+_BLANK = re.compile(r"[^\n]")
 _NO_PAGE = re.compile(r"\n|\[\[|\]\]")  # which the name of a page does not hold
 _TAGS_KEY = re.compile(r"^[ \t]*[\"']?tags?[\"']?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
 
@@ -53,7 +61,7 @@ class Link:
 
 def holds_links(uri: str) -> bool:
     """Is a document of this uri Markdown? Texts without a file are taken for it."""
-    return uri.startswith(INLINE_TEXT) or suffix_of(uri.rpartition("/")[2]) in MARKDOWN
+    return uri.startswith(INLINE_TEXT) or suffix_of(uri.rpartition("/")[2]) in {*MARKDOWN, CANVAS}
 
 
 def read_links(text: str) -> list[Link]:
@@ -109,6 +117,10 @@ def _parser() -> Markdown:
 
 def _of_body(text: str) -> Iterator[Link]:
     """The links and tags of Markdown without front matter."""
+    if "%%" in text:
+        text = _COMMENT.sub(
+            lambda found: _BLANK.sub(" ", found[0]) if found["note"] else found[0], text
+        )
     at = _characters(text)
     depth, code = 0, False  # inside so many links, in which no tag stands; inside a block of code
     for event, span in _parser().events_with_range(text, merge_text=True):

@@ -3,8 +3,10 @@ history of edits."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,6 +30,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.files import write
 from tests.support.promises import doctor
+from tests.support.workload import ends as without_end
 
 # ---- reading ------------------------------------------------------------------------------------
 
@@ -611,3 +614,67 @@ def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_
         write(docs, {"Ledger.md": "Paid.\n"})
         call.good("index_documents", paths=["."], wait_seconds=50)
         assert call.good("graph_status")["counts"]["unresolved_links"] == 0
+
+
+# ---- comments, boards, and what stands behind # --------------------------------------------------------
+
+
+def test_comments_of_obsidian_hold_no_links_and_code_holds_no_comments() -> None:
+    text = (
+        "See [[One]].\n%% not [[Two]] #two %%\n\n%%\nnor [[Three]]\n\n#three\n%%\n\n"
+        "```matlab\n%% cell\n```\n[[Four]] `%%` [[Five]] `%%`\n\nÄ %%ä%% [[Six]] %% open [[Seven]]\n"
+    )
+    found = read_links(text)
+    assert [link.target for link in found] == ["One", "Four", "Five", "Six", "Seven"]
+    for link in found:
+        assert text[link.start : link.end] == f"[[{link.target}]]"
+
+
+def test_hostile_comments_take_no_longer_than_their_length() -> None:
+    for text in ("%% [[a]] " * 20_001, "%%" + "`" * 50_000, "%%" + "` `` " * 20_000):
+        with without_end(20.0):
+            assert len(read_links(text)) <= 1
+
+
+def test_a_board_is_read_as_its_cards_pages_and_arrows(tmp_path: Path) -> None:
+    board = {
+        "nodes": [
+            {"id": "a", "type": "text", "text": "# Plan\n\nAs in [[Log]] #plan"},
+            {"id": "b", "type": "file", "file": "logs/Mast.md", "subpath": "#Height"},
+            {"id": "c", "type": "group", "label": "Harbour"},
+            {"id": "d", "type": "link", "url": "https://example.org/"},
+            "broken",
+        ],
+        "edges": [{"fromNode": "a", "toNode": "b", "label": "needs"}, {"fromNode": "a", "toNode": "z"}],
+    }
+    files = {
+        "board.canvas": json.dumps(board),
+        "broken.canvas": "{not json",
+        "logs/Mast.md": "# Mast\n\n## Height\n\n40 metres.\n",
+        "Log.md": "Quiet.\n",
+    }
+    snapshot = indexed(tmp_path, files)
+    assert leads(snapshot, "board.canvas") == ["Log.md", "logs/Mast.md", "logs/Mast.md"]
+    (text,) = (
+        row["text"]
+        for row in snapshot.rows("documents", columns=["uri", "text"]).to_pylist()
+        if row["uri"].endswith("board.canvas") and "broken" not in row["uri"]
+    )
+    assert "## Harbour" in text and "Plan -> [[logs/Mast.md]]: needs" in text
+
+
+def test_links_to_headings_blocks_and_lines_that_are_not_there_are_named(tmp_path: Path) -> None:
+    files = {
+        "Plan.md": (
+            "[[Mast#Height]] [[Mast#height of it]] [a](Mast.md#height-of-it) [[Mast#Mast#Height]]\n\n"
+            "[[Mast#^oak]] [b](Mast.md#L3) [c](Mast.md#L300) [[Mast#Depth]] [[Mast#^elm]] [d](page.html#x)\n"
+        ),
+        "Mast.md": "# Mast\n\n## Height\n\n### Height of it!\n\nOak. ^oak\n",
+        "page.html": "<p id=x>Text.</p>",
+    }
+    snapshot = indexed(tmp_path, files)
+    shown = explore_graph(snapshot, alias(snapshot, "Plan"), kinds=["links"], max_tokens=4_000).text
+    lost = [part for part in re.findall(r"> (.*?) \(it has no such part\)", shown)]
+    assert sorted(lost) == ["Depth", "L300", "^elm"]
+    every = explore_graph(snapshot, "", kinds=["links"], max_tokens=4_000).text
+    assert "Without such a part" in every and every.count("(it has no such part)") == 3
