@@ -6,6 +6,7 @@ client."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -97,7 +98,13 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
     structured = await _structured(chat)
     if not structured.works:
         _advise_form(check, settings, structured)
-    check.calls += [structured, await _in_pieces(chat)]
+    pieces = await _in_pieces(chat, settings.timeout_seconds)
+    check.calls += [structured, pieces]
+    if not pieces.works and pieces.seconds < settings.timeout_seconds:
+        check.notes.append(
+            "Answers will come in one piece: a stream that breaks off is asked for once more without one, which"
+            " costs a second call. A proxy before the server may hold back or cut streams."
+        )
     long = await _long(chat, settings.report_tokens)
     check.calls.append(long)
     if not long.works:
@@ -135,7 +142,8 @@ async def _plain(chat: ChatModel) -> Call:
     def judged(reply: Reply) -> tuple[bool, str]:
         if reply.text.strip():
             return True, "it replies"
-        return False, f"the reply was empty ({reply.finish}): it may have spent it all on reasoning"
+        spent = ": it may have spent it all on reasoning" if reply.finish == "length" else ""
+        return False, f"the reply was empty ({reply.finish}){spent}"
 
     return await _asked(chat, "plain reply", "Reply with the one word: ready", judged)
 
@@ -157,7 +165,9 @@ async def _structured(chat: ChatModel) -> Call:
     return await _asked(chat, "reply as JSON", prompt, judged, schema=SCHEMA)
 
 
-async def _in_pieces(chat: ChatModel) -> Call:
+async def _in_pieces(chat: ChatModel, limit: float) -> Call:
+    """A reply in pieces has no time-out as a whole, since a long answer is no silence; this one of ten
+    words has `limit` seconds."""
     pieces: list[str] = []
 
     def judged(reply: Reply) -> tuple[bool, str]:
@@ -166,7 +176,13 @@ async def _in_pieces(chat: ChatModel) -> Call:
         return True, "it comes in one piece, so answers appear all at once"
 
     prompt = "Count from one to ten in words, on one line."
-    return await _asked(chat, "reply in pieces", prompt, judged, on_text=pieces.append)
+    name, began = "reply in pieces", time.monotonic()
+    try:
+        async with asyncio.timeout(limit):
+            return await _asked(chat, name, prompt, judged, on_text=pieces.append)
+    except TimeoutError:
+        sentence = f"of ten words {len(pieces)} pieces came in {limit:g} seconds"
+        return Call(name, False, sentence, time.monotonic() - began)
 
 
 async def _long(chat: ChatModel, tokens: int) -> Call:

@@ -148,7 +148,7 @@ class OpenAIChat:
             return await self._streamed(body, preview, alarm)
         data = await self._server.post("/chat/completions", body)
         if "choices" not in data:
-            raise Again("a reply without choices")
+            raise Again("a reply without choices", self._server.advice_on_protocol())
         choice = self._choice(data, body)
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}

@@ -15,12 +15,14 @@ import logging
 import math
 import random
 import re
+import socket
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.settings import Settings, secrets_of, shown_as
@@ -164,9 +166,7 @@ class Server:
             except Again as error:
                 failed = error
             except (TimeoutError, openai.APIConnectionError) as error:
-                # The time-out of asyncio has the cancelling as its cause.
-                kind = error if isinstance(error, TimeoutError) else error.__cause__ or error
-                failed = self._broken(type(kind).__name__)
+                failed = self._broken(error)
             # Where no server ever answered, seconds of waiting would only keep the caller waiting.
             never_reached = failed.unreachable and not self._answered
             if tried >= (min(self._tries, NEVER_REACHED) if never_reached else self._tries):
@@ -181,8 +181,7 @@ class Server:
         tries = f"given up after {tried} tries" if tried > 1 else "given up at once"
         if failed.unreachable and not self._answered:
             what = f"{self._what} cannot be reached at {self._address}, {tries}: {failed.reason}"
-            move = f"Start that server or correct {self._address_setting}"
-            raise ModelError(what, move, final=True)
+            raise ModelError(what, failed.advice, final=True)
         what = f"{self._what} at {self._address} gave no reply, {tries}: {failed.reason}"
         raise ModelError(what, failed.advice)
 
@@ -201,13 +200,13 @@ class Server:
         if not reply.content.strip():
             raise Again("an empty reply")
         if reply.content.lstrip().startswith(b"<"):
-            raise Again("a web page instead of a reply", self._advice_on_address())
+            raise Again("a web page instead of a reply", self._advice_on_page())
         try:
             data = json.loads(reply.content)
         except (ValueError, RecursionError):
-            raise Again("a reply that is no JSON") from None
+            raise Again("a reply that is no JSON", self.advice_on_protocol()) from None
         if not isinstance(data, dict):
-            raise Again("a reply that is no JSON object")
+            raise Again("a reply that is no JSON object", self.advice_on_protocol())
         self.check(data, body)
         return data
 
@@ -220,6 +219,8 @@ class Server:
         given = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
             async with await ask(**given) as pieces:
+                if "html" in pieces.response.headers.get("content-type", ""):
+                    raise Again("a web page instead of a reply", self._advice_on_page())
                 async for piece in pieces:
                     yield piece.to_dict()
         except openai.APIStatusError as error:
@@ -248,15 +249,19 @@ class Server:
             return
         code = error.get("code", error.get("status")) if isinstance(error, dict) else None
         code = int(code) if isinstance(code, str) and code.isdigit() else code
-        if not (isinstance(code, int) and 400 <= code < 600):
-            code = 404 if "unexpected endpoint" in json.dumps(error).lower() else 500
-        raise self._judged(code, error, {}, body)
+        if isinstance(code, int) and 400 <= code < 600:
+            raise self._judged(code, error, {}, body)
+        code = 404 if "unexpected endpoint" in json.dumps(error).lower() else 500
+        judged = self._judged(code, error, {}, body)
+        if isinstance(judged, Again):  # it came with a status of success
+            judged.reason = judged.reason.replace("status 500", "an error in place of a reply", 1)
+        raise judged
 
     def refused(self, refusal: Refusal) -> ModelError:
         """The error for a request that cannot be put in another way."""
         words = f": {refusal.message[:SHOWN]}" if refusal.message else ""
         words = f" ({refusal.status}){words}"
-        if refusal.status in (404, 405, 501) or 300 <= refusal.status < 400:
+        if refusal.status in (404, 405, 501):
             what = f"{self._what} is not there{words}"
             return ModelError(what, self._advice_on_address(), final=True)
         if _TOO_LONG.search(refusal.message):
@@ -272,6 +277,8 @@ class Server:
         return text
 
     def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
+        if 300 <= reply.status_code < 400:
+            return self._sent_on(reply.status_code, reply.headers.get("location", ""))
         said: Any = reply.content.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             said = json.loads(said)
@@ -305,20 +312,65 @@ class Server:
             return Again(reason, crowded if status == 429 else LATER, after=after)
         return Refusal(status, message, parameter)
 
-    def _broken(self, kind: str) -> Again:
-        """What an exception of the HTTP library means, by its name."""
+    def _sent_on(self, status: int, location: str) -> ModelError:
+        """The error for a redirect. None is followed: prompts go to no server that was not named."""
+        to = self.hidden(shown_address(urljoin(f"{self._url}/", location))) if location else ""
+        where = f" to {to}" if to else ""
+        what = f"{self._what} at {self._address} sends calls on{where} ({status}), which is not followed"
+        right = re.sub(r"/(chat/completions|embeddings)/?$", "", to)
+        if right != to and right != self._address:
+            move = f"Set {self._address_setting} to {right} if that server may have the texts"
+        else:
+            move = self._advice_on_page()
+        return ModelError(what, move, final=True)
+
+    def _broken(self, error: Exception) -> Again:
+        """What an exception of the HTTP library means."""
+        # The time-out of asyncio has the cancelling as its cause.
+        kind = type(error if isinstance(error, TimeoutError) else error.__cause__ or error).__name__
+        start = f"Start that server or correct {self._address_setting}"
         if kind == "ConnectTimeout":
-            return Again(f"no connection within {CONNECTING:g} seconds", unreachable=True)
+            return Again(f"no connection within {CONNECTING:g} seconds", start, unreachable=True)
         if kind.endswith(("Timeout", "TimeoutError")):
             move = "Set timeout_seconds higher or concurrency lower if the server is merely slow"
             return Again(f"no answer within {self._timeout:g} seconds", move)
-        return Again(f"the connection failed ({kind})", unreachable=kind == "ConnectError")
+        if kind == "DecodingError":
+            reason = "a reply whose compression is not what its header says"
+            return Again(reason, self.advice_on_protocol())
+        if kind != "ConnectError":
+            return Again(f"the connection failed ({kind})")
+        for cause in _causes(error):
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                reason = f"its certificate is not trusted ({cause.verify_message or cause.reason})"
+                move = f"Correct {self._address_setting}, or set SSL_CERT_FILE to the certificate of its authority"
+                return Again(reason, move, unreachable=True)
+            if isinstance(cause, ssl.SSLError):
+                plain = f"http://{self._address.partition('://')[2]}"
+                move = f"Set {self._address_setting} to {plain} if that server has no TLS"
+                return Again("what answers there is no TLS", move, unreachable=True)
+            if isinstance(cause, socket.gaierror):
+                reason = f"the name {urlsplit(self._url).hostname} is not known"
+                return Again(reason, f"Correct {self._address_setting}", unreachable=True)
+            if isinstance(cause, ConnectionRefusedError):
+                return Again("nothing listens there", start, unreachable=True)
+        return Again(f"the connection failed ({kind})", start, unreachable=True)
+
+    def advice_on_protocol(self) -> str:
+        return f"Ask the server without the proxy before it, or correct {self._address_setting}: it must speak the OpenAI protocol"
+
+    def _advice_on_page(self) -> str:
+        """What to do where a page for people answers."""
+        if not re.search(r"/v\d", urlsplit(self._url).path):
+            return self._advice_on_address()
+        return f"Correct {self._address_setting}: a page for people is there, perhaps the login of a proxy before the server"
 
     def _advice_on_address(self) -> str:
         at, path = self._address.rstrip("/"), urlsplit(self._url).path.rstrip("/")
         if path.endswith(("/chat/completions", "/embeddings")):
             right = at.removesuffix("/chat/completions").removesuffix("/embeddings")
             return f"Set {self._address_setting} to {right}: the rest is added by itself"
+        if twice := re.search(r"(/v\d+)\1$", at):
+            return f"Set {self._address_setting} to {at.removesuffix(twice[1])}: {twice[1]} stands twice in it"
         if not re.search(r"/v\d", path):
             return f"Set {self._address_setting} to {at}/v1, and {self._setting} to a model of that server"
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting} to another server"
@@ -370,7 +422,9 @@ class Server:
             timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
             max_retries=0,
             default_headers={"Authorization": self._basic} if self._basic else {},
-            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
+            http_client=openai.DefaultAsyncHttpxClient(
+                event_hooks={"response": [_as_utf8]}, follow_redirects=False
+            ),
         )
         return self._client
 
@@ -388,6 +442,13 @@ def shown_address(url: str) -> str:
 async def _as_utf8(reply: Any) -> None:
     """JSON is UTF-8; a charset that Python cannot decode would end the call."""
     reply.encoding = "utf-8"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it came from, the latest first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _complaint(body: Any) -> tuple[str, str]:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import datetime
+import gzip
 import json
+import socket
+import ssl
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.check import ModelCheck, check_settings
 from graphrag_mcp.settings import Settings
 from tests.support.command import clean_environment, run_cli
-from tests.support.openai_server import openai_server, text_of
+from tests.support.openai_server import PAGE, error, openai_server, text_of
 from tests.support.providers import PROVIDERS
 
 CALLS = ["plain reply", "reply as JSON", "reply in pieces", "long prompt", "embedding"]
@@ -95,6 +105,118 @@ def test_a_proxy_that_gives_web_pages_is_told_with_the_address() -> None:
         check = checked(server.url.removesuffix("/v1"))
     assert [call.works for call in check.calls] == [False, False] and "web page" in check.calls[0].sentence
     assert "Set OPENAI_BASE_URL to" in check.calls[0].sentence and "/v1" in check.calls[0].sentence
+
+
+SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "ready"}, "finish_reason": "stop"}]}
+ODD = {  # what a server, or a proxy before it, gives in place of every reply, and the words that must be told
+    "an error with status 200": ((200, {}, error("the backend is broken")), ["an error in place of a reply: the backend is broken"]),
+    "an error as a string": ((200, {}, '{"error": "model not loaded"}'), ["an error in place of a reply: model not loaded"]),
+    "a refused key with status 200": ((200, {}, error("Incorrect API key", code=401)), ["refuses the key", "OPENAI_API_KEY"]),
+    "another protocol": ((200, {}, '{"model": "m", "response": "hi", "done": true}'), ["without choices", "OpenAI protocol"]),
+    "a list": ((200, {}, "[]"), ["no JSON object", "OpenAI protocol"]),
+    "no choices": ((200, {}, '{"choices": []}'), ["the reply was empty"]),
+    "nothing": ((204, {}, ""), ["an empty reply"]),
+    "compression that is none": ((200, {"Content-Encoding": "gzip"}, json.dumps(SAID)), ["compression", "proxy"]),
+    "compression that is not told": ((200, {}, gzip.compress(json.dumps(SAID).encode())), ["no JSON", "proxy"]),
+    "a reply that ends early": ("cut", ["no JSON"]),
+    "an empty reply": ("empty", ["an empty reply"]),
+    "a closed connection": ("reset", ["the connection failed"]),
+    "a page of a gateway": ((502, {"Content-Type": "text/html"}, PAGE), ["status 502: a web page"]),
+    "a pause of an hour": ((429, {"Retry-After": "3600"}, error("slow down")), ["pause of 60 minutes"]),
+    "a redirect within the server": ((308, {"Location": "/api/v1/chat/completions"}, ""), ["308", "not followed", "OPENAI_BASE_URL to http://127.0.0.1:", "/api/v1 "]),
+    "a redirect to a login": ((302, {"Location": "https://login.example/?next=a&token=abc"}, ""), ["to https://login.example/ (302)", "login of a proxy"]),
+    "a redirect to nowhere": ((301, {}, ""), ["sends calls on (301)", "Correct OPENAI_BASE_URL"]),
+    "a page at the right address": ("html", ["web page", "Correct OPENAI_BASE_URL"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", list(ODD))
+def test_what_comes_in_place_of_a_reply_is_told_in_words_with_what_to_do(what: str) -> None:
+    planned, words = ODD[what]
+    with openai_server(answer=capable, script=[planned] * 9) as server:
+        check = asyncio.run(check_settings(Settings(chat_model="m", base_url=server.url), {"OPENAI_API_KEY": "k"}))
+    (call,) = check.calls
+    assert not call.works and not [word for word in words if word not in call.sentence], call.sentence
+    assert "Error" not in call.sentence or what == "a closed connection"
+
+
+def test_prompts_are_not_sent_on_to_a_server_that_was_not_named() -> None:
+    with openai_server(answer=capable) as other:
+        away = (307, {"Location": f"{other.url}/chat/completions"}, "")
+        with openai_server(answer=capable, script=[away] * 9) as server:
+            check = checked(server.url)
+    assert not check.works and f"Set OPENAI_BASE_URL to {other.url} if" in check.calls[0].sentence
+    assert other.requests == []
+
+
+def test_compressed_replies_are_read() -> None:
+    packed = (200, {"Content-Encoding": "gzip"}, gzip.compress(json.dumps(SAID).encode()))
+    with openai_server(answer=capable, script=[packed]) as server:
+        assert checked(server.url).works
+
+
+@pytest.mark.parametrize("planned", ["break", "html", (200, {"Content-Encoding": "gzip"}, "data: {}")])
+def test_a_stream_that_is_cut_is_told_and_the_other_calls_work(planned: Any) -> None:
+    with openai_server(answer=capable, script=[None, None, planned]) as server:
+        check = checked(server.url)
+    assert [call.works for call in check.calls] == [True, True, False, True, True]
+    assert any("in one piece" in note for note in check.notes) and check.advice == {}
+
+
+@pytest.mark.parametrize("planned", ["drip", "endless"])
+def test_a_stream_without_end_does_not_hang_the_check(planned: str) -> None:
+    with openai_server(answer=capable, script=[None, None, planned]) as server:
+        check = checked(server.url, timeout_seconds=4.0)
+    assert not check.calls[2].works and int(check.advice["timeout_seconds"]) >= 16
+
+
+@pytest.mark.parametrize(
+    "path, right",
+    [("/v1/v1", "/v1: /v1 stands twice"), ("/v1/chat/completions", "/v1: the rest"), ("", "/v1, and chat_model"), ("/v2", "another server")],
+)
+def test_a_wrong_path_is_corrected(path: str, right: str) -> None:
+    with openai_server(answer=capable) as server:
+        check = checked(server.url.removesuffix("/v1") + path)
+    assert not check.works and "is not there (404)" in check.calls[0].sentence and right in check.calls[0].sentence
+
+
+def certificate(folder: Path) -> Path:
+    """Certificate and key of a machine, signed by nobody else."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    day = datetime.timedelta(days=1)
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - day).not_valid_after(now + day).sign(key, hashes.SHA256())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path = folder / "server.pem"
+    path.write_bytes(made.public_bytes(Encoding.PEM) + private)
+    return path
+
+
+def test_what_is_wrong_with_a_connection_is_told(tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as plain, context.wrap_socket(plain, server_side=True) as listening:
+        at = f"127.0.0.1:{listening.getsockname()[1]}"
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                listening.accept()
+
+        threading.Thread(target=greet, daemon=True).start()
+        untrusted = checked_chat(f"https://{at}/v1")
+    assert "its certificate is not trusted (self-signed" in untrusted.replace("self signed", "self-signed") and "SSL_CERT_FILE" in untrusted
+    assert "nothing listens there" in checked_chat(f"http://{at}/v1")
+    assert "the name no-such-host.invalid is not known" in checked_chat("https://no-such-host.invalid/v1")
+    with openai_server() as server:
+        said = checked_chat(server.url.replace("http:", "https:"))
+    assert "no TLS" in said and f"OPENAI_BASE_URL to {server.url} if" in said
+
+
+def checked_chat(url: str) -> str:
+    """What is told of the first call."""
+    return asyncio.run(check_settings(Settings(chat_model="m", base_url=url), {"OPENAI_API_KEY": "k"})).calls[0].sentence
 
 
 def test_a_server_that_is_slower_than_the_limit_gets_a_longer_one() -> None:

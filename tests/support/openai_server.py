@@ -8,7 +8,7 @@ temperature), "sloppy" (no usage, content as parts, 400 without a reason on resp
 "local" (thinks aloud, fences JSON, floats for vectors, ignores encoding_format and stream_options; object mode only).
 `provider`: the manners of a provider (tests/support/providers.py) in place of these.
 `script`: what the first calls get instead, one entry each: a status, (status, headers, body), "reset", "hang", "html",
-"drip" (a blank now and then, without end), "huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends
+"drip" (a blank now and then, without end), "endless" (a stream of pieces, without end), "huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends
 early), "slow" (a stream of pieces that come 0.1 seconds apart), or None for a normal answer.
 """
 
@@ -34,7 +34,7 @@ from tests.support.demonstration import demonstration
 from tests.support.providers import Provider
 
 Answering = Callable[[list[dict[str, Any]], dict[str, Any]], str]
-Scripted = int | str | None | tuple[int, Mapping[str, str], str]
+Scripted = int | str | None | tuple[int, Mapping[str, str], str | bytes]
 KNOWN = {"model", "messages", "stream", "stream_options", "response_format", "max_completion_tokens", "seed"}
 PAGE = "<!doctype html><html><title>Welcome</title><body>Log in first</body></html>"
 
@@ -230,6 +230,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             while not state.hanging.wait(0.1):
                 self.wfile.write(b" ")
+        elif planned == "endless":
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            event = json.dumps({"choices": [{"index": 0, "delta": {"content": "on "}, "finish_reason": None}]})
+            while not state.hanging.wait(0.1):
+                self.wfile.write(f"data: {event}\n\n".encode())
         elif planned == "slow":
             self._stream("It takes its time, word by word", None, whole=True, pause=0.1)
         elif planned == "break":
