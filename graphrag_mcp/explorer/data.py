@@ -39,6 +39,7 @@ from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
+from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
@@ -682,7 +683,7 @@ def timeline(snapshot: Snapshot) -> Data:
 
 def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
     """Hits of all kinds, best first, of the documents that `given` narrows them to. `lit`: [number of
-    a community, how much of the hits it holds]."""
+    a community, how much of the hits it holds]. `whole`: the question asks about the corpus as a whole."""
     query, narrowed = " ".join(given.get("query", "").split())[:2_000], narrowing(given)
     kept = filters.read(snapshot, narrowed) if narrowed else None
     found = local.find(snapshot, query, filters=kept)
@@ -704,6 +705,7 @@ def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
     aliases = [f"t{row['n']}.{row['part']}" for row in hits]
     return {
         "query": query,
+        "whole": asks_for_all(query),
         "filters": narrowed,
         "facets": facets(snapshot),
         "hint": notes.missing(snapshot, found) if query else "",

@@ -38,6 +38,7 @@ async function route() {
   if (mine !== turn) return;
   if (view !== "document") room(ROOMY.includes(view));
   byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
+  byId("views").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   try {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
     const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
@@ -105,8 +106,11 @@ const VIEWS = {
     const alone = !found.links.in.length && !found.links.out.some((one) => one.to);
     room(alone); // nothing is drawn for a document without links
     if (!alone) { onGraph(); net.document(found); }
-    const [heading, ...shown] = views.document_(found);
-    return [heading, source.actions(server, await server.state(), found.n), ...shown];
+    const [only] = found.units.length === 1 ? found.units : [];
+    let text = "";
+    if (only) try { text = views.passage(await transport.load("passage", { id: only.id }), 0)[3]; } catch { /* a file that does not hold it: its first words are shown */ }
+    const [heading, ...shown] = views.document_(found, text !== "");
+    return [heading, source.actions(server, await server.state(), found.n), ...shown, text];
   },
   async search(rest) {
     onMap();

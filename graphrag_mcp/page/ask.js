@@ -3,23 +3,24 @@
 import { element, link, number, short, visible } from "./dom.js";
 import * as views from "./views.js";
 
-const FILTERS = ["kind", "folder", "from", "to"], KEPT = "graphrag-history", MOST = 50;
+const FILTERS = ["kind", "folder", "from", "to"], CHOICES = [...FILTERS, "answer"], KEPT = "graphrag-history", MOST = 50;
 const answers = new Map(); // by address, of this tab: going back asks no model again
 let running = null, moved = false; // until the person moves, the address may be one that another page has made
 window.addEventListener("hashchange", () => { moved = true; });
 
-// #search/QUESTION/kind=pdf/folder=notes/from=2024: what is no filter belongs to the question.
+// #search/QUESTION/kind=pdf/folder=notes/from=2024/answer=all: what is no choice belongs to the question.
 export function read(rest) {
-  const filters = {}, words = [];
+  const chosen = {}, words = [];
   for (const part of rest) {
     const [, name, value] = /^(\w+)=(.*)$/s.exec(part) || [];
-    if (words.length && FILTERS.includes(name)) filters[name] = value; else words.push(part);
+    if (words.length && CHOICES.includes(name)) chosen[name] = value; else words.push(part);
   }
-  return { query: words.join("/"), filters };
+  const { answer, ...filters } = chosen;
+  return { query: words.join("/"), filters, answer };
 }
 
-export function address(query, filters = {}) {
-  const parts = FILTERS.filter((name) => filters[name]).map((name) => `${name}=${filters[name]}`);
+export function address(query, filters = {}, answer = "") {
+  const chosen = { ...filters, answer }, parts = CHOICES.filter((name) => chosen[name]).map((name) => `${name}=${chosen[name]}`);
   return ["search", query, ...parts].map(encodeURIComponent).join("/");
 }
 
@@ -27,8 +28,8 @@ export function address(query, filters = {}) {
 
 function kept() { try { return JSON.parse(sessionStorage.getItem(KEPT) || "[]"); } catch { return []; } }
 
-function keep(query, filters) {
-  const to = address(query, filters), listed = [{ query, to }, ...kept().filter((one) => one.to !== to)].slice(0, MOST);
+function keep(query, to) {
+  const listed = [{ query, to }, ...kept().filter((one) => one.to !== to)].slice(0, MOST);
   try { sessionStorage.setItem(KEPT, JSON.stringify(listed)); } catch { /* storage is off: there is no history */ }
 }
 
@@ -43,72 +44,82 @@ export function history() {
 // ---- the view ---------------------------------------------------------------------------------------
 
 // Offsets count characters as Python does.
-function marked(text, spans) {
+function marked(text, spans, cites) {
   const points = [...text], parts = [];
   let at = 0;
   for (const [start, end] of spans || []) {
     if (start < at || end <= start) continue;
-    parts.push(visible(points.slice(at, start).join("")), element("mark", {}, visible(points.slice(start, end).join(""))));
+    parts.push(visible(views.unmarked(points.slice(at, start).join(""), cites)), element("mark", {}, visible(points.slice(start, end).join(""))));
     at = end;
   }
-  return [...parts, visible(points.slice(at).join(""))];
+  return [...parts, visible(views.unmarked(points.slice(at).join(""), cites))];
 }
 
-function chooser(query, filters, facets, go) {
-  const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }));
+function chooser(query, filters, facets, answer, go) {
+  const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }, answer));
   const choice = (name, label, all, many) => many.length < 2 && !filters[name] ? "" : element("select", { "aria-label": label, onchange: change(name) },
     element("option", { value: "" }, all), many.map((one) => element("option", { value: one.name, selected: one.name === filters[name] }, `${short(visible(one.name), 40)} (${number(one.count)})`)));
   const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, size: 10, maxlength: 10, onchange: change(name) });
   const some = FILTERS.some((name) => filters[name]);
-  return element("form", { class: "filters", role: "group", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+  return element("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
     choice("kind", "Kind of file", "every kind", facets.kinds), choice("folder", "Folder", "every folder", facets.folders),
     day("from", "From day", "from " + facets.from), day("to", "To day", "to " + facets.to),
-    some ? element("a", { href: "#" + address(query) }, "no filter") : "");
+    some ? element("a", { href: "#" + address(query, {}, answer) }, "no filter") : "");
 }
 
-const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks)), ...one.cites.slice(0, 4).map(views.cited)];
+// What is read for an answer: the passages that fit the question best, or all topics and documents.
+function scopes(query, filters, whole) {
+  const choice = (name, text, on) => element("a", { href: "#" + address(query, filters, name), "aria-current": on ? "true" : null }, text);
+  return element("nav", { class: "choice", "aria-label": "Answer from" }, choice("passages", "Best passages", !whole), choice("all", "Whole collection", whole));
+}
+
+const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks, one.cites)), ...one.cites.slice(0, 4).map(views.cited)];
 const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type" }, " " + one.date) : "",
   element("span", { class: "type" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
 const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
 
 // The elements of a search, and its data for the map.
 export async function view(server, transport, rest, go) {
-  const { query, filters } = read(rest);
+  const { query, filters, answer: chosen = "" } = read(rest);
   const found = await transport.load("search", { query, ...filters }), state = await server.state();
-  const to = address(query, filters), mine = moved || kept().some((one) => one.to === to);
-  if (query) keep(query, filters);
+  const to = address(query, filters, chosen), mine = moved || kept().some((one) => one.to === to);
+  const choosable = query && state.tools.includes("global_search"), whole = choosable && (chosen ? chosen === "all" : found.whole);
+  if (query) keep(query, to);
   const nothing = found.passages.length + found.entities.length + found.communities.length === 0;
-  const answer = state.model && query && found.passages.length ? element("section", { class: "answer", "aria-label": "Answer", "aria-live": "polite" }) : "";
-  const beside = element("div", { class: "beside" }, ...group("Documents", (found.documents || []).map(line)), ...group("Topics", found.communities.map(views.topic)));
-  const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), chooser(query, filters, found.facets, go), views.note(found.hint), answer,
+  const answer = whole || state.model && query && found.passages.length ? element("section", { class: "answer", "aria-label": "Answer", "aria-live": "polite" }) : "";
+  const beside = element("div", { class: "beside" }, ...(whole ? [] : group("Documents", (found.documents || []).map(line))), ...group("Topics", found.communities.map(views.topic)));
+  const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), element("div", { class: "bar-of-choices" }, choosable ? scopes(query, filters, whole) : "", chooser(query, filters, found.facets, chosen, go)), views.note(found.hint), answer,
     nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
     ...(found.entities.length ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
-    ...group("Passages", found.passages.map(hit), "plain hits"), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
-  const ask = () => write(server, answer, beside, query, found.filters, to);
-  if (answer && mine) ask();
+    ...(whole ? [] : group("Passages", found.passages.map(hit), "plain hits")), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
+  const ask = () => write(server, answer, beside, { query, filters: found.filters, whole }, to);
+  if (answer && (mine || !state.model)) ask();
   else if (answer) answer.append(element("button", { type: "button", onclick: ask }, visible(`Answer with ${state.model}`)));
   return { shown: [element("div", { class: "columns" }, main, beside)], found };
 }
 
 export function leave() { running?.abort(); running = null; }
 
-// ---- the answer of a model ----------------------------------------------------------------------
+// ---- the answer ---------------------------------------------------------------------------------
 
-async function write(server, box, beside, query, filters, key) {
+// Of a model; without one what the documents say, where all of them were asked.
+async function write(server, box, beside, { query, filters, whole }, key) {
   leave();
-  const control = running = new AbortController(), state = server.known, by = element("p", { class: "note" }, `${state.model} answers …`);
+  const control = running = new AbortController(), { model } = server.known, by = element("p", { class: "note" }, model ? `${model} answers …` : "All topics are read …");
   const show = (text, sources) => box.replaceChildren(by, ...paragraphs(text, sources));
   show("", []);
   try {
     let text = "";
-    const result = answers.get(key) || await server.tool("local_search", { query, filters, answer: true, max_tokens: 3000 }, (event) => { text += event.message || ""; show(text, []); }, control.signal);
+    const result = answers.get(key) || await server.tool(whole ? "global_search" : "local_search", { query, filters, max_tokens: 3000, ...(model ? { answer: true } : {}) }, (event) => { text += event.message || ""; show(text, []); }, control.signal);
     const said = (result.answer || "").split("\n\n### References")[0];
-    if (!said) { by.textContent = `${state.model} gave no answer. ${visible(result.hint || "")}`; return; }
-    answers.set(key, result);
-    by.textContent = visible(`Answer by ${state.model}. ${result.hint || ""}`);
+    if (model && !said) by.textContent = visible(`${model} gave no answer. ${result.hint || ""}`);
+    if (!said && whole) box.replaceChildren(model ? by : "", ...lines(result.text));
+    if (said || !model) answers.set(key, result);
+    if (!said) return;
+    by.textContent = visible(`Answer by ${model}${whole ? " from the whole collection" : ""}. ${result.hint || ""}`);
     show(said, result.citations || []);
     const order = cited(said), places = new Map((result.citations || []).map((one) => [one.id, one]));
-    const listed = order.filter((id) => places.has(id)).map((id) => [element("strong", {}, `[${order.indexOf(id) + 1}] `), link("passage/" + id, short(places.get(id).title, 80)), element("div", { class: "note", dir: "auto" }, visible([places.get(id).uri, places.get(id).place].filter(Boolean).join(" ")))]);
+    const listed = order.filter((id) => places.has(id)).map((id) => [element("strong", {}, `[${order.indexOf(id) + 1}] `), link(VIEW[id[0]]?.(id) ?? "passage/" + id, short(places.get(id).title, 80)), element("div", { class: "note", dir: "auto" }, visible([places.get(id).uri, places.get(id).place].filter(Boolean).join(" ")))]);
     beside.prepend(...group("Sources of the answer", listed, "plain lines sources"));
   } catch (error) {
     if (error.name !== "AbortError") by.textContent = visible(`No answer: ${error.message}`);
@@ -117,7 +128,20 @@ async function write(server, box, beside, query, filters, key) {
 
 const REFERENCE = /\[Data: ([^[\]]{1,1500})\]/g, ID = /\b([terc])(\d{1,9}(?:\.\d{1,6})?)\b/g;
 const cited = (text) => [...new Set([...text.matchAll(REFERENCE)].flatMap((one) => [...one[1].matchAll(ID)].map((id) => id[0])))];
+const LISTED = /\[([tec]\d{1,9}(?:\.\d{1,6})?)\]/;
 const VIEW = { t: (id) => "passage/" + id, e: (id) => "entity/" + id.slice(1), c: (id) => "community/" + id.slice(1) };
+
+// The text of a result: its lines without the fence, ids as links; what is indented is a list below its line.
+function lines(text) {
+  const parts = [], all = text.split("\n"), fences = all.flatMap((line, at) => /^<\W*documents-\d+/.test(line) ? [at] : []);
+  for (const line of fences.length > 1 ? all.slice(fences[0] + 1, fences.at(-1)) : all) {
+    if (!line.trim()) continue;
+    const words = line.replace(/^\s*(- )?/, "").split(LISTED).map((part, at) => at % 2 ? link(VIEW[part[0]](part), `[${part}]`, "Show the source") : visible(part));
+    if (/^(\s|- )/.test(line)) { if (parts.at(-1)?.tagName !== "UL") parts.push(element("ul")); parts.at(-1).append(element("li", { dir: "auto" }, words)); }
+    else parts.push(element("p", { dir: "auto", class: words[1]?.textContent?.startsWith("[c") ? "topic" : "" }, words));
+  }
+  return parts;
+}
 
 // Markdown of an answer as elements: paragraphs, lists, headings; everything else stays as it is.
 function paragraphs(text) {

@@ -7,13 +7,16 @@ import * as views from "./views.js";
 const LENGTH = 80; // pixels at which an edge is at rest
 const REACH = 3 * LENGTH; // beyond it two nodes do not push each other
 const TICKS = 240; // of a new layout: its places depend on the data alone, never on time
+const CELLS = 128; // of the grid, at most, in each direction
+const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
+const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
 const TONES = 8; // colours of the style sheet, --c0 to --c7
 const FEWEST = [0.03, 3]; // limits of zoom: 400 nodes have room on a phone
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map();
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false;
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
     this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
@@ -33,7 +36,7 @@ export class Graph {
   show() { byId("graph").hidden = false; for (const id of ["canvas", "tools", "legend", "crumbs", "leaf"]) byId(id).hidden = true; this.resize(); }
 
   begin(kind, label) {
-    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = "";
+    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.known = null; this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = "";
     byId("graph").setAttribute("aria-label", label); byId("graph").setAttribute("role", "group");
     this.show();
   }
@@ -44,14 +47,14 @@ export class Graph {
     // On a spiral around the place where it comes from, by the order in which nodes come.
     const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(this.nodes.size + 1);
     const made = { n: one.n, title: visible(one.title), type: one.type || "", degree: one.degree || 0, date: one.date || "", x: (at?.x || 0) + far * Math.cos(turn), y: (at?.y || 0) + far * Math.sin(turn), vx: 0, vy: 0, parent: at?.n || 0 };
-    this.nodes.set(one.n, made);
+    this.nodes.set(one.n, made); this.known = null;
     return made;
   }
 
   line(a, b, weight, more = {}) {
     if (a === b || !this.nodes.has(a) || !this.nodes.has(b)) return;
     const key = Math.min(a, b) + " " + Math.max(a, b);
-    this.edges.set(key, { ...this.edges.get(key), a: this.nodes.get(a), b: this.nodes.get(b), weight, ...more });
+    this.edges.set(key, { ...this.edges.get(key), a: this.nodes.get(a), b: this.nodes.get(b), weight, ...more }); this.known = null;
   }
 
   // The relationships of one entity, all or those to nodes that are shown.
@@ -191,7 +194,7 @@ export class Graph {
   // ---- buttons, filters and the list ---------------------------------------------------------------------
 
   buttons() {
-    const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
+    const button = (text, label, act) => element("button", { type: "button", "aria-label": /\p{L}/u.test(text) ? null : label, title: label, onclick: act }, text);
     this.on_node = [
       button("Expand", "Show what is connected with the chosen node (e)", () => this.expand()), button("Collapse", "Take in the neighbours that came with the chosen node (c)", () => this.collapse()),
       button("Hide", "Hide the chosen node (h)", () => this.put_away()), button("Path to …", "Choose a second entity and show the ways between the two (p)", () => this.ask())];
@@ -203,6 +206,7 @@ export class Graph {
 
   // After a change of what is shown: buttons, filters and the list are those of the new state.
   after() {
+    this.known = null;
     for (const one of this.on_node) one.disabled = !this.chosen;
     this.on_node[3].hidden = this.kind !== "entity" || this.transport.kind === "file";
     this.undo.disabled = !this.past.length;
@@ -220,12 +224,18 @@ export class Graph {
   }
 
   list() {
-    const many = this.visible().sort(important), what = this.kind === "document" ? "documents" : "entities";
+    const { many } = this.current(), what = this.kind === "document" ? "documents" : "entities";
     const summary = this.listed.querySelector("summary") || element("summary");
     summary.textContent = `List of ${number(many.length)} ${what}`;
     if (!this.listed.open) { this.listed.replaceChildren(summary); return; }
     this.listed.replaceChildren(summary, element("ul", { class: "plain" }, many.slice(0, 500).map((one) => element("li", {}, link(`${this.kind}/${one.n}`, short(one.title, 60)), one === this.chosen ? " ●" : "", one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : "", " ",
       element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, "+"), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, "−")))));
+  }
+
+  // What is drawn, the most connected first, and the edges between: worked out once a change, not once a frame.
+  current() {
+    if (!this.known) { const many = this.visible().sort(important); this.known = { many, edges: this.drawnEdges(new Set(many)) }; }
+    return this.known;
   }
 
   visible() { return [...this.nodes.values()].filter((one) => !one.hidden && !this.without.has(one.type) && this.timely(one)); }
@@ -244,19 +254,14 @@ export class Graph {
   // ---- layout: springs along edges, nodes push each other, all are drawn to the middle ---------------------
   // After Fruchterman and Reingold (1991) with their grid: only nodes of neighbouring cells push each other.
 
-  settle() { for (let at = 0; at < (this.nodes.size > 500 ? 60 : TICKS); at++) this.tick(1 - at / TICKS); this.heat = 0; this.after(); this.whole(); this.draw(); }
+  settle() { for (let at = 0; at < TICKS; at += this.nodes.size > MANY ? 3 : 1) this.tick(1 - at / TICKS); this.heat = 0; this.after(); this.whole(); this.draw(); }
 
   warm(heat) { this.heat = Math.max(this.heat, heat); this.after(); }
 
   tick(heat) {
-    const many = this.visible(), cells = new Map(), cell = (one) => Math.floor(one.x / REACH) * 65_536 + Math.floor(one.y / REACH);
-    const wide = Math.min(Math.max((this.width || 1) / (this.height || 1), 0.5), 2);
-    for (const one of many) { const key = cell(one); if (!cells.has(key)) cells.set(key, []); cells.get(key).push(one); }
-    for (const [key, group] of cells) for (const next of [0, 1, 65_535, 65_536, 65_537]) { // each pair of cells once
-      const others = next ? cells.get(key + next) : group;
-      if (others) group.forEach((one, at) => { for (let to = next ? 0 : at + 1; to < others.length; to++) push(one, others[to], heat); });
-    }
-    for (const { a, b } of this.drawnEdges(new Set(many))) {
+    const { many, edges } = this.current(), wide = Math.min(Math.max((this.width || 1) / (this.height || 1), 0.5), 2);
+    repel(many, heat);
+    for (const { a, b } of edges) {
       const dx = b.x - a.x, dy = b.y - a.y, far = Math.hypot(dx, dy) || 1, pull = ((far - LENGTH) / far) * 0.12 * heat;
       a.vx += dx * pull; a.vy += dy * pull; b.vx -= dx * pull; b.vy -= dy * pull;
     }
@@ -328,12 +333,13 @@ export class Graph {
         Object.assign(from.one, { x: (event.offsetX - this.view.x) / this.view.k, y: (event.offsetY - this.view.y) / this.view.k, fixed: true });
         this.heat = Math.max(this.heat, 0.25);
       } else this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy };
+      this.dragged = true;
       this.draw();
     });
     const end = (event) => {
-      points.delete(event.pointerId); pinch = 0;
+      points.delete(event.pointerId); pinch = 0; this.dragged = false;
       if (from && !moved && event.type === "pointerup") this.click(event.offsetX, event.offsetY);
-      if (moved && from?.one) this.after();
+      if (moved && from?.one) this.after(); else if (moved) this.draw(); // with all its titles
       from = null;
     };
     canvas.addEventListener("pointerup", end); canvas.addEventListener("pointercancel", end);
@@ -348,7 +354,7 @@ export class Graph {
   }
 
   at(px, py) {
-    const { x, y, k } = this.view, near = this.visible().filter((one) => Math.hypot(px - x - one.x * k, py - y - one.y * k) <= this.radius(one) + 4);
+    const { x, y, k } = this.view, near = this.current().many.filter((one) => Math.hypot(px - x - one.x * k, py - y - one.y * k) <= this.radius(one) + 4);
     if (near.length) return near.reduce((best, one) => (distance(one, px, py, this.view) < distance(best, px, py, this.view) ? one : best));
     return (this.boxes || []).find(({ box }) => px >= box[0] && px <= box[2] && py >= box[1] && py <= box[3])?.one || null;
   }
@@ -356,7 +362,7 @@ export class Graph {
   edgeAt(px, py) {
     const { x, y, k } = this.view, [ux, uy] = [(px - x) / k, (py - y) / k];
     let best = null, least = 6 / k;
-    for (const edge of this.drawnEdges(new Set(this.visible()))) {
+    for (const edge of this.current().edges) {
       const { a, b } = edge, dx = b.x - a.x, dy = b.y - a.y, share = Math.min(1, Math.max(0, ((ux - a.x) * dx + (uy - a.y) * dy) / (dx * dx + dy * dy || 1))), far = Math.hypot(ux - a.x - share * dx, uy - a.y - share * dy);
       if (far < least) { least = far; best = edge; }
     }
@@ -378,14 +384,14 @@ export class Graph {
 
   // ---- drawing ----------------------------------------------------------------------------------------
 
-  radius(one) { return (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(0.75, Math.sqrt(this.view.k))); }
+  radius(one) { return (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.nodes.size > MANY ? 0.5 : 0.75, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;
     this.pending = true;
     requestAnimationFrame(() => {
       this.pending = false;
-      if (this.heat > STILL) { this.tick(this.heat); this.heat *= 0.94; if (this.refit) this.whole(); if (this.heat > STILL) this.draw(); else this.refit = false; }
+      if (this.heat > STILL) { this.tick(this.heat); this.heat *= 0.94; if (this.refit) this.whole(); if (this.heat <= STILL) { this.heat = 0; this.refit = false; } this.draw(); }
       this.paint();
     });
   }
@@ -393,13 +399,15 @@ export class Graph {
   paint() {
     const { context } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement), tone = (name) => css.getPropertyValue("--" + name);
     const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge"), other = tone("disc-line"), tones = Array.from({ length: TONES }, (_, at) => tone("c" + at));
-    const many = this.visible().sort(important), edges = this.drawnEdges(new Set(many)), focus = this.over || this.chosen;
+    const { many, edges } = this.current(), moving = this.heat > 0 || this.dragged, focus = this.over || this.chosen;
     const lit = new Set(focus ? [focus, ...this.neighbours(focus)] : []), dim = this.over !== null || (this.chosen && lit.size > 1);
     context.clearRect(0, 0, this.width, this.height); context.lineCap = "round";
     const stroke = (group, colour, alpha, plus) => {
-      context.strokeStyle = colour; context.globalAlpha = alpha;
-      for (const thick of [1, 1.8, 2.8]) { // three widths by weight: a path each, not a call an edge
-        context.beginPath(); context.lineWidth = thick + plus;
+      const fine = group.length > MANY; // then three shades by weight instead of three widths
+      context.strokeStyle = colour;
+      for (const thick of [1, 1.8, 2.8]) { // a path each, not a call an edge
+        context.globalAlpha = fine ? alpha * (0.3 + thick / 4) : alpha;
+        context.beginPath(); context.lineWidth = fine ? 1 / (window.devicePixelRatio || 1) : thick + plus;
         for (const { a, b, weight } of group) if ((weight >= 6 ? 2.8 : weight >= 3 ? 1.8 : 1) === thick) { context.moveTo(x + a.x * k, y + a.y * k); context.lineTo(x + b.x * k, y + b.y * k); }
         context.stroke();
       }
@@ -411,8 +419,12 @@ export class Graph {
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
       if (px < -20 || py < -20 || px > this.width + 20 || py > this.height + 20) continue;
       context.globalAlpha = dim && !lit.has(one) ? 0.45 : 1;
-      context.beginPath(); context.arc(px, py, radius, 0, 7); context.fillStyle = this.tones.has(one.type) ? tones[this.tones.get(one.type)] : this.kind === "document" ? accent : other; context.fill();
-      context.lineWidth = one === this.chosen ? 3 : 1.5; context.strokeStyle = one === this.chosen ? ink : paper; context.stroke();
+      if (one === this.chosen || many.length <= MANY) { // a rim is filled as well: without a GPU to stroke a circle takes ten times as long
+        context.beginPath(); context.arc(px, py, radius + 1.5, 0, 7); context.fillStyle = one === this.chosen ? ink : paper; context.fill();
+      }
+      context.fillStyle = this.tones.has(one.type) ? tones[this.tones.get(one.type)] : this.kind === "document" ? accent : other;
+      if (radius < 3 && moving) { context.fillRect(px - 0.88 * radius, py - 0.88 * radius, 1.76 * radius, 1.76 * radius); continue; } // a third of the time
+      context.beginPath(); context.arc(px, py, radius, 0, 7); context.fill();
     }
     this.titles(many, lit, dim, { ink, paper });
     context.globalAlpha = 1; this.frames++;
@@ -420,17 +432,17 @@ export class Graph {
 
   // Titles, those of the chosen and the most connected nodes first; one that would cover another is left out.
   titles(many, lit, dim, { ink, paper }) {
-    const { context } = this, { x, y, k } = this.view;
+    const { context } = this, { x, y, k } = this.view, most = many.length <= MANY / 2 ? TITLES : this.heat > 0 || this.dragged ? MOVING : TITLES / 2;
     this.boxes = []; context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = paper; context.fillStyle = ink;
     const order = [...many].sort((a, b) => rank(b) - rank(a));
     function rank(one) { return 4 * (one.centre === true) + 2 * lit.has(one); }
     for (const one of order) {
-      if (this.boxes.length > 150) break;
+      if (this.boxes.length >= most) break;
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
-      const size = one.centre || one === this.chosen ? 14 : 12;
-      context.font = `${one.centre || one === this.chosen ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const title = short(one.title, 30), half = context.measureText(title).width / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half);
+      const strong = one.centre || one === this.chosen, size = strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2);
+      context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
+      const title = short(one.title, 30), half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half);
       const free = [py + radius + size + 1, py - radius - 5].map((base) => [cx - half, base - size, cx + half, base + 4]).find((box) => !this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]));
       if (!free) continue;
       this.boxes.push({ box: free, one });
@@ -438,16 +450,48 @@ export class Graph {
       context.strokeText(title, cx, free[3] - 4); context.fillText(title, cx, free[3] - 4);
     }
   }
+
+  // Once a text: a frame has no time to measure thousands.
+  width_(text, font) {
+    const key = font + text;
+    if (this.widths.size > 20_000) this.widths.clear();
+    if (!this.widths.has(key)) this.widths.set(key, this.context.measureText(text).width);
+    return this.widths.get(key);
+  }
 }
 
 const important = (a, b) => b.degree - a.degree || a.n - b.n;
 const distance = (one, px, py, { x, y, k }) => Math.hypot(px - x - one.x * k, py - y - one.y * k);
 const earliest = (cites) => (cites || []).map((one) => one.date).filter(Boolean).sort()[0] || "";
 
-function push(a, b, heat) {
-  let dx = b.x - a.x, dy = b.y - a.y, square = dx * dx + dy * dy;
-  if (square > REACH * REACH) return;
-  if (square < 1) { dx = 1 + (a.n % 7); dy = 1 + (b.n % 5); square = dx * dx + dy * dy; }
-  const force = Math.min((0.55 * LENGTH * LENGTH) / square, 0.5) * heat;
-  a.vx -= dx * force; a.vy -= dy * force; b.vx += dx * force; b.vy += dy * force;
+// Nodes of one cell and of its neighbours push each other, each pair once. In arrays, since there are 300,000 pairs
+// for 5,000 nodes.
+function repel(many, heat) {
+  const count = many.length, [x, y, ax, ay] = [0, 0, 0, 0].map(() => new Float64Array(count)), cell = new Int32Array(count);
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  many.forEach((one, at) => { x[at] = one.x; y[at] = one.y; left = Math.min(left, one.x); right = Math.max(right, one.x); top = Math.min(top, one.y); bottom = Math.max(bottom, one.y); });
+  const size = Math.max(REACH, (right - left) / CELLS, (bottom - top) / CELLS), across = Math.floor((right - left) / size) + 1, down = Math.floor((bottom - top) / size) + 1;
+  const start = new Int32Array(across * down + 1), inside = new Int32Array(count);
+  for (let at = 0; at < count; at++) { cell[at] = Math.floor((y[at] - top) / size) * across + Math.floor((x[at] - left) / size); start[cell[at] + 1]++; }
+  for (let at = 0; at < across * down; at++) start[at + 1] += start[at];
+  const next = start.slice();
+  for (let at = 0; at < count; at++) inside[next[cell[at]]++] = at;
+  const against = (one, from, to) => {
+    for (let at = from; at < to; at++) {
+      const other = inside[at];
+      let dx = x[other] - x[one], dy = y[other] - y[one], square = dx * dx + dy * dy;
+      if (square > REACH * REACH) continue;
+      if (square < 1) { dx = 1 + (many[one].n % 7); dy = 1 + (many[other].n % 5); square = dx * dx + dy * dy; }
+      const force = Math.min((0.55 * LENGTH * LENGTH) / square, 0.5) * heat;
+      ax[one] -= dx * force; ay[one] -= dy * force; ax[other] += dx * force; ay[other] += dy * force;
+    }
+  };
+  for (let here = 0; here < across * down; here++) {
+    const column = here % across, below = here + across;
+    for (let at = start[here]; at < start[here + 1]; at++) {
+      against(inside[at], at + 1, start[here + 1 + (column + 1 < across)]); // the rest of its cell and, behind it, the cell to the right
+      if (below < across * down) against(inside[at], start[below - (column > 0)], start[below + 1 + (column + 1 < across)]); // the three below
+    }
+  }
+  many.forEach((one, at) => { one.vx += ax[at]; one.vy += ay[at]; });
 }

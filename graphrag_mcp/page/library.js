@@ -126,7 +126,7 @@ function documents(page) {
   const { data, state } = page, removes = state.writes && state.tools.includes("remove_documents"), body = element("tbody");
   const row = (one) => {
     const made = element("tr", {}, element("td", { dir: "auto" }, link("document/" + one.n, short(one.title, 100)), element("div", { class: "note" }, visible(one.uri))), element("td", {}, one.date), element("td", { class: one.state }, one.state),
-      element("td", {}, one.summary ? "summary" : ""), element("td", {}, removes ? button("Remove", () => remove(page, one, made).catch((error) => tell(visible(error.message)))) : ""));
+      element("td", {}, one.summary ? "yes" : ""), element("td", {}, removes ? button("Remove", () => remove(page, one, made).catch((error) => tell(visible(error.message)))) : ""));
     made.querySelector("button")?.setAttribute("aria-label", "Remove " + visible(short(one.title, 60)));
     return made;
   };
@@ -137,8 +137,8 @@ function documents(page) {
   };
   const more = element("p", { class: "note" });
   draw("");
-  return section("Documents", element("input", { type: "search", "aria-label": "Narrow the list", placeholder: "Narrow the list: a title, a path, a date, changed", class: "wide", oninput: (event) => draw(event.target.value) }),
-    element("table", {}, element("thead", {}, element("tr", {}, ["Document", "Date", "State", "", ""].map((name) => element("th", { scope: "col" }, name)))), body), more);
+  return section("Documents", element("input", { type: "search", "aria-label": "Narrow the list", placeholder: "Narrow the list: title, path, state", class: "wide", oninput: (event) => draw(event.target.value) }),
+    element("table", { class: "documents" }, element("thead", {}, element("tr", {}, ["Document", "Date", "State", "Summary", element("span", { class: "hidden" }, "Remove")].map((name) => element("th", { scope: "col" }, name)))), body), more);
 }
 
 function open(page) {

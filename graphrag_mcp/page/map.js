@@ -60,7 +60,7 @@ export class Map2D {
   clear() { this.shared.clear(); this.nodes.clear(); this.inside.clear(); this.asked.clear(); this.types.clear(); }
 
   buttons() {
-    const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    const button = (text, label, act) => element("button", { type: "button", "aria-label": /\p{L}/u.test(text) ? null : label, title: label, onclick: act }, text);
     this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.paintBy(event.target.value); this.borrowed = false; } },
       [["topic", "topic"], ["type", "type of entities"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
     byId("tools").append(

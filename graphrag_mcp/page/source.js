@@ -23,7 +23,7 @@ export function actions(server, state, n, place = "") {
 
 export function passage(server, state, data, part, span) {
   const [heading, where, steps, text, ...rest] = views.passage(data, part, span);
-  const around = (name, label) => data.around?.[name]?.text ? element("div", { class: "around " + name, dir: "auto", role: "note", "aria-label": label }, visible(data.around[name].text)) : "";
+  const around = (name, label) => data.around?.[name]?.text ? element("div", { class: "around " + name, dir: "auto", role: "note", tabindex: "0", "aria-label": label }, visible(data.around[name].text)) : "";
   const main = element("div", {}, heading, where, actions(server, state, data.document.n, data.place), steps, around("before", "Text before"), text, around("after", "Text after"));
   return [element("div", { class: "columns" }, main, element("div", { class: "beside" }, rest, element("h2", {}, "Document"), element("p", {}, link("document/" + data.document.n, data.document.title))))];
 }

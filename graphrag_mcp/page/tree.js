@@ -17,10 +17,10 @@ export class Tree {
 
   item(one, level) {
     const made = element("li", { role: "treeitem", tabindex: "-1", "aria-level": level, "data-n": one.n, class: this.map.hits.get(one.n) ? "hit" : "",
-      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(one.title)}, ${one.size} texts` },
+      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(short(one.title, 90))} ${number(one.size)} texts` },
     element("div", { class: "row", onclick: (event) => { if (event.target.className === "twisty") this.toggle(made, one, level); else this.open("community/" + one.n); } },
       element("span", { class: "twisty", "aria-hidden": "true" }, one.children ? (this.opened.has(one.n) ? "▾" : "▸") : ""),
-      element("span", { class: "name", dir: "auto" }, visible(short(one.title, 90))), element("span", { class: "size" }, number(one.size))));
+      element("span", { class: "name", dir: "auto" }, visible(short(one.title, 90))), " ", element("span", { class: "size" }, number(one.size))));
     made.community = one;
     if (this.opened.has(one.n)) made.append(this.group(one, level));
     return made;

@@ -18,7 +18,9 @@ export function cited(cite) {
     where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
 }
 
-const statement = (one) => [element("span", { dir: "auto" }, visible(one.text)), ...one.cites.slice(0, 4).map(cited)];
+// A sentence of a Markdown file is shown without the marks of bold words.
+export const unmarked = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replaceAll("**", "") : text;
+const statement = (one) => [element("span", { dir: "auto" }, visible(unmarked(one.text, one.cites))), ...one.cites.slice(0, 4).map(cited)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
@@ -155,12 +157,12 @@ export function timeline(data, period) {
     data.undated ? note(`${counted(data.undated, "document")} without a date`) : "", list([...data.periods].sort((a, b) => (b.period === period) - (a.period === period)).map(row))];
 }
 
-export function document_(data) {
+export function document_(data, whole = false) {
   return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`), said(data.summary),
     ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
     ...some("Mails of its thread, by time", data.thread.map(paper)),
     ...linked(data.links),
-    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first)), said(one.summary)])), left(data.more, "texts")];
+    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", whole ? "" : element("span", { dir: "auto" }, visible(one.first)), said(one.summary)])), left(data.more, "texts")];
 }
 
 const written = (one) => [element("span", { dir: "auto" }, visible(one.written)), element("br"), ...statement(one)];

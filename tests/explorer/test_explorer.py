@@ -335,7 +335,7 @@ def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab
 def click_on(tab: Tab, n: int, **options: Any) -> None:
     """Click the middle of a node of the graph."""
     tab.page.wait_for_function("() => graphragExplorer.graph.heat < 0.02")
-    tab.page.get_by_role("button", name="Show the whole graph").click()
+    tab.page.get_by_role("button", name="Fit", exact=True).click()
     at = tab.page.evaluate("n => { const { nodes, view } = graphragExplorer.graph, one = nodes.get(n); return { x: view.x + one.x * view.k, y: view.y + one.y * view.k }; }", n)
     tab.page.locator("#graph > canvas").click(position=at, **options)
 
@@ -356,15 +356,15 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
     tab.page.wait_for_function("title => document.querySelector('#side h1')?.innerText === title", arg=title)
     tab.settled()
     assert tab.page.evaluate(state)[::2] == [size, other], "the graph stays when another of its entities is opened"
-    tab.page.get_by_role("button", name="Show what is connected").click()
+    tab.page.get_by_role("button", name="Expand", exact=True).click()
     tab.page.wait_for_function("size => graphragExplorer.graph.nodes.size > size", arg=size)
     grown = tab.page.evaluate(state)[1]
-    tab.page.get_by_role("button", name="Take in the neighbours").click()
+    tab.page.get_by_role("button", name="Collapse", exact=True).click()
     assert tab.page.evaluate(state)[1] < grown
-    tab.page.get_by_role("button", name="Take back").click()
-    tab.page.get_by_role("button", name="Hide the chosen").click()
+    tab.page.get_by_role("button", name="Undo", exact=True).click()
+    tab.page.get_by_role("button", name="Hide", exact=True).click()
     assert tab.page.evaluate(state)[1] == grown - 1
-    tab.page.get_by_role("button", name="Show hidden nodes").click()
+    tab.page.get_by_role("button", name="Show all", exact=True).click()
     assert tab.page.evaluate(state)[1] == grown
     tab.page.locator("#graph .chip", has_text="person").click()
     assert tab.page.evaluate(state)[1] < grown and tab.page.locator("#graph .chip[aria-pressed=false]").count() == 1
@@ -372,7 +372,7 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
     years = tab.page.get_by_label("From year").locator("option").all_inner_texts()
     tab.page.get_by_label("From year").select_option(years[-1])
     assert tab.page.evaluate(state)[1] < grown
-    tab.page.get_by_role("button", name="Show hidden nodes").click()
+    tab.page.get_by_role("button", name="Show all", exact=True).click()
     # a line has its sentence, the list reaches every node, a dragged node stays where it was put
     tab.page.evaluate("() => { const { graph } = graphragExplorer; return graph.sentence([...graph.edges.values()].at(-1)); }")
     tab.page.wait_for_selector("#graph .told a[href^='#passage/']")
@@ -381,7 +381,7 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
     assert tab.page.locator("#graph .nodes li").count() == grown
     tab.page.locator("#graph .nodes summary").click()
     tab.page.wait_for_function("() => graphragExplorer.graph.heat < 0.02")
-    tab.page.get_by_role("button", name="Show the whole graph").click()
+    tab.page.get_by_role("button", name="Fit", exact=True).click()
     at = tab.page.evaluate("n => { const { nodes, view } = graphragExplorer.graph, one = nodes.get(n), box = document.getElementById('picture').getBoundingClientRect(); return [box.x + view.x + one.x * view.k, box.y + view.y + one.y * view.k]; }", fenn)
     tab.page.mouse.move(*at)
     tab.page.mouse.down()

@@ -17,6 +17,7 @@ from tests.support.openai_server import openai_server
 
 LETTER = "# A letter\n\nIda Noll lit the lamp of Ostra Point in 1911. Tobias Fenn kept the lamp for thirty years.\n"
 QUESTION = "Who lit the lamp?"
+POINTS = '{"points": [{"description": "Ida Noll lit the lamp [Data: Reports (1)]", "score": 70}]}'
 SAID = "Ida Noll lit it [Data: Sources (t1)]. **Tobias Fenn** kept it <img src=x onerror=alert(1)>."
 
 
@@ -119,7 +120,11 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
     folder.mkdir()
     (folder / "letter.md").write_text(LETTER, "utf-8")
     assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with openai_server(lambda messages, body: SAID) as model:
+
+    def said(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        return POINTS if "list what they say that helps" in str(messages) else SAID
+
+    with openai_server(said) as model:
         with working(folder, home, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address:
             made = browser.new_context()
             tab = Tab(made).open(address).go(f"search/{QUESTION}")
@@ -141,10 +146,34 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
             other.locator("#side .answer strong").wait_for()
             assert len(model.requests) > calls
             other.close()
+            # the whole collection instead of the best passages
+            tab.page.get_by_role("link", name="Whole collection").click()
+            waits_for(tab, "Answer by small from the whole collection.")
+            assert tab.page.evaluate("location.hash").endswith("/answer%3Dall") and tab.page.locator("#side .hits").count() == 0
             tab.go("library").page.get_by_role("button", name="What will it cost?").click()
             waits_for(tab, "tokens in")
             assert tab.wrong == []
             made.close()
+
+
+@browser_only
+def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_model(browser: Any, sample_home: Path) -> None:
+    with working(sample_home, sample_home, "--corpus", "sample") as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go("search/What is this about?")
+        chosen = tab.page.locator(".choice a[aria-current]")
+        assert chosen.inner_text() == "Whole collection"
+        tab.page.locator("#side .answer a[href^='#community/']").first.wait_for(timeout=SECONDS)
+        assert tab.page.locator("#side .answer li a[href^='#passage/t']").count() > 3 and "documents-" not in tab.text
+        tab.page.get_by_role("link", name="Best passages").click()
+        tab.page.locator("#side .hits").wait_for(timeout=SECONDS)
+        assert tab.page.locator("#side .answer").count() == 0
+        tab.go("search/Who found the sill?")
+        assert chosen.inner_text() == "Best passages"
+        tab.page.get_by_role("link", name="Whole collection").click()
+        tab.page.locator("#side .answer a[href^='#passage/t']").first.wait_for(timeout=SECONDS)
+        assert tab.wrong == []
+        made.close()
 
 
 @browser_only
