@@ -106,7 +106,7 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     """A question on each of the largest topics, with the sentence that says most on it."""
     from graphrag_mcp.query import local, topics
-    from graphrag_mcp.query.survey import survey
+    from graphrag_mcp.query.survey import LONG, survey
 
     asked: list[dict[str, str]] = []
     seen: set[str] = set()
@@ -115,7 +115,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
         for name in topic.names:
             question = f"What is said about {name}?"
             source = local.asked(("", snapshot, None), question)
-            for line in survey([source]).lines[:READ] if source else ():
+            for line in survey([source], LONG).lines[:READ] if source else ():
                 if name in line.text and line.text not in seen and chosen is None:
                     chosen = question, line
         if chosen is not None:

@@ -42,7 +42,7 @@ from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
-from graphrag_mcp.text import places, quote
+from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import Lines, counted, entity_id, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -109,9 +109,10 @@ def list_documents(
         result.hint = joined(note, told)
     else:
         result.hint = joined(note, part[2].note if part[2] else "")
-        room = budget * PER_TOKEN
         made = (
-            partial(_documents, sort=sort, by=by, room=room) if by != "statement" else _statements
+            partial(_documents, sort=sort, by=by, budget=budget)
+            if by != "statement"
+            else _statements
         )
         head, lines = made(snapshot, part, query.strip())
     room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
@@ -134,16 +135,17 @@ def list_documents(
 
 
 def _documents(
-    snapshot: Snapshot, part: Part, query: str, sort: str, by: str, room: float
+    snapshot: Snapshot, part: Part, query: str, sort: str, by: str, budget: int
 ) -> Listed:
-    """`room`: characters of the list. Few documents have several sentences each."""
+    """`budget`: tokens of the list. Few documents have several sentences each."""
+    room = budget * PER_TOKEN
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
     ids, notes = _notes_apart(snapshot, ids)
     found = Speaking({})
     if query:
         most = max(int(room / (HEAD + TELLING)), PAGE)
-        found = _speaking(snapshot, part, query, most)
+        found = _speaking(snapshot, part, query, most, budget)
         passing = set(ids)
         ids = [id for id in found.lines if id in passing]
     each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
@@ -307,9 +309,10 @@ def _topic(
     topics.describe(snapshot, one)
     head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
     room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
+    facts = documents(snapshot)
     first = context.first_ids(snapshot, ids)
     for id in ids:
-        begins = _first_words(_beginning(snapshot, id)) if _untitled(snapshot, id) else ""
+        begins = hits.opening(_beginning(snapshot, id)) if hits.untitled(facts[id]) else ""
         # The name of a file is an id as well.
         told = one_line(begins or names[id], TITLE)
         shown.append(f"{names[id]}: {told}" if begins else f"[{first[id]}] {told}")
@@ -331,14 +334,13 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
     none was written; without `room` the name alone."""
     fact, title = documents(snapshot)[row.content_id], ""
     name = hits.names_of(snapshot)[row.content_id]
-    text = (
-        _beginning(snapshot, row.content_id) if room or _untitled(snapshot, row.content_id) else ""
-    )
+    untitled = hits.untitled(fact)
+    text = _beginning(snapshot, row.content_id) if room or untitled else ""
     said = row.summary if room else ""
     if room and not said:
         said = digests.digest(snapshot, text, fact["document"][2], room)
-    if not room and _untitled(snapshot, row.content_id):
-        title = _first_words(text)
+    if not room and untitled:
+        title = hits.opening(text)
         title = f" ({one_line(title, TITLE)})" if title else ""
     length = f"{size[0]:,} characters" if room else ""
     parts = f"{size[1]} parts" if size[1] > 1 and room else ""
@@ -348,23 +350,12 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
     return f"- [{row.id}] {facts}{': ' if said else ''}{said}"
 
 
-def _untitled(snapshot: Snapshot, id: str) -> bool:
-    """Is the document's title only the name of its file? Its first words say more."""
-    _, _, title, uri, file = documents(snapshot)[id]["document"]
-    return title in ("", file) and not plugins.verbatim(uri)
-
-
-def _first_words(text: str) -> str:
-    found = quote.scored(text[:BEGINNING], {})[:1]
-    return one_line(found[0].text, TELLING) if found and quote.says(found[0].text) >= 0.5 else ""
-
-
 def _beginning(snapshot: Snapshot, id: str) -> str:
     rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     return readable(rows[0][:BEGINNING]) if rows else ""
 
 
-def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking:
+def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int) -> Speaking:
     """The documents that name the query where it is a name, that hold it where it is in quotes, else
     at most `most` of those that say most on it."""
     bare = query.strip("\"'“”«» ")
@@ -382,14 +373,14 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int) -> Speaking
         lines, every = _holding(part, query)
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
     source = local.asked(part, query)
-    told = survey([source], most) if source else None
+    told = survey([source], budget, most) if source else None
     of = told.documents() if told else {}
     held = _names_held(source, of) if source else {}
     worth = source.found.terms if source else {}
     lines = {id: partial(_extract, some, held[id], worth) for id, some in of.items()}
     rest = ""
     if told and told.weaker:
-        rest = f" ({counted(told.weaker, 'more documents')} with some of its words)"
+        rest = f" ({told.weaker:,} more hold some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 

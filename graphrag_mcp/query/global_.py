@@ -145,7 +145,7 @@ def show(
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
-    told = survey.survey(sources, worth=_worth(parts, query))
+    told = survey.survey(sources, budget, worth=_worth(parts, query))
     lines = told.lines[offset:]
     if any(line.summary for line in lines):
         taken = render.show_by_topic(page, lines, _topics_of(parts, lines))

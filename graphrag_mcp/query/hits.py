@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repeats
 from graphrag_mcp.query import context, note_sources, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
-from graphrag_mcp.text import places
+from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import entity_id, query_terms
@@ -28,6 +28,9 @@ Worth = Mapping[str, float]  # of the terms of a question
 MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
 TITLE = 120  # characters of a title that is shown
 STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
+BEGINS = 60  # characters of the opening of a document without a title
+SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)
+OPENING = 2_000  # characters of a text in which its first sentence ends
 PERSON = 0.3  # worth of a person's name within a passage, where the person is spoken to
 
 
@@ -56,6 +59,7 @@ class Hit:
     citation: Citation
     times: times.Times
     name: str = ""  # what its document is called
+    begins: str = ""  # the first words of a short document whose name is that of its file
     date: str = ""  # with the clock of its document where another hit has that day
     moment: str = ""  # sorts by time
     passage: str = ""
@@ -92,6 +96,10 @@ class Hit:
         name = "" if where and repeats(self.uri, self.name) else self.name
         return " ".join(filter(None, (name, where)))
 
+    def opening(self, said: str) -> str:
+        """`(Chelsea ridiculed over …)`, where that is not said anyway."""
+        return "" if self.begins.rstrip("…") in said else f"({self.begins})"
+
     def why(self) -> str:
         return f"(why: {self.citation.why})" if self.citation.why else ""
 
@@ -105,9 +113,10 @@ def read(
     scored: Iterable[tuple[str, float]],
     corpus: str = "",
     why: Mapping[str, str] = {},
+    openings: bool = False,
 ) -> list[Hit]:
     """Passages (content id, score) as hits, in this order; damaged rows are left out. `corpus` is
-    put before the ids."""
+    put before the ids. With `openings` of short documents without a title how they begin."""
     score = dict(scored)
     rows = snapshot.served("passages", list(score), context.PASSAGE)
     ids = list(dict.fromkeys(row["document_id"] for row in rows))
@@ -116,6 +125,7 @@ def read(
     facts, valid, names = times.documents(snapshot), times.validity(snapshot), names_of(snapshot)
     shown = times.shown(facts[id] for id in ids if id in facts)
     spoken = times.read(snapshot, rows)
+    begins = _openings(snapshot, [id for id in ids if count[id] <= SHORT]) if openings else {}
     hits = []
     for row in rows:
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
@@ -133,6 +143,7 @@ def read(
                 cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
+                begins.get(id, ""),
                 shown[id] if fact and date == fact["date"] else date,
                 time.moment(date),
                 row["id"],
@@ -145,6 +156,29 @@ def read(
             )
         )
     return hits
+
+
+def _openings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
+    """The first words of those of these documents that have no title, by content id; of those with a
+    summary none, which says more."""
+    facts = times.documents(snapshot)
+    bare = [id for id in ids if id in facts and untitled(facts[id])]
+    written = summaries.of_documents(snapshot, bare)
+    bare = [id for id in bare if id not in written]
+    rows = snapshot.by_key("documents", bare, "id", ["id", "text"])
+    return {id: one_line(opening(readable(text)), BEGINS) for id, text in rows_of(rows)}
+
+
+def untitled(fact: Mapping[str, Any]) -> bool:
+    """Is a document's title only the name of its file? Its first words say more."""
+    _, _, title, uri, file = fact["document"]
+    return title in ("", file) and not plugins.verbatim(uri)
+
+
+def opening(text: str) -> str:
+    """The first sentence of a text; "" where that says nothing."""
+    found = quote.scored(text[:OPENING], {})[:1]
+    return found[0].text if found and quote.says(found[0].text) >= quote.LEANS else ""
 
 
 def _body(raw: str, title: str, uri: str) -> str:
@@ -250,14 +284,16 @@ def _beside_notes(sources: Sequence[Source], ranked: MergedPassages) -> MergedPa
     return [*ordered, *of_notes, *others, *rest]
 
 
-def of_ranked(sources: Sequence[Source], ranked: MergedPassages) -> list[Hit]:
-    """These passages as hits, in their order."""
+def of_ranked(
+    sources: Sequence[Source], ranked: MergedPassages, openings: bool = False
+) -> list[Hit]:
+    """These passages as hits, in their order; `openings` as `read` takes it."""
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(passage.id, score) for score, other, passage in ranked if other == number]
         why = source.found.why([id for id, _ in scored]) if source.explained else {}
         about = {one.id for _, _, one in ranked if one.summary}
-        some = read(source.snapshot, scored, source.corpus, why)
+        some = read(source.snapshot, scored, source.corpus, why, openings)
         documents = sorted({hit.document for hit in some if hit.passage in about})
         written = summaries.read(source.snapshot, documents)
         for hit in some:

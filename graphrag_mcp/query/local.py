@@ -332,7 +332,7 @@ def show(
         sources = hits.apart(sources)
     page = render.page_of(result, budget)
     if form.breadth == "sentences":
-        lines = survey(sources).lines[offset:]
+        lines = survey(sources, budget).lines[offset:]
         taken = render.show_lines(page, lines, form.sort == "time")
         if not lines and not result.citations:
             result.state = "not_found"
@@ -346,7 +346,7 @@ def show(
     some = ranked[offset : offset + max(20, budget // 50)]
     if in_time := form.sort == "time":
         some = [one for one in some if one[0] >= floor][: max(page.room // IN_TIME, 1)]
-    found = hits.of_ranked(sources, some)
+    found = hits.of_ranked(sources, some, openings=True)
     for hit in found if form.every else ():  # what stands in quotes may be in a menu
         if not any(literal.casefold() in hit.body.casefold() for literal in form.literals):
             hit.body = hit.raw
@@ -388,7 +388,7 @@ def show_several(
         share += more
         sources = hits.apart(sources)
         if form.breadth == "sentences":
-            render.show_lines(part, survey(sources).lines, form.sort == "time")
+            render.show_lines(part, survey(sources, share).lines, form.sort == "time")
         else:
             _show_question(part, sources, form)
         if not any(source.found.passages for source in sources) and len(part.blocks) < 2:
@@ -408,7 +408,7 @@ def show_several(
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     """Add the best hit of one of several questions in full, and a few others as lines."""
     ranked = hits.merged(sources)
-    found = hits.of_ranked(sources, ranked[:20])
+    found = hits.of_ranked(sources, ranked[:20], openings=True)
     most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
     if in_time := form.sort == "time":
         most += LINES_PER_QUESTION

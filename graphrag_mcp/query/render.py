@@ -186,7 +186,8 @@ def head_of(hit: Hit, body: str) -> str:
     if plugins.verbatim(hit.uri) and hit.citation.line_start:
         name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
     whole = "whole document" if hit.whole and body == hit.body else ""
-    return _joined(f"[{hit.id}]", name, hit.date, hit.validity, whole, _also(hit))
+    begins = hit.opening(body)
+    return _joined(f"[{hit.id}]", name, begins, hit.date, hit.validity, whole, _also(hit))
 
 
 def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
@@ -213,7 +214,8 @@ def line(hit: Hit, said: str) -> str:
     """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with."""
     name, rest = hit.name, said[len(hit.name) :][:1]
     repeated = said.casefold().startswith(name.casefold()) and not rest.isalnum()
-    name = f"{hit.where(said)}:".removeprefix(":") if repeated else f"{hit.called(said)}:"
+    known = hit.where(said) if repeated else _joined(hit.called(said), hit.opening(said))
+    name = f"{known}:".removeprefix(":")
     note = hit.times.note(said, date=hit.date)
     return _joined(f"- [{hit.id}]", hit.date, name, said, note, hit.validity, _also(hit), hit.why())
 

@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.render import Form
@@ -149,3 +150,31 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
 )
 def test_a_line_of_the_head_that_ends_in_a_date_set_apart_dates_its_text(line: str, date: str) -> None:
     assert in_head(f"# The barge of Orl\n\n{line}\n\n{FILLER}") == date
+
+
+def test_lines_end_where_relevance_falls_and_the_others_are_counted(tmp_path: Path) -> None:
+    """Behind some 1,000 tokens no line is shown that holds but an everyday word of the question."""
+
+    def words(n: int) -> str:
+        return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
+
+    cranes = [InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}") for n in range(25)]
+    others = [InlineText(f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.", f"ship{n}") for n in range(30, 90)]
+    snapshot = indexed(tmp_path, [*cranes, *others])
+    asked = "What did the steam crane lift in the harbour?"
+    for text in (global_search(snapshot, asked, max_tokens=3_000).text, list_documents(snapshot, query=asked).text):
+        assert text.count("steam crane of") == 25 and "sheep" not in text, text
+        assert re.search(r"\d+ more (documents with|hold)", text), text
+
+
+def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_path: Path) -> None:
+    begins = "Crane of Orl sold to Kron The works of Kron have bought the steam crane of the harbour of Orl."
+    parts = [f"{begins} " + f"{FILLER} " * 18, f"{FILLER[:-1]} again. " * 18]
+    parts.append("Ida Holm paid 400 crowns for the boiler. The rest was scrap.")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "n17.txt").write_text("\n\n".join(parts))
+    (folder / "n18.txt").write_text(f"A barn of Sund had doors. {FILLER}")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c"))
+    text = local_search(open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?").text
+    assert re.search(r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The works of [^)]*…\)\n", text), text
