@@ -38,7 +38,7 @@ from campaigns.edit_scripts import digests, document, edit, put
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
-from graphrag_mcp.index import pipeline
+from graphrag_mcp.index import batches
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -59,7 +59,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 def busy() -> None:
     """Several commits a run, and compaction and cleaning up with nearly each of them."""
     logging.disable(logging.CRITICAL)
-    pipeline.BATCH_PASSAGES = 12
+    batches.BATCH_PASSAGES = 12
     tables.TAIL_FRAGMENTS = 3
     segment_store.SEGMENTS, segment_store.DEAD, segment_store.DEAD_GRAPHS = 3, 4, 2
     manifests.KEEP_SECONDS, manifests.KEEP_LAST = 1.0, 4

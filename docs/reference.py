@@ -267,9 +267,9 @@ def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str,
 
 
 def _commands() -> Iterator[str]:
-    from graphrag_mcp.cli.main import COMMANDS, parser
+    from graphrag_mcp.cli.main import parser
 
-    whole = parser(COMMANDS)
+    whole = parser()
     commands = next(
         one for one in whole._actions if isinstance(one, argparse._SubParsersAction)
     ).choices

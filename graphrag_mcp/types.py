@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeGuard
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 
@@ -41,7 +41,14 @@ class IndexRequest:
 State = Literal["answered", "context", "not_found", "partial", "stale", "failed"]
 
 
-class Citation(BaseModel):
+class Model(BaseModel):
+    """A type of the protocol. What checks its values is built when the first is made: a command makes
+    one or two of sixteen."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Citation(Model):
     """Where a piece of context stands in its original document."""
 
     id: str = Field(description="short id, e.g. t33 or t33.2; get_source takes it")
@@ -63,7 +70,7 @@ class Citation(BaseModel):
     )
 
 
-class Result(BaseModel):
+class Result(Model):
     """What every tool result carries: the same Markdown as the text channel, and the budget's
     account."""
 
@@ -108,7 +115,7 @@ class ListResult(Result):
     more: int = Field(default=0, description="lines that are not shown")
 
 
-class DriftNode(BaseModel):
+class DriftNode(Model):
     id: str
     parent: str = ""
     query: str

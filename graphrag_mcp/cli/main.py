@@ -1,12 +1,14 @@
 """The command line: commands, their arguments and help, and the exit status (0 done, 1 something
 failed or was left out, 2 wrong use).
 
-Commands are functions of the other modules in this folder, described by their docstring."""
+Commands are functions of the other modules in this folder, described by their docstring. Such a module
+is imported when its command is given, or when the help of all is asked for."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import os
 import re
 import shutil
@@ -17,21 +19,7 @@ from importlib.abc import MetaPathFinder
 from typing import Any, NoReturn
 
 from graphrag_mcp import __version__
-from graphrag_mcp.cli.evaluate import eval as evaluate
 from graphrag_mcp.cli.output import as_utf8, failed
-from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
-from graphrag_mcp.cli.read import list as list_documents
-from graphrag_mcp.cli.upkeep import (
-    check_model,
-    delete,
-    digest,
-    doctor,
-    export,
-    import_,
-    install,
-    rollback,
-)
-from graphrag_mcp.cli.write import answers, edit, index, init, note, remove, serve, try_, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.text.terms import table
 
@@ -40,6 +28,7 @@ _TABLES = table(__file__)
 GROUPS: dict[str, list[str]] = {name: one.split() for name, one in _TABLES["groups"].items()}
 EXAMPLES: dict[str, list[str]] = _TABLES["examples"]
 _TYPES = {"int": int, "float": float}
+COMMANDS: dict[str, str] = _TABLES["commands"]  # command -> module.function in this folder
 
 
 class Parser(argparse.ArgumentParser):
@@ -124,8 +113,14 @@ def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
         parser.add_argument(name, **how)
 
 
-def parser(runs: Sequence[Run]) -> Parser:
-    """The whole command line; each of `runs` is a command with its name and docstring."""
+def run_of(name: str) -> Run:
+    """The function that runs a command."""
+    module, _, function = COMMANDS[name].partition(".")
+    return getattr(importlib.import_module(f"graphrag_mcp.cli.{module}"), function)
+
+
+def parser(names: Iterable[str] = COMMANDS) -> Parser:
+    """The command line with these commands; without an argument, with all."""
     common = argparse.ArgumentParser(add_help=False)
     _add(common, _TABLES["common"])
     about = "A folder of documents in, a knowledge graph and tools for agents out."
@@ -133,14 +128,13 @@ def parser(runs: Sequence[Run]) -> Parser:
     parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    by_name = {run.__name__: run for run in runs}
     parents: Any = [common]  # typeshed wants the class of the parser itself
-    for name, arguments in _TABLES["arguments"].items():
-        run = by_name[name]
+    for name in names:
+        run = run_of(name)
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
         made = commands.add_parser(name, help=about, description=about, parents=parents)
         made.set_defaults(run=run)
-        _add(made, arguments)
+        _add(made, _TABLES["arguments"].get(name, {}))
         parser.commands[name] = made
     return parser
 
@@ -149,7 +143,7 @@ def completion(options: argparse.Namespace) -> int:
     """Print the script that completes commands and options in a shell."""
     import shtab
 
-    whole = parser(COMMANDS)
+    whole = parser()
     folder, file = shtab.DIRECTORY, shtab.FILE
     kinds = {"DIR": folder, "FOLDER": folder, "PATH": file, "FILE": file}
     for command in whole.commands.values():
@@ -161,11 +155,6 @@ def completion(options: argparse.Namespace) -> int:
 
 
 STOPPED = 130  # what shells report for Ctrl-C
-COMMANDS = (
-    *(try_, serve, index, search, entity, list_documents, report, source, status, doctor, digest),
-    *(export, rollback, tune, init, answers, remove, delete, edit, note, explore, drift, evaluate),
-    *(install, import_, completion, check_model),
-)
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -186,8 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says
-    options = parser(COMMANDS).parse_args(given)
-    if options.run is not serve:
+    known: Iterable[str] = given[:1] if given[0] in COMMANDS else COMMANDS
+    options = parser(() if given == ["--version"] else known).parse_args(given)
+    if given[0] != "serve":
         as_utf8(sys.stdout)
         as_utf8(sys.stderr)
     try:

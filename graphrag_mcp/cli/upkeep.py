@@ -51,9 +51,6 @@ def check_model(options: argparse.Namespace) -> int:
     return int(not check.works)
 
 
-check_model.__name__ = "check-model"
-
-
 def install(options: argparse.Namespace) -> int:
     """Put this server into a host's configuration, or take it out again with --undo."""
     from graphrag_mcp.install import install as installs
@@ -413,9 +410,6 @@ def import_(options: argparse.Namespace) -> int:
     if not options.json and (said := output.elsewhere(app, corpus)):
         print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
-
-
-import_.__name__ = "import"  # the command's name, which is a word of the language
 
 
 def rollback(options: argparse.Namespace) -> int:

@@ -25,7 +25,6 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
-from graphrag_mcp.sources.diff import UNREAD
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -144,9 +143,6 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
             done = subprocess.run(own, check=False)
             status = status or done.returncode
     return status
-
-
-try_.__name__ = "try"  # what the user types
 
 
 YES = "Nothing was changed. The same with --yes does it."
@@ -313,6 +309,8 @@ def index(options: argparse.Namespace) -> int:
         if not answered and result.degraded:
             print("graphrag-mcp: the model answered none of its questions", file=sys.stderr)
             return 1
+    from graphrag_mcp.sources.diff import UNREAD
+
     # A file in a folder that cannot be read is named; the run fails only where it leaves nothing to search.
     nothing_read = result.errors and not result.counts.get("documents_total")
     failed = [one for one in result.errors if one.get("kind") != UNREAD]

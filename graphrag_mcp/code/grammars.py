@@ -301,10 +301,6 @@ def _whole(node: Any) -> bool:
     return "function" in node.type or node.type in WORDS["comprehensions"] | _WHOLE
 
 
-def installed() -> bool:
-    return importlib.util.find_spec("tree_sitter") is not None
-
-
 @lru_cache(maxsize=32)
 def _query(language: str) -> tuple[Any, Any] | None:
     """Parser and compiled query of a language; None where its grammar is not installed."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.code import grammars
-from graphrag_mcp.code.languages import language_of
-from graphrag_mcp.code.parse import parse
-from graphrag_mcp.code.symbols import SourceFile
+from graphrag_mcp.code.languages import grammars_installed, language_of
 from graphrag_mcp.plugins import ReadingPlugin
+
+if TYPE_CHECKING:
+    from graphrag_mcp.code.symbols import SourceFile
 
 
 class SourceCode(ReadingPlugin):
@@ -17,10 +17,12 @@ class SourceCode(ReadingPlugin):
         return bool(language_of(uri))
 
     def outline(self, uri: str, text: str) -> SourceFile | None:
+        from graphrag_mcp.code.parse import parse
+
         return parse(uri, text)
 
     def parameters(self) -> Mapping[str, Any]:
-        return {"grammars": grammars.installed()}
+        return {"grammars": grammars_installed()}
 
 
 PLUGIN = SourceCode()

@@ -26,8 +26,8 @@ from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, S
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
-from graphrag_mcp.index.documents import Progress, Run
 from graphrag_mcp.index.imported import near
+from graphrag_mcp.index.run import Progress, Run
 from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings

@@ -25,6 +25,7 @@ from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
 
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import Lines
@@ -51,6 +52,13 @@ class ChunkParams:
     mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
     separator: str = "\n\n"
     passage_size: int = 400
+
+
+SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
+
+
+def chunk_params(settings: Settings) -> ChunkParams:
+    return ChunkParams(*(getattr(settings, name) for name in SIZES))
 
 
 class _Atoms:

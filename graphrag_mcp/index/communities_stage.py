@@ -39,7 +39,6 @@ from graphrag_mcp.index.communities import (
     texts_of,
     tree_with,
 )
-from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
@@ -54,6 +53,7 @@ from graphrag_mcp.index.report_content import (
 from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_topics import Told
 from graphrag_mcp.index.report_writing import Writing
+from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, notes_of
@@ -541,22 +541,8 @@ def composed(item: Item) -> report_extractive.Report:
 
 
 def communities(run: Run, recluster: bool) -> None:
-    """Everything that depends on the graph as a whole, where it changed or was left open."""
-    manifest, models = run.manifest, run.models
-    if manifest is None:
-        return
-    again = manifest.parameters.get("reports", "") != models.parameters()["reports"]
-    embeds = models.embedding and models.asker.embeds and vectors.missing(run.snapshot())
-    if not (manifest.stale or recluster or again or _is_open(run)):
-        if embeds:
-            _embed(run)
-            named = {"embedding": models.embedding, "vectors": VECTOR_FORM}
-            parameters = {**run.committed.parameters, **named}
-            run.commit(
-                run.committed.following(tables=dict(run.draft.tables), parameters=parameters)
-            )
-        return
-    numbers = dict(manifest.next)
+    """Everything that depends on the graph as a whole; where it changed or was left open (due.py)."""
+    models, numbers = run.models, dict(run.committed.next)
     started = descriptions.begin(run.snapshot(), _to_describe(run), models)
     with run.stage("communities"):
         params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
@@ -572,8 +558,16 @@ def communities(run: Run, recluster: bool) -> None:
     if models.embedding and models.asker.embeds:
         _embed(run)
     _commit(run, numbers, tree)
-    compact(run)
+    run.compact()
     run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def embed(run: Run) -> None:
+    """The vectors that are missing, where nothing else is due."""
+    _embed(run)
+    named = {"embedding": run.models.embedding, "vectors": VECTOR_FORM}
+    parameters = {**run.committed.parameters, **named}
+    run.commit(run.committed.following(tables=dict(run.draft.tables), parameters=parameters))
 
 
 def _embed(run: Run) -> None:
@@ -610,18 +604,6 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     return degraded
 
 
-def _is_open(run: Run) -> bool:
-    """Is there something that a model may answer now, or that no one is to answer any more?"""
-    if run.manifest is None or "pending" not in run.manifest.tables:
-        return bool(run.corrections)
-    kinds = set(run.snapshot().rows("pending", columns=["kind"])["kind"].to_pylist())
-    if run.models.reports is None:
-        return bool(kinds - {"summary"})
-    asks = {"entity": "describe", "relationship": "describe", "report": "report"}
-    asked = {asks[kind] for kind in kinds if kind in asks}
-    return bool(run.corrections) or any(map(run.models.asker.may_answer, asked))
-
-
 def _to_describe(run: Run) -> dict[str, list[str]]:
     """Entities and relationships, by kind, whose descriptions a model is to write."""
     rows = run.snapshot().rows("pending", columns=["kind", "subject"])
@@ -655,11 +637,3 @@ def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:
             parameters=parameters,
         )
     )
-
-
-def compact(run: Run, idle: bool = False) -> None:
-    """What has become many small files, as a generation of its own; `idle`: see tables.compact."""
-    with run.stage("compact"):
-        versions = run.compacted(idle)
-        if versions is not None:
-            run.commit(run.committed.following(tables=versions))

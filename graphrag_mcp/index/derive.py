@@ -28,14 +28,8 @@ from graphrag_mcp.trust.fencing import masked
 if TYPE_CHECKING:
     from graphrag_mcp.index.claims import Claim
     from graphrag_mcp.index.imported import DocumentRecord
-    from graphrag_mcp.settings import Settings
 
 Row = dict[str, Any]
-SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
-
-
-def chunk_params(settings: Settings) -> ChunkParams:
-    return ChunkParams(*(getattr(settings, name) for name in SIZES))
 
 
 @dataclass(frozen=True)

@@ -6,218 +6,28 @@ keeps its id, alias and names wherever it has moved."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp import plugins
-from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, plugin
 from graphrag_mcp.index.claims import Claim
-from graphrag_mcp.index.derive import SIZES, DocumentRows, Row
+from graphrag_mcp.index.derive import DocumentRows
 from graphrag_mcp.index.extract import UnitNames
 from graphrag_mcp.index.graph import graph_to_table
-from graphrag_mcp.index.imported import GRAPHS, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.merge import merge
+from graphrag_mcp.index.run import Row, Run, commit_draft
 from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
-from graphrag_mcp.names import extract
-from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.document import Document
-from graphrag_mcp.store import tables
-from graphrag_mcp.store.edit_log import Overlay, renamed
-from graphrag_mcp.store.leases import Correction
-from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
-from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
-from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
+from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
+from graphrag_mcp.store.segments import DOCUMENTS, append
 from graphrag_mcp.store.tables import Change, Snapshot, notes_of, rows_of, values_of
 from graphrag_mcp.text.terms import content_id
-
-if TYPE_CHECKING:
-    from graphrag_mcp.index.models import Models
-
-
-# ---- what rows depend on ------------------------------------------------------------------------
-
-
-def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
-    """A generation whose tables have older columns goes on from its originals alone: everything is
-    derived again. So does one with edits of names that were normalised otherwise: no document takes
-    away what these made without any."""
-    if manifest is None:
-        return None
-    if manifest.format == FORMAT and not (
-        manifest.of_another_release() and renamed(folder, manifest)
-    ):
-        return manifest
-    counters = {"documents": live_documents(folder, manifest).num_rows}
-    kept = manifest.readers()
-    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=kept, stale=[])
-
-
-def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
-    """What derived rows depend on besides the documents; another value derives all again."""
-    named = chosen.parameters()
-    return {
-        "derivation": DERIVATION,
-        "extractor": extract.VERSION,
-        **plugins.parameters(),
-        **{name: getattr(settings, name) for name in SIZES},
-        **{name: named[name] for name in ("extraction", "claims", "descriptions")},
-    }
-
-
-# ---- a run --------------------------------------------------------------------------------------
-
-T = TypeVar("T")
-Progress = Callable[[str, int, int], None]
-
-
-class Cancelled(Exception):
-    """The caller asked to stop; what was committed stays."""
-
-
-@dataclass
-class Run:
-    """One call while it runs: where it writes, what it counted, CPU seconds of each stage."""
-
-    folder: Path
-    settings: Settings
-    manifest: Manifest | None
-    progress: Progress
-    cancelled: Callable[[], bool]
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    # text units with names or pairs that were left out
-    capped: set[str] = field(default_factory=set)
-    began: int = 0  # the first generation that this call commits
-    # what the next commit says its rows follow
-    parameters: dict[str, Any] = field(default_factory=dict)
-    models: Models = None  # type: ignore[assignment]  # chosen before anything is read
-    # uri -> units that a model is asked about once more
-    redo: dict[str, set[str]] = field(default_factory=dict)
-    losses: list[Row] = field(default_factory=list)  # of the replies that this call read
-    # questions whose answer was replaced after it had been merged
-    corrections: list[Correction] = field(default_factory=list)
-    edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
-    imports: ImportLog | None = None  # where something was ever imported
-    # edits of the documents that this call imports
-    brought: list[Any] = field(default_factory=list)
-    # rows for the log of imports that belong to no document
-    apart: list[Row] = field(default_factory=list)
-    executor: Executor = field(default_factory=InProcess)
-    _draft: Manifest | None = None  # with the tables that were written since the last commit
-    _snapshot: Snapshot | None = None
-
-    def take(self, future: Future[T]) -> T:
-        """The result of work on the asker's loop; looks now and then for a cancelled call."""
-        while True:
-            try:
-                return future.result(0.25)
-            except TimeoutError:
-                if future.done():
-                    return future.result()
-                self.check()
-
-    def spread(self, items: int) -> Executor:
-        """Who computes what follows from so many documents alone."""
-        if items and isinstance(self.executor, InProcess):
-            of = self.settings
-            self.executor = executor(of.engine, of.processes, of.engine_address, items)
-        return self.executor
-
-    def check(self) -> None:
-        if self.cancelled():
-            raise Cancelled
-
-    @property
-    def committed(self) -> Manifest:
-        """The last generation. Raises LookupError before the first."""
-        if self.manifest is None:
-            raise LookupError("nothing is committed yet")
-        return self.manifest
-
-    def snapshot(self) -> Snapshot:
-        """The tables of the last generation. Raises LookupError before the first."""
-        manifest = self.committed
-        if self._snapshot is None or self._snapshot.manifest is not manifest:
-            self._snapshot = self.opened(manifest)
-        return self._snapshot
-
-    def snapshot_before(self) -> Snapshot | None:
-        """The tables of the last generation, None before the first."""
-        return self.snapshot() if self.manifest is not None else None
-
-    @property
-    def draft(self) -> Manifest:
-        """The generation to come, as far as it is written."""
-        return self._draft or self.manifest or Manifest(corpus=self.folder.name)
-
-    def draft_snapshot(self) -> Snapshot:
-        return self.opened(self.draft)
-
-    def write(self, changes: Mapping[str, Change]) -> None:
-        """Write these changes, and those of vectors, into the draft. NOT a commit."""
-        draft = self.draft
-        changes = {**changes, **forgotten(changes, draft.tables)}
-        self._draft = replace(draft, tables=self.apply(draft, changes))
-
-    def opened(self, manifest: Manifest) -> Snapshot:
-        return Snapshot(self.folder, manifest)
-
-    def ask(self, uri: str, unit: UnitNames, context: str) -> Reading | None:
-        """Have a text unit read; None when no one could. `context`: the line on its document."""
-        return begin(self.models.reader, uri, unit, context)
-
-    def originals(self, batch: Batch) -> list[Row]:
-        """Write the documents of a batch into the log of originals; the entries for the manifest."""
-        segments = import_segments(self.folder, batch.imports)
-        if batch.log:
-            log = pa.Table.from_pylist(batch.log, DOCUMENT_LOG)
-            segments.insert(0, append(self.folder, DOCUMENTS, log))
-        return segments
-
-    def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-        """Write these changes beside what `base` names; the versions of all tables then."""
-        return tables.apply(self.folder, base, changes)
-
-    def commit(self, manifest: Manifest) -> None:
-        """From now on this is the generation."""
-        self._draft = None
-        self.manifest = manifest = replace(manifest, began=self.began)
-        commit(self.folder, manifest)
-
-    def compacted(self, idle: bool = False) -> dict[str, int] | None:
-        return tables.compact(self.folder, self.committed, idle=idle)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        began = time.process_time()
-        try:
-            yield
-        finally:
-            self.seconds[name] += time.process_time() - began
-
-
-def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
-    """The vectors of the rows that these changes take away, of the tables that there are."""
-    return {
-        vectors: Change(changes[table].gone)
-        for table, vectors in VECTORS.items()
-        if table in changes and changes[table].gone and vectors in named
-    }
-
-
-# ---- the commit of a batch ----------------------------------------------------------------------
-
 
 # Passages of documents of plug-ins that count as one in the size of a batch: the last batch links all of
 # them, so that others save no memory, and what they merge is merged again.
@@ -274,7 +84,7 @@ class Batch:
         context = Context(document.uri, document.title, document.text, document.metadata)
         starts = {row["id"]: row["char_start"] for row in rows.units}
         for id, unit in rows.fresh.items():
-            reading = run.ask(document.uri, unit, context.line(starts[id]))
+            reading = begin(run.models.reader, document.uri, unit, context.line(starts[id]))
             if reading is None:
                 self.unread[id] = document.uri
             else:
@@ -298,7 +108,7 @@ def commit_batch(
         passages=len(batch.passages) - len(old_passages),
     )
     with run.stage("write"):
-        segments = run.originals(batch)
+        segments = _originals(run, batch)
         changes = {"terms": term_change}
         for name, gone, rows in (
             ("documents", batch.gone, batch.documents),
@@ -320,6 +130,15 @@ def commit_batch(
     with run.stage("write"):
         run.write(changes)
         commit_draft(run, sources, segments, numbers, moved, topics)
+
+
+def _originals(run: Run, batch: Batch) -> list[Row]:
+    """Write the documents of a batch into the log of originals; the entries for the manifest."""
+    segments = import_segments(run.folder, batch.imports)
+    if batch.log:
+        log = pa.Table.from_pylist(batch.log, DOCUMENT_LOG)
+        segments.insert(0, append(run.folder, DOCUMENTS, log))
+    return segments
 
 
 def _merged(
@@ -440,37 +259,3 @@ def _counted(passages: Sequence[Row]) -> pa.Table:
     ]
     found = pc.value_counts(pa.chunked_array(words, pa.string()))
     return pa.table(found.flatten(), schema=TABLES["terms"]).sort_by("term")
-
-
-def commit_draft(
-    run: Run,
-    sources: Mapping[str, Any],
-    segments: list[Row],
-    numbers: Mapping[str, int],
-    moved: Mapping[str, int],
-    topics: bool = True,
-) -> None:
-    """Commit what was written. Communities are stale where the texts or the graph are others; without
-    `topics` the texts that changed are in none."""
-    old = run.manifest or Manifest(corpus=run.folder.name)
-    counters = Counter(old.counters)
-    counters.update(moved)
-    versions = run.draft.tables
-    tables_of_graph = ["entities", "relationships", "claims", *(["passages"] if topics else [])]
-    if run.models.reports is not None:  # which are written from summaries
-        tables_of_graph.append("summaries")
-    stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)
-    stale |= any(segment["kind"] == GRAPHS for segment in segments)  # of imported communities
-    kept = {"communities_generation": old.communities_generation} if stale else {}
-    run.commit(
-        old.following(
-            **kept,
-            segments=[*old.segments, *segments],
-            tables=dict(versions),
-            counters=dict(counters),
-            next=dict(numbers),
-            sources=dict(sources),
-            parameters=run.parameters,
-            stale=["communities"] if stale or old.stale else [],
-        )
-    )

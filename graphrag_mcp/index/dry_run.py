@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp import plugins
-from graphrag_mcp.index import documents, models, pictures, summaries, vectors
-from graphrag_mcp.index.chunk import chunk
-from graphrag_mcp.index.derive import chunk_params, metadata_json
-from graphrag_mcp.index.documents import Row, Run
+from graphrag_mcp.index import models, pictures, summaries, vectors
+from graphrag_mcp.index.chunk import chunk, chunk_params
+from graphrag_mcp.index.derive import metadata_json
+from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
 from graphrag_mcp.llm.asker import Asker, Spent, key_of
@@ -218,7 +218,7 @@ def estimate(
     if before is not None:
         run.edits = edit_log.fold(edit_log.load(folder, before))
     plan = planning.make(folder, before, request, run.settings, run.edits)
-    wanted = documents.parameters(run.settings, run.models)
+    wanted = parameters(run.settings, run.models)
     again: set[str] = set()
     if before is not None and wanted != {one: before.parameters.get(one) for one in wanted}:
         notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
@@ -245,7 +245,7 @@ def estimate(
                     tally.read(edit.document)
                     told.append(_row(edit.document))
             tally.summarise([*told, *_not_summarised(run, replaced)])
-    except documents.Cancelled:
+    except Cancelled:
         status = "cancelled"
     habits, replies = learnt(asker.book, asker.model)
     tally.finish(habits)

@@ -19,10 +19,10 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.describe import needs_summary
-from graphrag_mcp.index.documents import Run, forgotten
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.merge import Changed, Merge, merge
 from graphrag_mcp.index.models import with_tuned
+from graphrag_mcp.index.run import Run, forgotten
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import Settings

@@ -4,7 +4,9 @@ Who reads the texts: method "fast" no model; "llm" the configured model; "agent"
 (index/work.py); "light" no model, but the configured model writes a summary of every document and the
 reports of topics; "reports" no model, but the agent writes the reports of the top topics; "auto" the
 configured model, else the one that has read them before (its replies are in the cache), else none.
-So an index made with a model stays one when the model is switched off."""
+So an index made with a model stays one when the model is switched off.
+
+What a model is asked is imported where one is: most runs ask none."""
 
 from __future__ import annotations
 
@@ -12,25 +14,22 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.claims import ClaimParams
-from graphrag_mcp.index.claims import params_from as claim_params
-from graphrag_mcp.index.describe import DescribeParams, needs_summary
-from graphrag_mcp.index.extraction import ExtractParams
-from graphrag_mcp.index.extraction import params_from as extract_params
-from graphrag_mcp.index.report_writing import ReportPrompt
-from graphrag_mcp.index.report_writing import prompt_from as report_prompt
-from graphrag_mcp.index.summaries import SummaryParams
-from graphrag_mcp.index.summaries import params_from as summary_params
-from graphrag_mcp.index.units import Reader
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.prompts import load
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.text.terms import content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.claims import ClaimParams
+    from graphrag_mcp.index.describe import DescribeParams
+    from graphrag_mcp.index.extraction import ExtractParams
+    from graphrag_mcp.index.report_writing import ReportPrompt
+    from graphrag_mcp.index.summaries import SummaryParams
+    from graphrag_mcp.index.units import Reader
 
 KEYLESS = "nlp"
 TOP_LEVELS = 1  # levels of communities whose reports an agent writes, where it reads no text
@@ -54,11 +53,17 @@ class Models:
 
     @property
     def reader(self) -> Reader:
+        from graphrag_mcp.index.units import Reader
+
         return Reader(self.asker, self.extract, self.claims)
 
     def is_long(self, fragments: Sequence[str]) -> bool:
         """Should a model make one description of these?"""
-        return self.describe is not None and needs_summary(fragments, self.settings)
+        if self.describe is None:
+            return False
+        from graphrag_mcp.index.describe import needs_summary
+
+        return needs_summary(fragments, self.settings)
 
     def parameters(self) -> dict[str, Any]:
         """What rows depend on besides documents and settings; `extraction`, `claims` and `descriptions` decide about
@@ -101,19 +106,28 @@ def choose(
     light = method == "light" or (auto and bool(before.get("light")))
     summaries = None
     if light or (method != "fast" and asker.has_answers("summary")):
+        from graphrag_mcp.index.summaries import params_from as summary_params
+
         summaries = summary_params(settings, folder)
+    if not (light or reads or top):
+        return Models(asker, settings, summaries=summaries, embedding=embedding)
+    from graphrag_mcp.index.report_writing import prompt_from as report_prompt
+
     if light:
         prompt = report_prompt(settings, folder)
         made = Models(asker, settings, reports=prompt, summaries=summaries, embedding=embedding)
         return replace(made, light=True)
-    if not reads and top:
+    if not reads:
         asker.leave_to_agents()
         prompt = report_prompt(settings, folder)
         # with less of each community: an agent reads some thirty of them
         reports = replace(prompt, levels=TOP_LEVELS, tokens=min(prompt.tokens, TOP_TOKENS))
         return Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
-    if not reads:
-        return Models(asker, settings, summaries=summaries, embedding=embedding)
+    from graphrag_mcp.index.claims import params_from as claim_params
+    from graphrag_mcp.index.describe import DescribeParams
+    from graphrag_mcp.index.extraction import params_from as extract_params
+    from graphrag_mcp.llm.prompts import load
+
     if agent:  # an agent is asked once about a text
         settings = replace(settings, gleanings="0")
         asker.leave_to_agents()
@@ -136,6 +150,10 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
     before = manifest.parameters
     if before.get("extraction", KEYLESS) == KEYLESS:
         return []
+    from graphrag_mcp.index.claims import params_from as claim_params
+    from graphrag_mcp.index.extraction import params_from as extract_params
+    from graphrag_mcp.index.report_writing import prompt_from as report_prompt
+
     settings = with_tuned(settings, folder)
     if before.get("agent"):
         settings = replace(settings, gleanings="0")

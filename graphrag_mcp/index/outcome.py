@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from graphrag_mcp.index import vectors
-from graphrag_mcp.index.documents import Row, Run
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
+from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexResult

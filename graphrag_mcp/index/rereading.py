@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from graphrag_mcp.index.documents import Run
+from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import key_of
 

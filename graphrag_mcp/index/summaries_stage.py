@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.index import documents
-from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.models import with_tuned
+from graphrag_mcp.index.run import Run, commit_draft
 from graphrag_mcp.index.summaries import (
     BRIEF,
     OWN_WORDS,
@@ -43,13 +43,9 @@ COLUMNS = ["id", "uri", "title", "text", "metadata"]
 def summaries(run: Run, refresh: bool) -> None:
     """Bring the table to what the documents and the replies about them are. `refresh`: every question
     is asked again."""
-    if run.manifest is None:
-        return
-    models, snapshot = run.models, run.snapshot()
+    models, snapshot, manifest = run.models, run.snapshot(), run.committed
     fingerprint = models.summaries.fingerprint if models.summaries else ""
-    before = run.manifest.parameters.get("summaries", "")
-    if not fingerprint and not before:
-        return
+    before = manifest.parameters.get("summaries", "")
     rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
     open_ = {row["subject"] for row in rows}
     open_ |= {one.subject for one in run.corrections if one.kind == KIND}
@@ -84,12 +80,12 @@ def summaries(run: Run, refresh: bool) -> None:
             "pending": Change(sorted(gone), graph_to_table("pending", left)),
         }
     )
-    run.parameters = {**run.manifest.parameters, **run.parameters, "summaries": fingerprint}
+    run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
     # Counted whole, since an index of an earlier release has summaries and no count of them.
     whole = documents.summarised(snapshot, sorted(have - replaced))
     whole |= {row["document_id"] for row in made if row["place"] == 0}
-    moved = len(whole) - run.manifest.counters.get("summarised", 0)
-    documents.commit_draft(run, run.manifest.sources, [], run.manifest.next, {"summarised": moved})
+    moved = len(whole) - manifest.counters.get("summarised", 0)
+    commit_draft(run, manifest.sources, [], manifest.next, {"summarised": moved})
 
 
 def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int, int]:

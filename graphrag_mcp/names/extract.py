@@ -25,7 +25,7 @@ from graphrag_mcp.text.terms import (
     LANGUAGES,
     LOWER,
     UPPER,
-    compiled,
+    Patterns,
     composed,
     normalise_name,
     query_terms,
@@ -39,14 +39,13 @@ Span = tuple[int, int]
 Row = tuple[str, str, int, int]  # key, form, start, end
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 
-VERSION = "nlp-31"
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 _FRONT_MATTER = 4_000  # characters in which front matter must end
 _TURNS = 3  # lines of a text with a time and a speaker that make it a chat
-_FORMS = compiled(table(__file__))
+_FORMS = Patterns(table(__file__))
 
 
 # ---- what is no text ----------------------------------------------------------------------------

@@ -16,20 +16,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, git, ocr, read, walk
-from graphrag_mcp.sources.document import Document
-from graphrag_mcp.sources.pictures import HOLDERS
-from graphrag_mcp.sources.piece import NotRead
+from graphrag_mcp.sources import git, walk
+from graphrag_mcp.sources.document import COMMITTED, PLACES, Document
+from graphrag_mcp.sources.opening import Folder
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import IndexRequest
+
+if TYPE_CHECKING:
+    from graphrag_mcp.sources.piece import NotRead
+    from graphrag_mcp.sources.read import Describe
 
 # A moved folder has been worked on since, as a rule; half of its files unchanged is no chance.
 ENOUGH = 0.5
@@ -108,7 +111,7 @@ def _name(uri: str) -> str:
 def _hash(file: FoundFile) -> str:
     """The file's SHA-256; "" where it cannot be read, which the reading says."""
     with suppress(OSError):
-        return read.sha(file)
+        return walk.hash_of(file)
     return ""
 
 
@@ -171,26 +174,33 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
     model that describes pictures (`vision`) those that may hold pictures which it has not seen."""
     sources = plan.found.sources
     unseen = {label for label in sources if vision and sources[label].get("vision", "") != vision}
-    for file in plan.found.files:
-        if file.uri in plan.removed:
-            plan.found.skip(REMOVED)
-            continue
-        known = plan.by_file.get(file.uri)
-        try:
-            sha = read.sha(file) if known else ""
-        except OSError as error:
-            _left(plan, file, f"cannot be read ({error.strerror})")
-            continue
-        again = any(uri.startswith(f"{file.uri}#") for uri in back)
-        again |= file.source in unseen and walk.suffix_of(file.uri) in HOLDERS
-        if known and plan.live[known[0]]["file_sha"] == sha and not again:
-            plan.unchanged += len(known)
-        else:
-            plan.to_read.append(file)
+    with Folder() as within:
+        for file in plan.found.files:
+            if file.uri in plan.removed:
+                plan.found.skip(REMOVED)
+                continue
+            known = plan.by_file.get(file.uri)
+            try:
+                sha = walk.hash_of(file, within) if known else ""
+            except OSError as error:
+                _left(plan, file, f"cannot be read ({error.strerror})")
+                continue
+            again = any(uri.startswith(f"{file.uri}#") for uri in back)
+            again |= file.source in unseen and _holds_pictures(file)
+            if known and plan.live[known[0]]["file_sha"] == sha and not again:
+                plan.unchanged += len(known)
+            else:
+                plan.to_read.append(file)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
     for label in unseen:
         if f"{label}/" in whole:
             sources[label]["vision"] = vision
+
+
+def _holds_pictures(file: FoundFile) -> bool:
+    from graphrag_mcp.sources.pictures import HOLDERS
+
+    return walk.suffix_of(file.uri) in HOLDERS
 
 
 def _left(plan: Plan, file: FoundFile, reason: str) -> None:
@@ -211,7 +221,9 @@ class Unread:
     @property
     def scanned(self) -> bool:
         """Are its pages pictures, that `[ocr]` reads?"""
-        return ocr.SCANNED in self.reason
+        from graphrag_mcp.sources.ocr import SCANNED
+
+        return SCANNED in self.reason
 
 
 def unread_files(source: Mapping[str, str]) -> dict[str, Unread]:
@@ -263,9 +275,16 @@ def _guard(plan: Plan, request: IndexRequest) -> None:
         )
 
 
+def _inline(request: IndexRequest) -> Iterator[Document]:
+    if request.texts:
+        from graphrag_mcp.sources.read import inline
+
+        yield from inline(request.texts)
+
+
 def _asked(found: Found, request: IndexRequest, edits: Overlay) -> list[str]:
     """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
-    named = {document.uri for document in read.inline(request.texts)}
+    named = {document.uri for document in _inline(request)}
     named |= {file.uri for file in found.files if file.named}
     rows = tuple(f"{one}#" for one in named)
     return sorted(uri for uri in edits.removed if uri in named or uri.startswith(rows))
@@ -302,7 +321,7 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
     """The days of commits that the index holds, by uri of the file."""
     rows = live_documents(folder, manifest, ["uri", "metadata"]).to_pylist()
     held = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
-    return {uri: str(said[read.COMMITTED]) for uri, said in held.items() if read.COMMITTED in said}
+    return {uri: str(said[COMMITTED]) for uri, said in held.items() if COMMITTED in said}
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
@@ -354,13 +373,15 @@ def edits(
     request: IndexRequest,
     settings: Settings,
     again: set[str],
-    describe: read.Describe | None = None,
+    describe: Describe | None = None,
 ) -> Iterator[Edit]:
     """The edits, lost first, then file by file; what cannot be read is added to `plan.errors`.
     `describe`: has the pictures in files described by a model.
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
     change: their chunking or extraction is not what it should be."""
+    from graphrag_mcp.sources import decode, read
+
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
     again = (again & plan.live.keys()) - set(plan.gone)
@@ -369,7 +390,7 @@ def edits(
         return _from_truth(folder, manifest, again & set(uris))
 
     reads = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
-    reads |= {document.uri for document in read.inline(request.texts)}
+    reads |= {document.uri for document in _inline(request)}
     yield from derived(again - reads)
     try:
         for position, file in enumerate(plan.to_read):
@@ -399,7 +420,7 @@ def edits(
             yield from _of_file(plan, documents, before, again)
     finally:
         read.close()
-    for document in read.inline(request.texts):
+    for document in _inline(request):
         yield from _of_file(plan, [document], [], again)
 
 
@@ -428,11 +449,13 @@ def _of_file(
 def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iterator[Edit]:
     if not uris or manifest is None:
         return
+    from graphrag_mcp.sources.decode import clean
+
     columns = ["uri", "title", "text", "metadata", "created", "file", "file_sha"]
     for batch in live_documents(folder, manifest, columns).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
             if row["uri"] in uris:
                 metadata = json.loads(row["metadata"])
-                places = tuple((at, name) for at, name in metadata.pop(read.PLACES, ()))
-                row |= {"metadata": metadata, "text": decode.clean(row["text"]), "places": places}
+                places = tuple((at, name) for at, name in metadata.pop(PLACES, ()))
+                row |= {"metadata": metadata, "text": clean(row["text"]), "places": places}
                 yield Edit("derive", row["uri"], Document(**row))

@@ -9,6 +9,10 @@ from typing import Any
 from graphrag_mcp.text.places import write as places_as_text
 from graphrag_mcp.text.terms import content_id
 
+# In the metadata of the document log, which has no column for them; no front matter has such a key.
+PLACES = " places"
+COMMITTED = "committed"  # in metadata: the day of the last commit
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -33,6 +33,33 @@ def _reach(path: str, flags: int) -> int:
         os.close(at)
 
 
+class Folder:
+    """The folder that a file was last opened in, kept open: of the next file in it only the name is
+    opened. Reaching it took ten calls of the system for each file of /home/ada/papers/2024."""
+
+    def __init__(self) -> None:
+        self._path, self._descriptor = "", -1
+
+    def open(self, path: str) -> int:
+        """A descriptor of the file at `path`, reached without following any link."""
+        above, _, name = path.rpartition("/")
+        if self._descriptor < 0 or above != self._path:
+            self.close()
+            self._path, self._descriptor = above, _reach(above or "/", _PART)
+        return os.open(name, _READ, dir_fd=self._descriptor)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 @contextmanager
 def entries(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
     """The entries of the folder that is at `folder` and not of one that a link there names. Their
@@ -49,11 +76,17 @@ def entries(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
             yield listed
 
 
-def blocks(path: str, limit: int, links: int = ANY) -> Iterator[bytes]:
+def blocks(
+    path: str, limit: int, links: int = ANY, within: Folder | None = None
+) -> Iterator[bytes]:
     """The bytes of the regular file at `path`, reached without following any link. OSError
-    otherwise, and for a file that has more than `links` names: one of them may lie anywhere."""
+    otherwise, and for a file that has more than `links` names: one of them may lie anywhere.
+    `within`: given for several files one after another, so that the folder of each is reached once."""
     apart = os.open in os.supports_dir_fd
-    descriptor = _reach(path, _READ) if apart else os.open(path, _READ)
+    if not apart:
+        descriptor = os.open(path, _READ)
+    else:
+        descriptor = within.open(path) if within is not None else _reach(path, _READ)
     try:
         if not apart and os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
             raise OSError(errno.ELOOP, "reached through a link")
@@ -69,9 +102,9 @@ def blocks(path: str, limit: int, links: int = ANY) -> Iterator[bytes]:
         os.close(descriptor)
 
 
-def head(path: str, limit: int) -> bytes:
-    """The first bytes of a file, at most so many."""
-    return b"".join(blocks(path, limit))
+def head(path: str, limit: int, within: Folder | None = None) -> bytes:
+    """The first bytes of a file, at most so many. `within`: as in `blocks`."""
+    return b"".join(blocks(path, limit, ANY, within))
 
 
 def read(path: str, limit: int, links: int = ANY) -> bytes:

@@ -1,4 +1,4 @@
-"""A file's hash and its documents, and the parser process.
+"""The documents of a file, and the parser process.
 
 The parser is started for the first file that needs it and serves those after it, until `close`. One
 that dies, hangs or floods costs one document; what comes back is checked."""
@@ -24,8 +24,8 @@ from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
-from graphrag_mcp.sources.document import Document
-from graphrag_mcp.sources.opening import blocks, read, why
+from graphrag_mcp.sources.document import COMMITTED, Document
+from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
@@ -38,9 +38,6 @@ GRACE = 4.0  # seconds later, its start included
 LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
-# In the metadata of the document log, which has no column for them; no front matter has such a key.
-PLACES = " places"
-COMMITTED = "committed"  # in metadata: the day of the last commit
 _KEPT = (
     "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH GRAPHRAG_MCP_OCR"
 ).split()
@@ -180,14 +177,6 @@ def _read(line: bytes) -> Found | dict[str, Any]:
 
 
 # ---- documents ------------------------------------------------------------------------------------
-
-
-def sha(file: FoundFile) -> str:
-    """SHA-256 of the bytes. OSError when they cannot be read."""
-    digest = hashlib.sha256()
-    for block in blocks(file.path, NAMED_LIMIT + 1, file.links):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def load(

@@ -7,6 +7,7 @@ never followed. `Quota` limits how much one call reads; what is left is read by 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -21,15 +22,12 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources.decode import wide_encoding
 from graphrag_mcp.sources.document import suffix_of
-from graphrag_mcp.sources.opening import ANY, LINKED, entries, head, why
+from graphrag_mcp.sources.opening import ANY, LINKED, Folder, blocks, entries, head, why
 
 if TYPE_CHECKING:
-    from graphrag_mcp.settings import Settings
+    from pathspec import GitIgnoreSpec
 
 SECRET, HIDDEN, LOCK, MINIFIED = "looks like a secret", "hidden", "lock file", "minified file"
 BINARY, UNSUPPORTED, DEPENDENCY = "binary", "unsupported type", "dependency or build folder"
@@ -117,8 +115,10 @@ def start_reason(name: str, start: bytes, described: bool = False) -> str:
     if _PRIVATE_KEY.match(start):
         return SECRET
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    if b"\0" in start and not marked and suffix not in _PACKED and not wide_encoding(start):
-        return BINARY
+    if b"\0" in start and not marked and suffix not in _PACKED:
+        from graphrag_mcp.sources.decode import wide_encoding
+
+        return "" if wide_encoding(start) else BINARY
     return ""
 
 
@@ -157,6 +157,10 @@ def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
     base = PurePath(folder).as_posix().rstrip("/") + "/"
     files = [os.path.join(".git", "info", "exclude")] if ".git" in names else []
     files += [name for name in IGNORE_FILES if name in names]
+    if not files:
+        return []
+    from pathspec import GitIgnoreSpec
+
     rules = []
     for name in files:
         try:
@@ -210,6 +214,8 @@ def _tame(line: str) -> str:
 
 def _valid(line: str) -> bool:
     """Git passes over a pattern that it cannot read; so do we, instead of failing the folder."""
+    from pathspec import GitIgnoreSpec
+
     with suppress(ValueError):
         GitIgnoreSpec.from_lines([line])
         return True
@@ -492,7 +498,7 @@ class _Walk:
     def _entries(self, place: _Place, top: bool) -> list[_Place]:
         """Take or count entries; gives folders to enter. OSError when it cannot be listed."""
         inner, above = [], os.path.join(place.folder, "")
-        with entries(place.folder) as listed:
+        with entries(place.folder) as listed, Folder() as within:
             there = sorted(islice(listed, WALK_LIMIT + 1), key=lambda entry: entry.name)
             self.entries += len(there)
             rules = place.rules + _rules_in(place.folder, {entry.name for entry in there})
@@ -513,7 +519,7 @@ class _Walk:
                     elif folder:
                         inner.append(replace(place, folder=path, rules=rules))
                     else:
-                        self._take(entry, path, place)
+                        self._take(entry, path, place, within)
                 except FileNotFoundError:
                     pass  # deleted while we looked
                 except OSError as error:
@@ -535,12 +541,12 @@ class _Walk:
             return named
         return IGNORED if ignored(path + "/" * folder, rules) else ""
 
-    def _take(self, entry: os.DirEntry[str], path: str, place: _Place) -> None:
+    def _take(self, entry: os.DirEntry[str], path: str, place: _Place, within: Folder) -> None:
         status, settings = entry.stat(follow_symlinks=False), self.settings
         if status.st_size > settings.max_file_bytes:
             reason = f"over {settings.max_file_bytes / 1e6:g} MB"
         else:
-            start = _start(path)
+            start = _start(path, within)
             blank = status.st_size <= len(start) and not start.strip()
             reason = "empty" if blank else start_reason(entry.name, start, self.sees)
         if reason:
@@ -558,8 +564,16 @@ class _Walk:
             same.append(file)
 
 
-def _start(path: str) -> bytes:
+def _start(path: str, within: Folder | None = None) -> bytes:
     """The first bytes; none where it cannot be read, which the reading says."""
     with suppress(OSError):
-        return head(path, HEAD)
+        return head(path, HEAD, within)
     return b""
+
+
+def hash_of(file: FoundFile, within: Folder | None = None) -> str:
+    """SHA-256 of the bytes. OSError when they cannot be read. `within`: as in `blocks`."""
+    digest = hashlib.sha256()
+    for block in blocks(file.path, NAMED_LIMIT + 1, file.links, within):
+        digest.update(block)
+    return digest.hexdigest()

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from graphrag_mcp.text.terms import compiled, folded, table
+from graphrag_mcp.text.terms import Patterns, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
@@ -25,7 +25,7 @@ TURN, PARAGRAPH, QUOTE = 7, 8, 9
 HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
-_SAID = compiled(_TABLE["patterns"])
+_SAID = Patterns(_TABLE["patterns"])
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
 _PARTS = _TABLE["parts"]

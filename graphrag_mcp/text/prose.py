@@ -9,10 +9,10 @@ from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from graphrag_mcp.text.citing import without_fingerprints
-from graphrag_mcp.text.terms import compiled, is_cjk, table
+from graphrag_mcp.text.terms import Patterns, is_cjk, table
 
 _TABLES = table(__file__)
-_FORMS = compiled(_TABLES["forms"])
+_FORMS = Patterns(_TABLES["forms"])
 _ENDS = {name: frozenset(words.split()) for name, words in _TABLES["sentences"].items()}
 
 # ---- sentences ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import compiled, latin_language, table
+from graphrag_mcp.text.terms import Patterns, latin_language, table
 
 Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]
@@ -62,7 +62,7 @@ DAY_WORDS = frozenset(  # of one word: yesterday, heute
     for word in words.split("|")
     if word.isalpha()
 )
-_FORMS = compiled(_TABLES["forms"])
+_FORMS = Patterns(_TABLES["forms"])
 _NEAR = 200  # characters of a clause that are read for its verb
 _AROUND = 20  # characters in which a word of another calendar counts
 _DATED = 2  # words of a clause that has a tense of its own; "On Monday, we left" has none

@@ -24,7 +24,6 @@ from functools import lru_cache
 from itertools import pairwise
 from os.path import commonprefix
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from Stemmer import Stemmer
@@ -42,9 +41,25 @@ _CJK = (
 )
 # Thai, Lao, Burmese, Khmer: no spaces between words
 _UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"
-_CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
-    re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+")
-)
+
+
+class Patterns:
+    """The patterns of a table by name. Each is compiled when it is first used: a run in which nothing
+    changed uses few, and those of Chinese take 5 to 10 ms each."""
+
+    def __init__(self, forms: Mapping[str, str]) -> None:
+        self.forms = dict(forms)
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        form = vars(self).get("forms", {}).get(name)
+        if form is None:
+            raise AttributeError(name)
+        pattern = re.compile(form)
+        setattr(self, name, pattern)
+        return pattern
+
+
+_SCRIPTS = Patterns({"cjk": f"[{_CJK}]", "unspaced": f"[{_UNSPACED}]", "hangul": f"[{_HANGUL}]+"})
 
 
 def composed(text: str) -> str:
@@ -54,12 +69,12 @@ def composed(text: str) -> str:
 
 def is_cjk(ch: str) -> bool:
     """Is this one character Han, kana, bopomofo or Hangul?"""
-    return _CJK_CHAR.match(ch) is not None
+    return _SCRIPTS.cjk.match(ch) is not None
 
 
 def holds_cjk(text: str) -> bool:
     """Does a text hold a character of which `is_cjk` is true?"""
-    return not text.isascii() and _CJK_CHAR.search(text) is not None
+    return not text.isascii() and _SCRIPTS.cjk.search(text) is not None
 
 
 class Lines:
@@ -218,10 +233,6 @@ def table(module: str) -> dict[str, Any]:
     return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
 
 
-def compiled(forms: Mapping[str, str]) -> SimpleNamespace:
-    return SimpleNamespace(**{name: re.compile(form) for name, form in forms.items()})
-
-
 # Words of grammar: what tells a language, and what opens its sentences.
 LANGUAGES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
@@ -312,17 +323,19 @@ STOP_WORDS = _WORDS["stop_words"].union(
 # ---- search terms -------------------------------------------------------------------------------
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
 _LETTER = rf"(?:(?![{_CJK}{_UNSPACED}])[\w{_MARKS}])"
-_TERM = re.compile(
-    rf"[{_CJK}]+|[{_UNSPACED}]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![\w,])"
-    rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
-    # currencies, arrows, mathematics, emoji
-    "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"
-)
-_WRAP = re.compile(
-    rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])"
+_WORDED = Patterns(
+    {
+        "term": (
+            rf"[{_CJK}]+|[{_UNSPACED}]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![\w,])"
+            rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
+            # currencies, arrows, mathematics, emoji
+            "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"
+        ),
+        "wrap": rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])",
+        "latin": r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}",
+    }
 )
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
-_LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _ENGLISH = stemmer("en")
 
@@ -330,13 +343,13 @@ _ENGLISH = stemmer("en")
 def _expand(token: str, language: str) -> tuple[str, ...]:
     """All terms of one token, of a word its whole form first; with the stems of a language that is
     written in Latin letters."""
-    if token[0] > "\u0e00" and (_CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token)):
+    if token[0] > "\u0e00" and (_SCRIPTS.cjk.match(token) or _SCRIPTS.unspaced.match(token)):
         found = _grams(token)
     else:
         found = _word_terms(token)
     if not language:
         return found
-    more = [stem_in(language, word) for word in _LATIN_WORD.findall(token)]
+    more = [stem_in(language, word) for word in _WORDED.latin.findall(token)]
     return found + tuple(stem for stem in more if stem not in found)
 
 
@@ -377,22 +390,24 @@ def _grams(run: str) -> tuple[str, ...]:
     also the word. Traditional Chinese is read as simplified."""
     run = run.translate(SIMPLIFY)
     pairs = list(map("".join, pairwise(run)))
-    if _UNSPACED_CHAR.match(run):
+    if _SCRIPTS.unspaced.match(run):
         return tuple(pairs) or (run,)
     out = [term for ch, pair in zip(run, pairs, strict=False) for term in (ch, pair)] + [run[-1]]
-    return tuple(out + [run]) if len(run) > 2 and _HANGUL_RUN.fullmatch(run) else tuple(out)
+    return tuple(out + [run]) if len(run) > 2 and _SCRIPTS.hangul.fullmatch(run) else tuple(out)
 
 
 def unwrapped(text: str) -> str:
     """Chinese and Japanese text without line breaks within words (PDF, mail, manuals)."""
-    return text if text.isascii() else _WRAP.sub("", text)
+    return text if text.isascii() else _WORDED.wrap.sub("", text)
 
 
 def _tokens(text: str) -> list[str]:
     if text.isascii():  # the rest changes nothing there
-        return _TERM.findall(text)
+        return _WORDED.term.findall(text)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return _TERM.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
+    return _WORDED.term.findall(
+        unwrapped(plain.replace("\u00ad", ""))
+    )  # where a word may be divided
 
 
 def terms(text: str, language: str | None = None) -> list[str]:

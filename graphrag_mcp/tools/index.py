@@ -474,7 +474,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
 
 def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
     """What the next run asks the model again because prompts or settings are others."""
-    from graphrag_mcp.index import models  # with it the whole of indexing is loaded
+    from graphrag_mcp.index import models
 
     kinds = models.asked_again(app.settings, snapshot.manifest, snapshot.folder)
     if not kinds:

@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.features import crowded_file
+from graphrag_mcp.code.languages import grammars_installed
 from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
 from graphrag_mcp.code.symbols import SourceFile, Symbol
 from graphrag_mcp.index.chunk import ChunkParams, chunk
@@ -105,7 +106,7 @@ def test_a_call_over_several_lines_is_its_line_with_the_name() -> None:
 def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
     file, text = parse("lab/made.py", "def f(): g()\n" * 200_000), "var a=function(){b()};" * LONGEST_LINE
     assert file is not None and not file.references and [(one.name, one.end) for one in file.symbols] == [("lab.made", 2_600_000)]
-    if grammars.installed():
+    if grammars_installed():
         file = parse("lab/made.js", text[: 2 * LONGEST_LINE])
         assert file is not None and len(file.symbols) == 1 and not file.references
     file = parse("lab/made.py", "def f(): g()\ny=[" + "1," * LONGEST_LINE + "]\ndef after(): f()\n")

@@ -15,9 +15,10 @@ from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import communities, pipeline
+from graphrag_mcp.index import batches, communities
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster, texts_of
-from graphrag_mcp.index.documents import AS_ONE, Cancelled
+from graphrag_mcp.index.documents import AS_ONE
+from graphrag_mcp.index.run import Cancelled
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import changes
@@ -34,8 +35,8 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
     index(folder, tmp_path / "home")
     (folder / "pkg/scales.py").unlink()
     write(folder, prose)
-    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2 / AS_ONE)
-    written = pipeline.documents.commit_batch
+    monkeypatch.setattr(batches, "BATCH_PASSAGES", 2 / AS_ONE)
+    written = batches.documents.commit_batch
     calls: list[bool] = []
 
     def once(*args: object, **named: bool) -> None:
@@ -45,7 +46,7 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
         written(*args, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.documents, "commit_batch", once)
+        patch.setattr(batches.documents, "commit_batch", once)
         with pytest.raises(AssertionError):
             index(folder, tmp_path / "home")
     assert calls[0] is False and calls[-1] is True

@@ -227,9 +227,9 @@ def test_several_batches_give_the_graph_of_one(tmp_path: Path, monkeypatch: pyte
     folder = tmp_path / "crates"
     write(folder, FILES)
     whole = index(folder, tmp_path / "one")
-    monkeypatch.setattr("graphrag_mcp.index.pipeline.BATCH_PASSAGES", 2)  # of source code it is 20
+    monkeypatch.setattr("graphrag_mcp.index.batches.BATCH_PASSAGES", 2)  # of source code it is 20
     assert index(folder, tmp_path / "fewer").manifest.generation == whole.manifest.generation
-    monkeypatch.setattr("graphrag_mcp.index.pipeline.BATCH_PASSAGES", 2 / AS_ONE)
+    monkeypatch.setattr("graphrag_mcp.index.batches.BATCH_PASSAGES", 2 / AS_ONE)
     several = index(folder, tmp_path / "two")
     assert several.manifest.generation > whole.manifest.generation and digest(several) == digest(whole)
 

@@ -13,7 +13,7 @@ import pytest
 
 from graphrag_mcp.doctor.generations import changes, digest, generation_of, kept, rollback, told
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import pipeline
+from graphrag_mcp.index import batches
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -255,7 +255,7 @@ def test_a_text_beside_the_log_counts_as_well(tmp_path: Path) -> None:
 
 
 def test_a_run_that_finds_nothing_to_do_frees_what_the_run_before_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 20)
+    monkeypatch.setattr(batches, "BATCH_PASSAGES", 20)
     docs, folder = tmp_path / "docs", tmp_path / "corpora" / "kb"
     docs.mkdir()
     for number in range(120):

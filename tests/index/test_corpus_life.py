@@ -17,7 +17,7 @@ from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.exchange import importing
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.index import documents, edits, pipeline
+from graphrag_mcp.index import batches, edits, run
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
@@ -74,7 +74,7 @@ def test_rows_that_another_release_derived_are_told_until_they_are_derived_again
         return json.loads(capsys.readouterr().out.splitlines()[-1])["hint"]
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(documents, "DERIVATION", manifests.DERIVATION - 1)
+        earlier.setattr(run, "DERIVATION", manifests.DERIVATION - 1)
         assert main(["index", str(docs), "--home", str(home)]) == 0
     capsys.readouterr()
     assert "Another release" in status()
@@ -89,7 +89,7 @@ def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     modules = [module for name, module in sys.modules.items() if name.startswith("graphrag_mcp")]
     cached = {id(one): one for module in modules for one in vars(module).values() if hasattr(one, "cache_clear")}
     with monkeypatch.context() as earlier:
-        for module in (documents, manifests):
+        for module in (run, manifests):
             earlier.setattr(module, "DERIVATION", DERIVATION - 1)
         earlier.setattr(words, "_FOLD", {one: by for one, by in words._FOLD.items() if one not in SIMPLIFY})
         for one in cached.values():
@@ -181,7 +181,7 @@ def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:
 
 def half_way(corpus: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indexing with new settings, stopped when the first documents have been derived again."""
-    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 4)
+    monkeypatch.setattr(batches, "BATCH_PASSAGES", 4)
     before = manifests.read(corpus).generation
     stopped = lambda: manifests.read(corpus).generation > before  # noqa: E731
     index_documents(corpus, IndexRequest(), settings, cancelled=stopped)

@@ -10,7 +10,7 @@ import pytest
 
 from campaigns.model_campaign import EAGER, demo, same, write_documents
 from campaigns.model_histories import Model, history
-from graphrag_mcp.index import pipeline
+from graphrag_mcp.index import batches
 from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -142,7 +142,7 @@ def test_how_many_descriptions_are_made_one_may_change(tmp_path: Path, first: di
 def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2)
+    monkeypatch.setattr(batches, "BATCH_PASSAGES", 2)
     corpus, docs = tmp_path / "c", write_documents(tmp_path / "docs", 3)
     with openai_server(demo) as server:
         run(corpus, docs, server, embedding_model="old")

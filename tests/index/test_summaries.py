@@ -18,7 +18,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
-from graphrag_mcp.index import documents
+from graphrag_mcp.index import run
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
     LONGEST,
@@ -293,7 +293,7 @@ def test_an_index_of_a_release_without_a_column_is_derived_again_without_a_quest
     fields = [field for field in TABLES["summaries"] if field.name != "terms"]
     with monkeypatch.context() as earlier:
         earlier.setitem(TABLES, "summaries", pa.schema(fields))
-        for module in (documents, manifest):
+        for module in (run, manifest):
             earlier.setattr(module, "DERIVATION", manifest.DERIVATION - 1)
         index(corpus, docs, server)
         held = manifest.read(corpus)

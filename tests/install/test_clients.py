@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from graphrag_mcp import __version__
-from graphrag_mcp.cli.main import COMMANDS, main, parser
+from graphrag_mcp.cli.main import main, parser
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.install import install as installs
 from graphrag_mcp.install import launch
@@ -397,6 +397,6 @@ def yaml_of(text: str) -> dict[str, Any]:
 
 
 def test_every_client_of_the_table_can_be_named() -> None:
-    install = parser(COMMANDS).commands["install"]
+    install = parser().commands["install"]
     choices = next(one.choices for one in install._actions if one.dest == "client")
     assert list(choices or ()) == ["all", *BY_NAME, *(host.name for host in PRINTED)]

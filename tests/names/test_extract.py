@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
+from graphrag_mcp.names import VERSION
+from graphrag_mcp.names.extract import PER_THOUSAND, extract
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
 from tests.support.command import ROOT

@@ -142,6 +142,48 @@ def test_importing_a_door_loads_nothing_heavy(module: str) -> None:
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+# Runs a command, then prints the modules that are loaded.
+LOADED = """
+import json, sys
+from graphrag_mcp.cli.main import main
+status = main()
+print(json.dumps([status, sorted(sys.modules)]))
+"""
+
+
+def loaded(*words: str) -> set[str]:
+    """The modules of which a process consists at the end of a command, those of this package without its name."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *words], env=clean_environment(), capture_output=True, text=True)
+    status, found = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0, done.stderr
+    return {name.removeprefix("graphrag_mcp.") for name in found}
+
+
+def within(package: str, modules: set[str]) -> set[str]:
+    return {name.removeprefix(f"{package}.") for name in modules if name.startswith(f"{package}.")}
+
+
+def test_a_run_in_which_nothing_changed_loads_no_stage(tmp_path: Path) -> None:
+    """It reads the files and compares them: half its time were imports of what it had no use for."""
+    words = ["index", str(SAMPLE), "--home", str(tmp_path)]
+    loaded(*words)
+    modules = loaded(*words)
+    assert within("index", modules) <= set("chunk due losses memory models outcome pipeline run vectors".split())
+    assert within("sources", modules) <= set("diff document git opening walk".split())
+    assert within("cli", modules) <= {"main", "output", "write"}
+    assert within("code", modules) <= {"languages", "reading"}
+    assert [name for name in ("names", "query", "evaluate", "tools", "doctor", "exchange") if within(name, modules)] == []
+    assert {"lancedb", "pandas", "openai", "mcp", "networkx"} & modules == set()
+
+
+def test_a_search_of_a_command_loads_nothing_of_indexing(tmp_path: Path) -> None:
+    loaded("index", str(SAMPLE), "--home", str(tmp_path))
+    modules = loaded("search", "Who opened the canister?", "--home", str(tmp_path))
+    assert [name for name in ("index", "evaluate", "tools", "jobs", "doctor", "exchange") if within(name, modules)] == []
+    assert within("cli", modules) <= {"main", "output", "read"}
+    assert {"sources.read", "sources.formats", "pandas", "openai", "mcp", "networkx"} & modules == set()
+
+
 def test_the_command_line_does_not_import_the_protocol() -> None:
     code = "import sys, graphrag_mcp.cli; print('mcp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)

@@ -22,7 +22,6 @@ from mcp import Client
 import graphrag_mcp
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import parser
-from graphrag_mcp.cli.write import serve
 from graphrag_mcp.install import install as installs
 from graphrag_mcp.install.hosts import BY_NAME
 from graphrag_mcp.server import build_server
@@ -76,17 +75,11 @@ def test_the_entry_for_the_registry_is_what_its_schema_asks_for() -> None:
     for argument in package["packageArguments"]:
         assert argument["type"] == "positional" and argument["value"] or argument["name"].startswith("--")
         words += [argument["value"]] if argument["type"] == "positional" else [argument["name"], "x"]
-    assert parser([serve, *others()]).parse_args(words).root == ["x"]
+    assert parser().parse_args(words).root == ["x"]
     variables = {one["name"]: one for one in package["environmentVariables"]}
     assert set(variables) - {"OPENAI_API_KEY"} <= set(ENVIRONMENT)
     assert [name for name, one in variables.items() if one.get("isSecret")] == ["OPENAI_API_KEY"]
     assert not any(one["isRequired"] for one in variables.values())
-
-
-def others() -> list[Any]:
-    from graphrag_mcp.cli.main import COMMANDS
-
-    return [run for run in COMMANDS if run is not serve]
 
 
 def test_no_file_of_a_package_names_a_place_to_download_from() -> None:
@@ -165,14 +158,14 @@ def test_the_container_runs_as_nobody_special_and_keeps_its_indexes() -> None:
     last = {name: value for name, value in steps}
     assert last["USER"] not in ("root", "0") and "/data" in last["VOLUME"] and "GRAPHRAG_MCP_HOME=/data" in last["ENV"]
     words = json.loads(last["ENTRYPOINT"]) + json.loads(last["CMD"])
-    assert words[0] == PROJECT["name"] and parser([serve, *others()]).parse_args(words[1:]).root == ["/documents"]
+    assert words[0] == PROJECT["name"] and parser().parse_args(words[1:]).root == ["/documents"]
     for name, value in steps:
         assert (
             name != "COPY" or value.startswith("--from") or all((ROOT / path).exists() for path in value.split()[:-1])
         )
     assert "KEY" not in last["ENV"] and "TOKEN" not in last["ENV"]
     command = re.search(r"graphrag-mcp (serve --http .*)", text)
-    assert command and parser([serve, *others()]).parse_args(command[1].split()).host == "0.0.0.0"
+    assert command and parser().parse_args(command[1].split()).host == "0.0.0.0"
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------

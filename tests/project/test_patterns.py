@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from graphrag_mcp.text.terms import Patterns
 from tests.support.command import ROOT
 from tests.support.regex_steps import Counter, TooMany
 
@@ -51,8 +51,8 @@ def every_pattern() -> dict[tuple[str, int], tuple[re.Pattern[str], bool]]:
     for module in modules():
         held = vars(importlib.import_module(module))
         for name, value in held.items():
-            if isinstance(value, SimpleNamespace):  # the patterns of a .toml file
-                named |= {id(one): one for one in vars(value).values() if isinstance(one, re.Pattern)}
+            if isinstance(value, Patterns):  # those of a .toml file, compiled when they are used
+                named |= {id(one): one for one in (getattr(value, key) for key in value.forms)}
                 continue
             some = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
             for one in some:

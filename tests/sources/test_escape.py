@@ -18,8 +18,8 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, GraphRAGError, OutsideRoots
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.read import load, sha
-from graphrag_mcp.sources.walk import find
+from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.walk import find, hash_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="made of links, and of names as POSIX has them")
 
@@ -70,7 +70,7 @@ def reach(app: App, path: str) -> str:
         try:
             said += [
                 file.uri,
-                sha(file),
+                hash_of(file),
                 *(f"{document.title}: {document.text}" for document in load(file, app.settings)),
             ]
         except (OSError, ReadError) as error:

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_mcp import names
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.read import Document, inline, load, sha
-from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find
+from graphrag_mcp.sources.read import Document, inline, load
+from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
@@ -157,7 +157,7 @@ def test_a_folder_swapped_for_a_link_gives_an_error_and_no_bytes(tmp_path: Path)
     os.rename(tmp_path / "in/sub", tmp_path / "moved")
     os.symlink(tmp_path / "out", tmp_path / "in/sub")
     with pytest.raises(OSError):
-        sha(found.files[0])
+        hash_of(found.files[0])
     with pytest.raises(ReadError, match="a symbolic link on the way"):
         list(load(found.files[0], SETTINGS))
 
@@ -178,7 +178,7 @@ def test_what_is_no_regular_file_is_never_read(tmp_path: Path, make: str) -> Non
         path.mkdir()
     file = FoundFile(str(path), "x/thing.txt", "x")
     with pytest.raises(OSError):
-        sha(file)
+        hash_of(file)
     with pytest.raises(ReadError):
         list(load(file, SETTINGS))
 
@@ -199,9 +199,9 @@ def test_names_are_nfc_and_two_spellings_stay_two_documents(tmp_path: Path) -> N
 def test_the_hash_is_of_the_bytes(tmp_path: Path) -> None:
     write(tmp_path / "d", {"a.md": "abc"})
     file = find([str(tmp_path / "d")], {}, SETTINGS).files[0]
-    assert sha(file) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert hash_of(file) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     (document,) = load(file, SETTINGS)
-    assert (document.uri, document.file, document.file_sha) == ("d/a.md", "d/a.md", sha(file))
+    assert (document.uri, document.file, document.file_sha) == ("d/a.md", "d/a.md", hash_of(file))
 
 
 # ---- text -----------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_a_no_break_blank_is_read_as_a_blank_also_in_texts_that_an_earlier_relea
     corpus, request = tmp_path / "c", IndexRequest(texts=(InlineText(text, "a"),))
     with monkeypatch.context() as earlier:
         earlier.setattr(decode, "_BLANK", re.compile("(?!)"))
-        earlier.setattr(extract, "VERSION", "nlp-0")
+        earlier.setattr(names, "VERSION", "nlp-0")
         index_documents(corpus, request, SETTINGS)
     assert open_snapshot(corpus).rows("text_units", "", ["text"])["text"].to_pylist() == [text]
     index_documents(corpus, IndexRequest(), SETTINGS)
