@@ -31,7 +31,7 @@ from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, head
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
-from graphrag_mcp.sources.walk import kind_of, ocr_installed, secret, suffix_of
+from graphrag_mcp.sources.walk import distinct, kind_of, ocr_installed, secret, suffix_of
 from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
@@ -414,6 +414,7 @@ def pieces(
         if suffix in ocr.PICTURES and not ocr_installed():
             return
     inside = 0
+    names = set[str]()
     try:
         for found in FORMATS.get(suffix, as_written)(data, suffix):
             if not isinstance(found, Attachment):
@@ -423,13 +424,18 @@ def pieces(
             if inside > INSIDE:
                 yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
                 return
-            yield from _inside(found, depth + 1, described)
+            key = distinct(found.name, names)
+            names.add(key)
+            yield from _inside(found, key, depth + 1, described)
     except ReadError:  # a file of pictures without text
         if not has_pictures:
             raise
 
 
-def _inside(found: Attachment, depth: int, described: bool) -> Iterator[Piece | NotRead | Picture]:
+def _inside(
+    found: Attachment, key: str, depth: int, described: bool
+) -> Iterator[Piece | NotRead | Picture]:
+    """`key`: the name, which another file may have as well, with a number where one had it before."""
     name = found.name.rpartition("/")[2]
     suffix = suffix_of(name)
     reason = "looks like a secret" if secret(name) else kind_of(name)
@@ -440,19 +446,19 @@ def _inside(found: Attachment, depth: int, described: bool) -> Iterator[Piece | 
     if depth > DEPTH:
         reason = f"files inside of files are read to a depth of {DEPTH}"
     if reason:
-        yield NotRead(found.name, reason)
+        yield NotRead(key, reason)
         return
     try:
         for piece in pieces(found.data, suffix, depth, described):
             if isinstance(piece, NotRead):
-                yield NotRead(f"{found.name}/{piece.name}", piece.reason)
+                yield NotRead(f"{key}/{piece.name}", piece.reason)
                 continue
-            key = f"{found.name}/{piece.key}" if piece.key else found.name
+            full = f"{key}/{piece.key}" if piece.key else key
             metadata = found.metadata | piece.metadata
             if isinstance(piece, Picture):
-                yield replace(piece, key=key, metadata=metadata)
+                yield replace(piece, key=full, metadata=metadata)
             elif piece.text.strip():
                 title = piece.title or ("" if piece.prose else name)
-                yield replace(piece, key=key, title=title, metadata=metadata)
+                yield replace(piece, key=full, title=title, metadata=metadata)
     except ReadError as error:
-        yield NotRead(found.name, str(error))
+        yield NotRead(key, str(error))

@@ -4,13 +4,17 @@ Its models (PP-OCRv6: Latin scripts, Chinese, Japanese) lie in its wheel, so not
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, tidy
+from graphrag_mcp.sources.piece import Piece, Writer, tidy
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 # Of 56 lines of 8.6 points, and of 80 lines of 5.8 points, on a page of 1654 x 2339 pixels all are found with
 # a longest side of 960, in 1.0 s of CPU instead of 5.5. Lines one at a time are not padded to the longest of
@@ -22,6 +26,9 @@ PARAMETERS = {
     "Det.limit_type": "max",
 }
 DPI = 200  # of a page's picture: letters of 10 points are 28 pixels high
+SIDE = 2_000  # pixels: the engine makes larger pictures so small before it looks at them
+PIXELS = 90_000_000  # of a picture: 360 MB as it is opened; A3 at 600 dots per inch has 70 million
+MOST = 500  # pictures of one file; each has the time of a file
 LEAST = 0.5  # of the confidence of a line that is kept; what is less is mostly no text
 INSTALL = 'pip install "graphrag-mcp[ocr]"'
 SCANNED = f"its pages are pictures; {INSTALL} reads them"
@@ -54,16 +61,36 @@ def engine() -> Any:
 
 
 def read(picture: bytes) -> Reading:
-    """The lines of a picture, from top to bottom. ReadError where it is none."""
+    """The lines of a picture, from top to bottom. ReadError where it is none, or too large."""
+    return _read(_opened(picture))
+
+
+def _opened(data: bytes) -> Image.Image:
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None  # pixels are counted here
+    try:
+        return Image.open(io.BytesIO(data))
+    except MemoryError:
+        raise
+    except Exception as error:  # what its library says of bytes that it does not expect
+        raise ReadError("it is damaged, or no picture") from error
+
+
+def _read(picture: Image.Image) -> Reading:
     for signal in signals:
         signal()
+    if picture.width * picture.height > PIXELS:
+        many = f"{picture.width * picture.height / 1e6:,.0f} million pixels"
+        raise ReadError(f"it is a picture of {many}, and {PIXELS / 1e6:g} million are read")
     try:
-        found = engine()(picture)
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # what its library says of damaged pictures
+        small = _upright(picture)
+        if all(least == most for least, most in _extremes(small)):
+            return Reading("", 0.0)  # a blank page
+        found = engine()(small)
+    except MemoryError:
+        raise
+    except Exception as error:  # what its libraries say of damaged pictures
         raise ReadError("it is damaged, or no picture") from error
     texts = [] if found.txts is None else list(found.txts)
     scores = [] if found.scores is None else list(found.scores)
@@ -75,9 +102,61 @@ def read(picture: bytes) -> Reading:
     )
 
 
+def _upright(picture: Image.Image) -> Image.Image:
+    """The picture as its camera was held, in grey or colours, at most SIDE pixels long."""
+    from PIL import ImageOps
+
+    picture.draft("RGB", (SIDE, SIDE))  # a JPEG is opened no larger than is needed
+    if picture.mode.startswith("I") or picture.mode == "F":
+        least, most = _extremes(picture)[0]
+        scale = 255 / max(most - least, 1)
+        picture = picture.point(lambda value: value * scale - least * scale).convert("L")
+    elif picture.mode not in ("L", "LA", "RGB", "RGBA"):
+        picture = picture.convert("L" if picture.mode == "1" else "RGB")
+    picture.thumbnail((SIDE, SIDE))
+    return ImageOps.exif_transpose(picture)
+
+
+def _extremes(picture: Image.Image) -> list[tuple[float, float]]:
+    """The least and the largest value of each band."""
+    found: Any = picture.getextrema()
+    return [found] if len(picture.getbands()) == 1 else list(found)
+
+
 def picture(data: bytes, suffix: str) -> Iterator[Piece]:
-    reading = read(data)
-    if not reading.text:
-        raise ReadError("no text was found in the picture")
-    metadata = {"read_by": "ocr", "ocr_confidence": round(reading.confidence, 3)}
-    yield Piece(reading.text + "\n", metadata=metadata)
+    """The text of a picture; of a TIFF with several, each is a page."""
+    picture = _opened(data)
+    if picture.format != "TIFF" or not _has(picture, 1):
+        reading = _read(picture)
+        if not reading.text:
+            raise ReadError("no text was found in the picture")
+        metadata = {"read_by": "ocr", "ocr_confidence": round(reading.confidence, 3)}
+        yield Piece(reading.text + "\n", metadata=metadata)
+        return
+    if _has(picture, MOST):
+        raise ReadError(f"it holds over {MOST} pictures, which is as many as are read. Split it")
+    writer, confidence, page = Writer(), list[float](), 0
+    while _has(picture, page):
+        reading = _read(picture.copy())
+        page += 1
+        if reading.text:
+            writer.add(reading.text, f"p. {page}")
+            confidence.append(reading.confidence)
+    if not confidence:
+        raise ReadError("no text was found in the pictures")
+    yield writer.piece(
+        metadata={"pages": page, "read_by": "ocr", "ocr_confidence": round(min(confidence), 3)}
+    )
+
+
+def _has(picture: Image.Image, page: int) -> bool:
+    """Goes to a page; False where there is none."""
+    try:
+        picture.seek(page)
+    except EOFError:
+        return False
+    except MemoryError:
+        raise
+    except Exception as error:  # what its library says of damaged pictures
+        raise ReadError("it is damaged, or no picture") from error
+    return True

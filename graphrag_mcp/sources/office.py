@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, grid, table_text
+from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, table_text
 from graphrag_mcp.sources.walk import ocr_installed
 
 PAGES = 20_000  # of a PDF
+LONGEST = 2_400  # pixels of a page's picture, about A4 at 200 dots per inch
 _TITLE = re.compile(rb"/Title\s*\(((?:[^()\\]|\\.){1,400})\)", re.DOTALL)
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
@@ -32,7 +33,7 @@ def parser(name: str) -> str:
 # ---- PDF -----------------------------------------------------------------------------------------
 
 
-def pdf(data: bytes, suffix: str) -> Iterator[Piece]:
+def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """The text of the pages; those without any are read from their picture, with the extra [ocr]."""
     import pdf_oxide
 
@@ -47,34 +48,45 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError("it is encrypted with a password")
     if count > PAGES:
         raise ReadError(f"it says that it has {count:,} pages; {PAGES:,} are read")
-    writer, metadata = Writer(), {"pages": count, "parser": parser("pdf-oxide")}
+    metadata: dict[str, Any] = {"pages": count, "parser": parser("pdf-oxide")}
+    pages: list[str] = []
     broken: list[int] = []
     scanned: list[int] = []
-    first = ""
     for number in range(count):
         try:
-            words = document.extract_text(number)
+            pages.append(document.extract_text(number))
         except (ValueError, RuntimeError, OSError):
+            pages.append("")
             broken.append(number + 1)
             continue
-        if not words.strip():
+        if not pages[-1].strip():
             scanned.append(number)
-        first = first or words
-        writer.add(words, f"p. {number + 1}")
+    first = next((words for words in pages if words.strip()), "")
+    why = ocr.SCANNED
     if scanned and ocr_installed():
-        writer, told = _with_scans(document, count)
-        metadata |= told
-        scanned = []
+        if len(scanned) > ocr.MOST:
+            many = f"{len(scanned):,} of its pages are without text"
+            why = f"{many}, and {ocr.MOST} are read from their picture. Split it"
+        else:
+            metadata |= _read_scans(document, scanned, pages, broken)
+            scanned, why = [], ""
+    writer = Writer()
+    for number, words in enumerate(pages, 1):
+        writer.add(words, f"p. {number}")
+    if len(broken) == count:
+        raise ReadError("it is damaged: no page can be read")
+    if not writer.size:
+        shown = why and _pictures(document, scanned[:5])
+        raise ReadError(f"no text in it: {why}" if shown else "no text in it")
     if broken:
         metadata["pages_not_read"] = broken[:100]
-        if len(broken) == count:
-            raise ReadError("it is damaged: no page can be read")
-    if not writer.size:
-        raise ReadError(
-            f"no text in it: {ocr.SCANNED}" if _pictures(document, scanned[:5]) else "no text in it"
+        yield NotRead(
+            "pages", f"damaged: {', '.join(map(str, broken[:10]))}{', ...' * (len(broken) > 10)}"
         )
     if scanned:
         metadata["pages_without_text"] = len(scanned)
+        if why != ocr.SCANNED:
+            yield NotRead("pages", why)
     yield writer.piece(_title(data, first), metadata=metadata)
 
 
@@ -86,23 +98,27 @@ def _pictures(document: Any, pages: Sequence[int]) -> bool:
         return False
 
 
-def _with_scans(document: Any, count: int) -> tuple[Writer, dict[str, Any]]:
-    """All pages, those without text read from their picture."""
-    writer = Writer()
+def _read_scans(
+    document: Any, scanned: Sequence[int], pages: list[str], broken: list[int]
+) -> dict[str, Any]:
+    """Put what is read of the pictures of pages into `pages`, and the numbers of those that cannot be
+    into `broken`. Gives metadata."""
     confidence: list[float] = []
-    for number in range(count):
+    for number in scanned:
         try:
-            words = document.extract_text(number)
-            if not words.strip():
-                read = ocr.read(document.render_page(number, dpi=ocr.DPI))
-                words = read.text
-                confidence += [read.confidence] if words.strip() else []
-        except (ValueError, RuntimeError, OSError):
+            left, low, right, high = document.page_media_box(number)
+            longest = max(abs(right - left), abs(high - low), 1.0)  # in points
+            dpi = max(1, min(ocr.DPI, int(72 * LONGEST / longest)))
+            read = ocr.read(document.render_page(number, dpi=dpi))
+        except (ReadError, ValueError, RuntimeError, OSError):
+            broken.append(number + 1)
             continue
-        writer.add(words, f"p. {number + 1}")
+        pages[number] = read.text
+        confidence += [read.confidence] if read.text else []
+    broken.sort()
     if not confidence:
-        return writer, {}
-    return writer, {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
+        return {}
+    return {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
 
 
 def _title(data: bytes, first: str) -> str:

@@ -21,9 +21,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
-OCR_MEMORY = (
-    2_000_000_000  # address space, of which onnxruntime's arenas reserve more than they use
-)
+ENGINE_KEEPS = 300_000_000  # bytes that the engine for pictures does not give back after one
 PICTURES = 60_000_000  # bytes of a file's pictures: 80 MB as base64, of the 120 that it may become
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 LIBRARIES = ("pdf_oxide", "office_oxide", "olefile", "email.charset", "encodings.idna")
@@ -149,7 +147,6 @@ def _parse(
     from graphrag_mcp.sources import formats, ocr
     from graphrag_mcp.sources.decode import ReadError
     from graphrag_mcp.sources.piece import NotRead, Piece
-    from graphrag_mcp.sources.walk import ocr_installed
 
     try:
         _prepare(suffix)
@@ -158,11 +155,17 @@ def _parse(
         _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
         _try("RLIMIT_CORE", 0)
         _try("RLIMIT_FSIZE", 0)
-        reads_pictures = suffix in ocr.READ and ocr_installed()
-        _try("RLIMIT_AS", _libraries + (OCR_MEMORY if reads_pictures else MEMORY))
+        # What the engine keeps of the picture before is not this file's.
+        taken = max(_libraries, _address_space()) if _reads_pictures else _libraries
+        _try("RLIMIT_AS", taken + MEMORY)
+        begun = 0
 
         def another() -> None:
             """A picture is read: it has the time of a file."""
+            nonlocal begun
+            begun += 1
+            if begun > ocr.MOST:
+                raise ReadError(f"the file holds over {ocr.MOST} pictures, and no more are read")
             faulthandler.cancel_dump_traceback_later()
             faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
             _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
@@ -229,7 +232,7 @@ def main() -> None:
             return
         said = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
         del data
-        room = OCR_MEMORY / 2 if _reads_pictures else 0  # the engine keeps what it has used
+        room = ENGINE_KEEPS if _reads_pictures else 0
         grown = _address_space() > _libraries + GROWN + room or _resident() > began + MEMORY + room
         said["last"] = said.get("last", False) or grown
         out.write(json.dumps(said).encode() + b"\n")

@@ -58,6 +58,8 @@ def apart(suffix: str, size: int) -> bool:
 class _Child(Child):
     def __init__(self) -> None:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        # One arena: each thread's reserves 64 MB of the memory that a file may take.
+        kept["MALLOC_ARENA_MAX"] = "1"
         options = {"cwd": sys.prefix, "stderr": subprocess.DEVNULL}
         super().__init__("sources.parser_child", kept, **options)
         self.late = False

@@ -170,3 +170,21 @@ def test_pictures_in_attachments_and_zips_are_described_in_documents_of_their_ow
     assert held["mail.eml/chart.png"] == "Picture: A chart in red shows the tonnage of Skerrow.\n"
     assert held["photo.png"] == "Picture: A chart in green shows the tonnage of Skerrow.\n"
     assert held["note.txt"] == "A note." and "Picture" not in held["mail.eml"]
+
+
+def test_attachments_of_one_name_keep_their_own_descriptions(tmp_path: Path, without_ocr: None) -> None:
+    corpus, folder = tmp_path / "home" / "c", tmp_path / "in"
+    folder.mkdir()
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = "Tonnage", "Ines <ines@x.org>"
+    mail.set_content("Two charts are attached.")
+    for colour in ("red", "blue"):
+        mail.add_attachment(picture(colour), maintype="image", subtype="png", filename="chart.png")
+        mail.add_attachment(picture(colour, "PDF"), maintype="application", subtype="pdf", filename="paper.pdf")
+    (folder / "mail.eml").write_bytes(mail.as_bytes())
+    with openai_server(seen) as server:
+        assert not indexed(corpus, folder, server).errors
+    held = {uri.partition("#")[2]: text for uri, text in texts(corpus).items()}
+    assert "red" in held["chart.png"] and "blue" in held["chart.png~2"]
+    assert "red" in held["paper.pdf"] and "blue" in held["paper.pdf~2"]
+    assert all(text.count("Picture:") == 1 for name, text in held.items() if name)

@@ -21,7 +21,7 @@ from graphrag_mcp.store.segments import live_documents
 from tests.support import hostile_archives, hostile_files
 from tests.support.command import ROOT, clean_environment
 
-# The limits of a process that has no engine for pictures; that of OCR reserves more memory.
+# Without the engine for pictures, which takes seconds to load: what harms it stands in test_ocr.py.
 pytestmark = pytest.mark.usefixtures("without_ocr")
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs FIFOs, links and strange names")
