@@ -257,6 +257,9 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
     for short, long in alias_of.items():
         if kind := type_of.get(long) or type_of.get(short):
             type_of[long] = type_of[short] = kind
+    for key in counts:  # Alex Ferguson, whom the text calls Mr Ferguson
+        if key not in type_of and type_of.get(key.rpartition(" ")[2]) == "person":
+            type_of[key] = "person"
     alias_of |= _respelled(rows, type_of)
     short_names = _short_names(text, rows, type_of, alias_of)
     for short, long in short_names.items():
@@ -283,6 +286,7 @@ def _short_names(
 
     Who is later called by the last word alone is a person."""
     held = dict.fromkeys(row[0] for row in rows)
+    acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
     full: dict[str, set[str]] = {}
     given: set[str] = set()
     by_family: set[str] = set()
@@ -293,7 +297,8 @@ def _short_names(
         first, *middle, last = key.split(" ")
         if kind not in ("", "person") or len(middle) > 1 or first == last:
             continue
-        if not key.replace(" ", "").isalpha() or key in alias_of or len(first) < 3:
+        plain = key.replace(" ", "").isalpha() and key not in acronyms
+        if not plain or key in alias_of or len(first) < 3:
             continue
         sure = kind or not any(map(ordinary, key.split(" ")))
         longer = full.get(key, ())
