@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class Habit:
 
 
 # Measured with benchmarks/modelled.py --documents 20 (60 text units, gleanings auto), 28 November.
+REPORT_PROMPT = 450  # tokens of the prompt of a report without its rows
 SUMMARY_TOKENS = 110  # of the reply about one text: 45 words, labels, names, and what JSON adds
 USUAL = {
     "extract": Habit(1, 0, 1350),
@@ -163,9 +164,17 @@ class Tally:
         texts = self.stages["extract"]["calls"]
         if not texts and self.stages["summary"]["calls"]:
             texts, habits = self.counts["text_units"], {"report": habits["report"]}
+        settings = self.run.settings
+        if settings.gleanings != "auto" and "glean" in habits:
+            glean = replace(habits["glean"], calls=int(settings.gleanings))
+            habits = {**habits, "glean": glean}
+        # What a report is made of is at most `report_tokens`, beside the words of its prompt.
+        report = habits["report"]
+        most = settings.report_tokens + REPORT_PROMPT
+        habits = {**habits, "report": replace(report, prompt=min(report.prompt, most))}
         for kind, habit in habits.items() if texts else ():
             stage = self.stages[kind]
-            if habit.calls != 1:
+            if USUAL[kind].calls != 1:
                 calls = round(habit.calls * texts)
                 stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
             stage.update(output_tokens=round(stage["calls"] * habit.reply))

@@ -155,6 +155,21 @@ def test_the_rest_of_a_corpus_costs_as_its_beginning_did(server: Server, tmp_pat
     assert guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"} and 0.5 < guess["calls"] / used["calls"] < 2
 
 
+@pytest.mark.parametrize("gleanings, each", [("0", 0), ("1", 1), ("2", 2)])
+def test_second_looks_are_foreseen_as_they_are_set(server: Server, tmp_path: Path, gleanings: str, each: int) -> None:
+    notes, chosen = write(tmp_path / "notes", ENGLISH, 20, 12), settings(server, gleanings=gleanings, embedding_model="")
+    request = IndexRequest(paths=(str(notes),), dry_run=True)
+    stages = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]
+    assert stages.get("glean", {}).get("calls", 0) == each * stages["extract"]["calls"]
+
+
+def test_reports_are_foreseen_as_short_as_they_are_set(server: Server, tmp_path: Path) -> None:
+    notes, chosen = write(tmp_path / "notes", ENGLISH, 20, 12), settings(server, report_tokens=1000)
+    request = IndexRequest(paths=(str(notes),), dry_run=True)
+    report = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]["report"]
+    assert report["prompt_tokens"] <= 1500 * report["calls"]
+
+
 def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: Server, tmp_path: Path) -> None:
     notes = write(tmp_path / "notes", ENGLISH, 3, 3)
     request = IndexRequest(paths=(str(notes),), dry_run=True)
