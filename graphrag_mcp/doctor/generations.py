@@ -302,12 +302,11 @@ def told(found: Changes, about: str = "") -> list[str]:
 
 def _notes(old: Snapshot, snapshot: Snapshot) -> list[str]:
     """`[d9] notes/a.md: 2 of 5 sources` for each note of which other sources differ now than then."""
-    before, facts = note_sources.changed(old), times.documents(snapshot)
+    facts = times.documents(snapshot)
     alias = {fact["uri"]: fact["document"][0] for fact in facts.values()}
     return [
         f"[{alias[uri]}] {uri}: {count} of {counted(total, 'sources')}"
-        for uri, (count, total) in note_sources.changed(snapshot).items()
-        if before.get(uri, (0, 0))[0] != count
+        for uri, (count, total) in note_sources.differing(old, snapshot).items()
     ]
 
 

@@ -9,14 +9,14 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.store.tables import Snapshot, notes_of, once
+from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of, terms
@@ -25,6 +25,7 @@ State = Literal["same", "changed", "gone"]
 Row = dict[str, Any]
 Passages = list[tuple[Row, Counter[str]]]  # with their terms
 
+AT_ONCE = 64  # documents whose texts are read at once
 _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
 
 
@@ -65,14 +66,34 @@ def sources(snapshot: Snapshot, document: str) -> tuple[Source, ...]:
     return known[document]
 
 
-def changed(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    """How many sources of each note have changed or gone, and how many it has, of the notes of which
+def changed(snapshot: Snapshot, among: Collection[str]) -> dict[str, tuple[int, int]]:
+    """How many sources of each of these notes have changed or gone, and how many it has, of the notes of which
     some have; by uri."""
-    known = _known(snapshot)
-    known |= _read(snapshot, [id for id in notes(snapshot) if id not in known])
+    known, wanted = _known(snapshot), [id for id in notes(snapshot) if id in among]
+    known |= _read(snapshot, [id for id in wanted if id not in known])
     facts = times.documents(snapshot)
-    counts = {facts[id]["uri"]: (_differing(known[id]), len(known[id])) for id in notes(snapshot)}
+    counts = {facts[id]["uri"]: (_differing(known[id]), len(known[id])) for id in wanted}
     return {uri: pair for uri, pair in counts.items() if pair[0]}
+
+
+def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """`changed` of the notes of which other sources differ now than in an older generation. Only notes that are new,
+    or cite a document that is another one now, are compared."""
+    before, now = ids(old), ids(snapshot)
+    affected, facts = set(now - before), times.documents(snapshot)
+    if times.documents(old).keys() != facts.keys():  # a note may cite a note
+        was, is_ = _resolver(old), _resolver(snapshot)
+        for note, some in _citations(snapshot, sorted(now & before)).items():
+            uri = facts[note]["uri"]
+            if any(was(uri, one) != is_(uri, one) for one in some):
+                affected.add(note)
+    then, uris = _by_uri(old), {facts[id]["uri"] for id in affected}
+    earlier = changed(old, {id for uri in uris if (id := then.get(uri, "")) in before})
+    return {
+        uri: pair
+        for uri, pair in changed(snapshot, affected).items()
+        if earlier.get(uri, (0, 0))[0] != pair[0]
+    }
 
 
 def told(snapshot: Snapshot, document: str, sure: bool = False) -> str:
@@ -212,18 +233,26 @@ def _differing(found: Iterable[Source]) -> int:
 
 def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, ...]]:
     """The sources of several notes; each document that they cite is read once."""
-    facts = times.documents(snapshot)
-    rows = snapshot.by_key("documents", list(wanted), "id", ["id", "text"]).to_pylist()
-    cited: dict[str, list[citing.Citation]] = {id: [] for id in wanted}
-    cited |= {row["id"]: list(citing.citations(row["text"])) for row in rows}
+    facts, resolved = times.documents(snapshot), _resolver(snapshot)
+    cited = _citations(snapshot, wanted)
     of: dict[tuple[str, int], str] = {}
     for note, some in cited.items():
         for number, one in enumerate(some):
-            of[note, number] = _document(snapshot, facts[note]["uri"], one)
+            of[note, number] = resolved(facts[note]["uri"], one)
     found: dict[tuple[str, int], Source] = {}
-    for document, keys in lists_of((id, key) for key, id in of.items()).items():
-        some = [cited[note][number] for note, number in keys]
-        found |= zip(keys, _compared(snapshot, document, some), strict=True)
+    by_document = lists_of((id, key) for key, id in of.items())
+    order = sorted(by_document)
+    for at in range(0, len(order), AT_ONCE):
+        part = [id for id in order[at : at + AT_ONCE] if id]
+        texts = dict(rows_of(snapshot.by_key("documents", part, "id", ["id", "text"])))
+        names = ["document_id", "n", "part", "parts", "char_start", "char_end"]
+        rows = snapshot.by_key("passages", part, "document_id", names).to_pylist()
+        passages = lists_of((row["document_id"], row) for row in rows)
+        for document in order[at : at + AT_ONCE]:
+            keys = by_document[document]
+            some = [cited[note][number] for note, number in keys]
+            text, own = texts.get(document, ""), passages.get(document, [])
+            found |= zip(keys, _compared(snapshot, document, text, own, some), strict=True)
     moved = _moved_rows(snapshot, [one for one in found.values() if one.state != "same"])
     return {
         note: tuple(
@@ -260,6 +289,26 @@ def _moved_rows(snapshot: Snapshot, lost: Sequence[Source]) -> dict[tuple[str, s
     return found
 
 
+def _citations(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, list[citing.Citation]]:
+    """The citations of these notes."""
+    cited: dict[str, list[citing.Citation]] = {id: [] for id in wanted}
+    rows = snapshot.by_key("documents", list(wanted), "id", ["id", "text"])
+    return cited | {id: list(citing.citations(text)) for id, text in rows_of(rows)}
+
+
+def _resolver(snapshot: Snapshot) -> Callable[[str, citing.Citation], str]:
+    """`_document`, worked out once for each folder of notes and place that is cited."""
+    known: dict[tuple[str, str, str], str] = {}
+
+    def resolved(note: str, citation: citing.Citation) -> str:
+        key = note.rpartition("/")[0], citation.path, citation.fragment
+        if key not in known:
+            known[key] = _document(snapshot, note, citation)
+        return known[key]
+
+    return resolved
+
+
 def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
     """Content id of the document that a citation names; "" where there is none."""
     by_uri, path = _by_uri(snapshot), citation.path
@@ -282,19 +331,24 @@ def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
 
 
 def _compared(
-    snapshot: Snapshot, document: str, cited: Sequence[citing.Citation]
+    snapshot: Snapshot,
+    document: str,
+    held: str,
+    passages: Sequence[Row],
+    cited: Sequence[citing.Citation],
 ) -> Iterable[Source]:
-    """The citations of one document with what became of their text."""
+    """The citations of one document, of which the text and the passages are given, with what became of the text that
+    they cite."""
     if not document:
         yield from (Source(one, "gone") for one in cited)
         return
     alias, _, _, uri, _ = times.documents(snapshot)[document]["document"]
-    (row,) = snapshot.by_key("documents", [document], "id", ["text"]).to_pylist()
-    text = citing.Searchable(row["text"])
-    names = ["n", "part", "parts", "char_start", "char_end"]
-    passages = snapshot.by_key("passages", [document], "document_id", names).to_pylist()
+    text = citing.Searchable(held)
+    places: dict[citing.Fingerprint, tuple[int, int] | None] = {}
     for one in cited:
-        place = text.find(one.fingerprint)
+        if one.fingerprint not in places:
+            places[one.fingerprint] = text.find(one.fingerprint)
+        place = places[one.fingerprint]
         whole = one.whole
         if place is None or (whole and text.fingerprint != one.fingerprint):
             yield Source(one, "changed", uri, document, alias)

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -58,25 +58,29 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     file), uri, date with its clock and the moment that sorts by them, metadata. The day of the last
     commit dates what states no date; no relative word counts from it."""
     rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
-    return {row["id"]: _fact(row) for row in rows}
+    return {
+        row["id"]: _fact(row["id"], row["n"], row["uri"], row["title"], row["metadata"])
+        for row in rows
+    }
 
 
-def _fact(row: Row) -> dict[str, Any]:
-    known = json.loads(row["metadata"] or "{}")
-    metadata = {name.casefold(): value for name, value in known.items()}
-    stated = dates.of_metadata(metadata) or dates.in_name(row["uri"].rpartition("/")[2])
-    date = stated or dates.read(str(metadata.get("committed") or ""))
-    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
+@lru_cache(maxsize=20_000)  # most documents of a generation are those of the one before
+def _fact(id: str, n: int, uri: str, title: str, metadata: str) -> dict[str, Any]:
+    known = json.loads(metadata or "{}")
+    facts = {name.casefold(): value for name, value in known.items()}
+    stated = dates.of_metadata(facts) or dates.in_name(uri.rpartition("/")[2])
+    date = stated or dates.read(str(facts.get("committed") or ""))
+    names = [f"d{n}", id, title, uri, uri.rpartition("/")[2]]
     by = "committed" if date and not stated else ""
-    clock = dates.clock(metadata)
+    clock = dates.clock(facts)
     own: dict[str, Any] = {
         "date": date,
         "clock": clock,
         "moment": dates.moment(date, clock),
         "by": by,
     }
-    own["valid"] = [_stated(metadata, keys) for keys in (VALID_FROM, VALID_UNTIL)]
-    return {"document": names, "uri": row["uri"], "metadata": metadata, **own}
+    own["valid"] = [_stated(facts, keys) for keys in (VALID_FROM, VALID_UNTIL)]
+    return {"document": names, "uri": uri, "metadata": facts, **own}
 
 
 def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:

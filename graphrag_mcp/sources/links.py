@@ -36,7 +36,7 @@ _TAG = re.compile(
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
 # A comment of Obsidian; code is passed over, since `%%` begins comments and cells in several languages.
 _COMMENT = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)|(?P<code>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=code)(?!`)"
+    r"^[ \t]*(?P<fence>`{3,}|~{3,}).*?(?:^[ \t]*(?P=fence)|\Z)|(?<!`)(?P<code>`++)[^\n]{1,500}?(?<!`)(?P=code)(?!`)"
     r"|(?P<note>%%.*?%%)",
     re.MULTILINE | re.DOTALL,
 )

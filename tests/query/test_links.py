@@ -355,7 +355,7 @@ def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault
         in found.text
     )
     assert f"[{daily}] 2024-05-03, line 1: Met [[ada brandt]]" in found.text
-    assert f"[{survey}] Sill Survey > Costs, line 6: She works with" in found.text
+    assert f"[{survey}] Sill Survey > Costs (it has no such part), line 6: She works with" in found.text
     assert "- Jonas Petrie, line 6" in found.text and "- map.png, line 7" in found.text
     edges = {(one["source"], one["target"], one["kind"], one["line"]) for one in found.edges}
     assert edges == {

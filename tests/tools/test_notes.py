@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -338,6 +341,43 @@ def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
     )
     assert of_tenant(settings, "ada").notes == str(tmp_path / "docs" / "ada" / "notes")
     assert of_tenant(Settings(home=tmp_path, roots=(tmp_path,)), "ada").notes == ""
+
+
+@contextmanager
+def without_rights(*folders: Path) -> Iterator[None]:
+    """Meanwhile nothing can be written in these folders; root, who may write everywhere, is another user."""
+    root = os.geteuid() == 0
+    for folder in folders:
+        folder.chmod(0o555)
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such modes")
+def test_into_a_folder_without_rights_nothing_is_written_and_the_call_says_why() -> None:
+    with tempfile.TemporaryDirectory() as made:  # which other users may pass
+        os.chmod(made, 0o755)
+        root, notes = Path(made) / "docs", Path(made) / "docs" / "notes"
+        root.mkdir()
+        (root / "ledger.md").write_text(LEDGER, "utf-8")
+        app = App(Settings(home=Path(made) / "home", roots=(root,), notes=str(notes)))
+        with connected(build_server(app)) as call:
+            indexed(call)
+            call.good("write_note", title="Mast", text="It is high.")
+            before = (notes / "Mast.md").read_bytes()
+            with without_rights(notes, notes / ".graphrag"):
+                for asked in ({"title": "Pier"}, {"title": "Mast", "op": "append"}):
+                    said = call.bad("write_note", text="It is of oak.", **asked)
+                    assert "Permission denied" in said and "the right to read and write" in said
+            assert (notes / "Mast.md").read_bytes() == before and not (notes / "Pier.md").exists()
+            assert call.good("write_note", title="Pier", text="It is of oak.")["status"] == "done"
 
 
 # ---- the file is the truth -------------------------------------------------------------------------------
