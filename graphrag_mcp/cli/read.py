@@ -239,6 +239,7 @@ def search(options: argparse.Namespace) -> int:
     """Cited context for a question; with --answer a model's answer from it."""
     from graphrag_mcp.query import federated, global_, local, text_search
     from graphrag_mcp.query.render import Form
+    from graphrag_mcp.query.request import AnswerOptions, Request
     from graphrag_mcp.query.route import choose
 
     if options.mode not in MODES:
@@ -258,14 +259,14 @@ def search(options: argparse.Namespace) -> int:
     if mode == "text":
         found = text_search.search(parts, options.query, filters=options.filter, **given)
         return _shown(options, found, reason, snapshot)
-    request = local.Request(
+    request = Request(
         options.query,
         mode=mode,
         level=options.level,
         form=Form(options.breadth, options.sort),
         explain=options.explain,
         answer=options.answer,
-        response_type=options.response_type,
+        options=AnswerOptions(options.response_type),
         filters=options.filter,
         **given,
     )

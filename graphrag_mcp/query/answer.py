@@ -26,6 +26,7 @@ from graphrag_mcp.packing.citations import data
 from graphrag_mcp.query import context
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
+from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, DriftResult, SearchResult
@@ -49,28 +50,6 @@ MAY_ADD = (
     f"{VERIFY} and give it no reference."
 )
 _DATA = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerOptions:
-    """What the caller wants of an answer. `seconds`: how long to wait for it, 0 for as long as it
-    takes; `history`: the block of earlier turns, first in the context."""
-
-    response_type: str = ""
-    instructions: str = ""
-    general_knowledge: bool = False
-    on_text: Callable[[str], None] | None = None
-    seconds: float = 0.0
-    history: str = ""
-
-    def form(self) -> str:
-        """The caller's wishes as lines of the prompt."""
-        lines = []
-        if self.response_type.strip():
-            lines.append(f"- Form of the answer: {packing.one_line(self.response_type, 500)}\n")
-        if self.instructions.strip():
-            lines.append(f"- {packing.one_line(self.instructions, 2_000)}\n")
-        return "".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.request import ANY_FORM, AnswerOptions
 from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -46,7 +47,6 @@ LOW = 10  # a round without a score from here on has found nothing
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
-DEFAULTS = answers.AnswerOptions()
 
 Nodes = tuple[model_replies.Node | None, ...]
 Left = Callable[[], float]  # seconds that are left, 0 for no limit
@@ -100,7 +100,7 @@ def run(
     breadth: int = 20,
     max_nodes: int = 40,
     max_tokens: int = DEFAULT_TOKENS,
-    options: answers.AnswerOptions = DEFAULTS,
+    options: AnswerOptions = ANY_FORM,
 ) -> DriftResult:
     """The walk, as far as `options.seconds` allow: then state `partial`; the same call goes on."""
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
@@ -396,7 +396,7 @@ def reduce(
     asker: Asker | None,
     *,
     max_tokens: int = DEFAULT_TOKENS,
-    options: answers.AnswerOptions = DEFAULTS,
+    options: AnswerOptions = ANY_FORM,
     seconds: float = 0.0,
 ) -> DriftResult:
     """The answers joined to one by the model, before them. Without one, the answers alone."""

@@ -34,12 +34,12 @@ from graphrag_mcp.query.answer import answer, asked, failed
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.local import Options, Request
 from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
+from graphrag_mcp.query.request import AnswerOptions, Fields, Request
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import content_id, counted, lists_of
@@ -59,10 +59,10 @@ FALLBACKS = 2  # levels that are rated whole although nothing above them was rel
 
 
 def global_search(
-    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **options: Unpack[Options]
+    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **fields: Unpack[Fields]
 ) -> SearchResult:
     """What the documents say on a question, and with `answer` what a model makes of the reports."""
-    return search([("", snapshot)], Request(query, **options), {"": asker} if asker else {})
+    return search([("", snapshot)], Request(query, **fields), {"": asker} if asker else {})
 
 
 def search(
@@ -93,7 +93,7 @@ def search(
         result.hint = joined(result.hint, local.ONE_ANSWER)
     elif request.answer and query and first and parts[0][1].count("reports"):
         name, snapshot, _ = parts[0]
-        options, asker = request.answer_options(request.seconds, block), (askers or {}).get(name)
+        options, asker = replace(request.options, history=block), (askers or {}).get(name)
         question = answers.Question(snapshot, query, asker, options, budget, page((0,)))
         return with_answer(result, request.level, question, plain)
     return plain(result)
@@ -421,7 +421,7 @@ async def read(
     snapshot: Snapshot,
     query: str,
     chosen: Sequence[Rated],
-    options: answers.AnswerOptions,
+    options: AnswerOptions,
     words: int,
 ) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""

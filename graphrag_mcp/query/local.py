@@ -10,10 +10,10 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
@@ -35,6 +35,7 @@ from graphrag_mcp.query.notes import (
 from graphrag_mcp.query.question import MARKS, NAME_CHARACTERS
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits, Page
+from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.query.survey import survey
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, query_terms, stop_word
@@ -43,7 +44,7 @@ from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
-    from graphrag_mcp.query.answer import AnswerOptions, Meter
+    from graphrag_mcp.query.answer import Meter
     from graphrag_mcp.query.filters import Filters, Part
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
@@ -64,82 +65,12 @@ ECHO = 60  # characters of such a question, which the caller knows
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked of a local or a global search.
-
-    `keywords` are looked for beside the question, `history` adds names of earlier turns. Modes:
-    local and fused are the whole ranking; basic leaves out the graph and ends after ten passages;
-    hybrid leaves out plain text, so that passages count by the entities that they hold. `explain`
-    says of each item why it is there. `seconds`: how long to wait for a model's answer, 0 for as
-    long as it takes; a later page has no answer."""
-
-    query: str
-    max_tokens: int | None = None
-    cursor: str = ""
-    keywords: Sequence[str] = ()
-    filters: Sequence[str] = ()
-    min_rating: float = 0.0
-    history: Sequence[str] = ()
-    explain: bool = False
-    mode: str = "local"
-    level: int = -1  # of a global search: -1 goes down where it is relevant
-    form: Form = Form()
-    answer: bool = False
-    response_type: str = ""
-    instructions: str = ""
-    general_knowledge: bool = False
-    on_text: Callable[[str], None] | None = None
-    seconds: float = 0.0
-    beside: int | None = (
-        None  # tokens of a note beside `max_tokens`; None: some where that is not given
-    )
-
-    def for_notes(self) -> int:
-        """Tokens that a note may take beside the budget."""
-        if self.beside is None:
-            return note_hits.TOKENS if self.max_tokens is None else 0
-        return self.beside
-
-    def budget(self, default: int) -> tuple[int, str]:
-        """The budget in tokens, and a sentence where it had to be changed."""
-        return clamp_budget(default if self.max_tokens is None else self.max_tokens, default)
-
-    def answer_options(self, seconds: float, history: str) -> AnswerOptions:
-        """What is wanted of a model's answer."""
-        from graphrag_mcp.query.answer import AnswerOptions
-
-        form = self.response_type, self.instructions, self.general_knowledge
-        return AnswerOptions(*form, self.on_text, seconds, history)
-
-
-class Options(TypedDict, total=False):
-    """The fields of a `Request` beside its question, as callers in Python give them."""
-
-    max_tokens: int | None
-    cursor: str
-    keywords: Sequence[str]
-    filters: Sequence[str]
-    min_rating: float
-    history: Sequence[str]
-    explain: bool
-    mode: str
-    level: int
-    form: Form
-    answer: bool
-    response_type: str
-    instructions: str
-    general_knowledge: bool
-    on_text: Callable[[str], None] | None
-    seconds: float
-
-
 def local_search(
-    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **options: Unpack[Options]
+    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **fields: Unpack[Fields]
 ) -> SearchResult:
     """Cited passages for a question, and with `answer` what a model makes of them. `asker` embeds the
     question where it can, and is asked for no words without `answer`."""
-    return search([("", snapshot)], Request(query, **options), {"": asker} if asker else {})
+    return search([("", snapshot)], Request(query, **fields), {"": asker} if asker else {})
 
 
 def search(
@@ -213,7 +144,7 @@ class _Search:
         self.meter = Meter(asker)
         query, folder = self.request.query, self.corpora[0][1].folder
         if not any(mention.strong for mention in extract(query[:NAME_CHARACTERS])):
-            self.keywords = [*keywords_of(asker, query, folder, self.request.seconds)]
+            self.keywords = [*keywords_of(asker, query, folder, self.request.options.seconds)]
 
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
         result.text = self.block
@@ -231,10 +162,11 @@ class _Search:
         on_topic = replace(source, found=near, explained=False)
         budget = max(self.budget, READ_TOKENS)
         read = sections.sections_of(on_topic, budget, mode=request.mode)
-        left = request.seconds
+        left = request.options.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
-        asker, options = self.askers.get(source.corpus), request.answer_options(left, self.block)
+        asker = self.askers.get(source.corpus)
+        options = replace(request.options, seconds=left, history=self.block)
         asked = source.snapshot, request.query, asker, options
         question = Question(*asked, self.budget, self.page((0,)))
         plain = partial(self._shown, sources=[source])

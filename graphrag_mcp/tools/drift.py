@@ -74,7 +74,7 @@ async def drift_search(
         sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm
-            from graphrag_mcp.query.answer import AnswerOptions
+            from graphrag_mcp.query.request import AnswerOptions
 
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
+    from graphrag_mcp.query.request import AnswerOptions
     from graphrag_mcp.tools.contract import Parts
 
 DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several questions
@@ -49,8 +51,9 @@ async def local_search(
     documents: list_documents with query."""
     from graphrag_mcp.query import local
     from graphrag_mcp.query.render import Form
+    from graphrag_mcp.query.request import Request
 
-    _remark_on_answer(answer, response_type, instructions, general_knowledge)
+    options = _options(answer, response_type, instructions, general_knowledge)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     wanted = default if max_tokens == DEFAULT else max_tokens
     inner, whole = budgets(ctx, wanted, default, corpus)
@@ -73,7 +76,7 @@ async def local_search(
 
         return await read(ctx, "local_search", corpus, many, whole, ())
     pieces: list[str] = []
-    request = local.Request(
+    request = Request(
         query,
         inner,
         cursor,
@@ -83,11 +86,7 @@ async def local_search(
         explain=explain,
         form=form,
         answer=answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-        on_text=pieces.append,
-        seconds=ANSWER_SECONDS,
+        options=replace(options, on_text=pieces.append),
         beside=beside,
     )
 
@@ -115,9 +114,9 @@ async def global_search(
 ) -> CallToolResult:
     """The whole corpus: its map of topics, or what many documents say on a subject, grouped."""
     from graphrag_mcp.query import global_
-    from graphrag_mcp.query.local import Request
+    from graphrag_mcp.query.request import Request
 
-    _remark_on_answer(answer, response_type, instructions, general_knowledge)
+    options = _options(answer, response_type, instructions, general_knowledge)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
     pieces: list[str] = []
     request = Request(
@@ -129,11 +128,7 @@ async def global_search(
         explain=explain,
         level=clamp("level", level, -1, 99),
         answer=answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-        on_text=pieces.append,
-        seconds=ANSWER_SECONDS,
+        options=replace(options, on_text=pieces.append),
         beside=for_notes(whole, 3000),
     )
 
@@ -183,19 +178,19 @@ def for_notes(budget: int, default: int) -> int:
 # ---- a model's answer -------------------------------------------------------------------------------
 
 
-def _remark_on_answer(
+def _options(
     answer: bool, response_type: str, instructions: str, general_knowledge: bool
-) -> None:
-    """Remark on arguments that shape an answer where no answer is asked for."""
-    given = {
-        "response_type": response_type,
-        "instructions": instructions,
-        "general_knowledge": general_knowledge,
-    }
-    named = [name for name, value in given.items() if value]
+) -> AnswerOptions:
+    """What these arguments say of an answer; a remark where none is asked for."""
+    from graphrag_mcp.query.request import AnswerOptions
+
+    options = AnswerOptions(response_type, instructions, general_knowledge, seconds=ANSWER_SECONDS)
+    shape = ("response_type", "instructions", "general_knowledge")
+    named = [name for name in shape if getattr(options, name)]
     if named and not answer:
         what = f"{', '.join(named)} changed nothing"
         remark(f"{what}: that is for an answer by a model, asked for with answer=true.")
+    return options
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:

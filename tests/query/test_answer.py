@@ -24,6 +24,7 @@ from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
 from graphrag_mcp.query.model_replies import read_answer, read_keywords, read_node
 from graphrag_mcp.query.rank import Ranked
+from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
@@ -197,8 +198,8 @@ def test_wishes_reach_the_model_and_general_knowledge_is_off_unless_asked_for(sn
     _, plain = answered(snapshot, SAID)
     assert "Add nothing from general knowledge" in plain and "[LLM: verify]" not in plain
     said = "Ships sink. [LLM: verify] It is so [t2]."
-    wishes = {"response_type": "a table of three rows", "instructions": "Be brief, use feet."}
-    result, prompt = answered(snapshot, said, general_knowledge=True, **wishes)
+    options = AnswerOptions("a table of three rows", "Be brief, use feet.", general_knowledge=True)
+    result, prompt = answered(snapshot, said, options=options)
     assert "a table of three rows" in prompt and "Be brief, use feet." in prompt and "[LLM: verify]" in prompt
     assert result.answer.startswith("Ships sink. [LLM: verify] It is so [Data: Sources (")
     assert "general knowledge" in result.hint
@@ -242,9 +243,9 @@ def test_nothing_found_is_not_asked_about(snapshot: Snapshot) -> None:
 
 def test_a_slow_model_gives_the_context_now_and_its_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(("<context>", SAID), book=tmp_path, latency=0.5)
-    first = local_search(snapshot, QUESTION, asker=door, answer=True, seconds=0.1)
+    first = local_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=0.1))
     assert first.state == "partial" and first.citations and "same call again" in first.hint
-    second = local_search(snapshot, QUESTION, asker=door, answer=True, seconds=5)
+    second = local_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=5))
     assert second.state == "answered" and len(chat.calls) == 1
 
 

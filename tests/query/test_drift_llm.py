@@ -20,10 +20,11 @@ from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
-from graphrag_mcp.query.answer import AnswerOptions, page_text
+from graphrag_mcp.query.answer import page_text
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_state import Walk, read_score
 from graphrag_mcp.query.model_replies import read_node, read_nodes
+from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions

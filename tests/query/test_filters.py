@@ -20,6 +20,7 @@ from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_source
+from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
@@ -338,7 +339,7 @@ def test_a_passage_found_by_its_title_says_so(tmp_path: Path) -> None:
 def test_not_in_the_corpus_failed_and_unfinished_are_three_things(notes: Snapshot) -> None:
     def state(chat: ScriptedChat | None, query: str, seconds: float = 0.0) -> tuple[str, str]:
         asker = Asker(None, chat, None) if chat else None
-        result = local_search(notes, query, asker=asker, answer=chat is not None, seconds=seconds)
+        result = local_search(notes, query, asker=asker, answer=chat is not None, options=AnswerOptions(seconds=seconds))
         assert bool(result.citations) == (result.state != "not_found")
         return result.state, result.hint
 

@@ -18,6 +18,7 @@ from graphrag_mcp.query import global_, reports
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.model_replies import Point, read_points, read_rating
 from graphrag_mcp.query.reports import Rated
+from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot
 
@@ -241,9 +242,9 @@ def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(sn
 
 def test_a_slow_model_gives_points_now_and_the_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path, latency=0.2)
-    first = global_search(snapshot, QUESTION, asker=door, answer=True, seconds=0.1)
+    first = global_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=0.1))
     assert first.state == "partial" and "- [t" in first.text and "same call again" in first.hint
-    assert global_search(snapshot, QUESTION, asker=door, answer=True, seconds=10).state == "answered"
+    assert global_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=10)).state == "answered"
 
 
 @pytest.mark.parametrize("budget", [200, 500, 1500, 6000])
