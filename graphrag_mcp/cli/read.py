@@ -440,9 +440,9 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
 
 
 def _copies_line(snapshot: Snapshot) -> str:
-    from graphrag_mcp.query.copies import copies
+    from graphrag_mcp.query import copies
 
-    found = [uri.partition("/")[2] for uri in copies(snapshot) if not uri.startswith("text:")]
+    found = [uri.partition("/")[2] for uri in copies.files(snapshot) if not uri.startswith("text:")]
     if not found:
         return ""
     return (

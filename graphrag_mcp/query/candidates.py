@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.query import summaries
+from graphrag_mcp.query.copies import first_of_equal
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
@@ -19,7 +20,7 @@ from graphrag_mcp.text.terms import lists_of
 PROPOSED = 200  # passages that full text proposes, and as many by vector
 TITLES = 80  # titles that are looked up
 LEADS = 2  # first passages of a document with such a title or summary
-MOST = 800  # passages that are looked through for PROPOSED different texts
+MOST = 800  # passages that are proposed where most of PROPOSED have the same texts
 END = 60  # characters of the terms by which copies are looked for; titles stand at the beginning
 CROWDED = 5  # a title of more documents than this leads to none
 K1, B = 1.2, 0.75  # BM25, the usual values
@@ -127,27 +128,23 @@ def extend(
 
 
 def _proposed(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """The best passages by full text: PROPOSED different texts, if there are as many among the first
-    MOST."""
-    limit = PROPOSED
-    while True:
-        rows = snapshot.full_text("passages", terms, limit, COLUMNS)
-        different = len({text[-END:] for text in values_of(rows["terms"])})
-        if different >= PROPOSED or rows.num_rows < limit or limit >= MOST:
-            return rows
-        limit = min(limit + max(PROPOSED - different, PROPOSED // 4), MOST)
+    """The PROPOSED best passages by full text; the MOST best where most of these have the same texts."""
+    rows = snapshot.full_text("passages", terms, PROPOSED, COLUMNS)
+    different = len({text[-END:] for text in values_of(rows["terms"])})
+    if 2 * different < rows.num_rows == PROPOSED:
+        rows = snapshot.full_text("passages", terms, MOST, COLUMNS)
+    return rows
 
 
 def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:
-    """Passages with the same text as another candidate, letters in one case and blanks as one: the id
-    of each, with the first id of those that have this text."""
+    """Passages with the same text as another candidate: the id of each, with the first id of those that
+    have this text."""
     by_end = lists_of((one.terms[-END:], one.id) for one in passages if one.terms)
     alike = [id for ids in by_end.values() if len(ids) > 1 for id in ids]
     if not alike:
         return {}
     rows = rows_of(snapshot.by_key("passages", alike, "id", ["id", "text"]))
-    same = lists_of((" ".join(text.casefold().split()), id) for id, text in rows)
-    return {id: min(ids) for ids in same.values() if len(ids) > 1 for id in ids}
+    return first_of_equal(rows)
 
 
 def place_of(passage: Candidate) -> Place:

@@ -1,22 +1,35 @@
-"""Files that hold nothing of their own: every passage of them stands in another file as well."""
+"""Equal texts: letters in one case and all blanks as one. Passages that repeat another, and files of which
+every passage stands in another file as well."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable
 
 from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.terms import lists_of
 
 
-def copies(snapshot: Snapshot) -> list[str]:
-    """The uris of such files, in order. Of files that are equal the first by uri stays, and a file
-    that holds another and more stays."""
+def key_of(text: str) -> bytes:
+    """16 bytes that equal texts share."""
+    words = " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(words, digest_size=16).digest()
+
+
+def first_of_equal(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Of (id, text) the ids whose text another id has, with the first id that has it."""
+    same = lists_of((key_of(text), id) for id, text in texts)
+    return {id: min(ids) for ids in same.values() if len(ids) > 1 for id in ids}
+
+
+def files(snapshot: Snapshot) -> list[str]:
+    """The uris of files that hold nothing of their own, in order. Of files that are equal the first by
+    uri stays, and a file that holds another and more stays."""
     passages: dict[str, set[bytes]] = defaultdict(set)
     for batch in snapshot.batches("passages", ["uri", "text"]):
         for uri, text in rows_of(batch):
-            words = " ".join(text.split()).encode("utf-8", "surrogatepass")
-            file = uri.partition("#")[0]
-            passages[file].add(hashlib.blake2b(words, digest_size=16).digest())
+            passages[uri.partition("#")[0]].add(key_of(text))
     seen: set[bytes] = set()
     found: list[str] = []
     for uri in sorted(passages, key=lambda uri: (-len(passages[uri]), uri)):

@@ -40,6 +40,7 @@ from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import names_of
+from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.query.plugin import SearchingPlugin
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
@@ -522,7 +523,7 @@ def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
         name = unquote(name.removeprefix("file://"))
     if not os.path.isabs(name):
         return [name, posixpath.normpath(name)]
-    return note_sources.uri_of(snapshot, name)
+    return uris_of(folders(snapshot), name)[::-1]
 
 
 # ---- the passages behind an id -------------------------------------------------------------------

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
+from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources.decode import front_matter
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of
 from graphrag_mcp.text import citing
@@ -202,17 +202,6 @@ def check_of(text: str) -> str:
     return citing.fingerprint(text.removeprefix("\ufeff")).hash[-12:]
 
 
-def uri_of(snapshot: Snapshot, path: str) -> list[str]:
-    """The uris that an absolute path has in this index, that of the innermost folder last."""
-    name = unicodedata.normalize("NFC", os.path.normpath(path))
-    found: list[tuple[int, str]] = []
-    for label, source in snapshot.manifest.sources.items():
-        folder = unicodedata.normalize("NFC", source.get("path", "")).rstrip(os.sep) + os.sep
-        if source.get("path") and name.startswith(folder):
-            found.append((len(folder), f"{label}/{name[len(folder) :].replace(os.sep, '/')}"))
-    return [uri for _, uri in sorted(found)]
-
-
 # ---- what became of them ---------------------------------------------------------------------------
 
 
@@ -321,7 +310,7 @@ def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
         path = path.removeprefix("file://")
         if folder or os.path.isabs(path):
             place = os.path.join(folder, os.path.dirname(rest), path)
-            uris = uri_of(snapshot, place)[::-1]
+            uris = uris_of(folders(snapshot), place)
     key = "" if _WITHIN.fullmatch(citation.fragment) else citation.fragment
     for uri in uris:
         for name in (f"{uri}#{key}", uri) if key else (uri,):

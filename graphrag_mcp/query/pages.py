@@ -129,11 +129,10 @@ class Pages:
         """The path, among those of documents, of a file that a relative or absolute path names on this machine; ""
         where it lies in no folder that was indexed."""
         top, _, below = folder.partition("/")
-        whole = posixpath.normpath(posixpath.join(self.folders.get(top, "/"), below, path))
-        for label, root in self.folders.items():
-            if root and whole.startswith(f"{root}/"):
-                return f"{label}{whole[len(root) :]}"
-        return ""
+        return next(
+            iter(uris_of(self.folders, posixpath.join(self.folders.get(top) or "/", below, path))),
+            "",
+        )
 
 
 @once
@@ -142,7 +141,7 @@ def pages(snapshot: Snapshot) -> Pages:
     facts = documents(snapshot)
     uris = {id: str(fact["uri"]) for id, fact in facts.items()}
     names = {id: aliases(fact["metadata"]) for id, fact in facts.items()}
-    return Pages(uris, names, _folders(snapshot.manifest.sources))
+    return Pages(uris, names, folders(snapshot))
 
 
 def path_of(uri: str) -> str:
@@ -175,7 +174,16 @@ def _spellings(path: str) -> list[str]:
     return found
 
 
-def _folders(sources: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def folders(snapshot: Snapshot) -> dict[str, str]:
     """The folder of each source on this machine by its label, the innermost first."""
-    found = {label: _plain(str(one.get("path", ""))).rstrip("/") for label, one in sources.items()}
+    sources = snapshot.manifest.sources
+    paths = {label: _plain(str(one.get("path", ""))) for label, one in sources.items()}
+    found = {label: path.rstrip("/") for label, path in paths.items() if path}
     return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def uris_of(folders: Mapping[str, str], path: str) -> list[str]:
+    """The uris that an absolute path has below `folders` (by label), that of the innermost folder first."""
+    whole = posixpath.normpath(_plain(path))
+    below = ((label, root) for label, root in folders.items() if whole.startswith(f"{root}/"))
+    return [f"{label}{whole[len(root) :]}" for label, root in below]

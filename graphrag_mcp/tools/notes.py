@@ -236,7 +236,7 @@ def kept_text(notes: str) -> Callable[[Fingerprint], str]:
 
 def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
     """The result, with what the index has made of the note."""
-    from graphrag_mcp.query import note_sources, times
+    from graphrag_mcp.query import note_sources, pages, times
 
     result = made.result
     result.status = status
@@ -245,7 +245,7 @@ def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
         snapshot = app.snapshot(made.corpus)
         facts = times.documents(snapshot)
         ids = {fact["uri"]: id for id, fact in facts.items()}
-        for uri in note_sources.uri_of(snapshot, str(made.path)):
+        for uri in reversed(pages.uris_of(pages.folders(snapshot), str(made.path))):
             if id := ids.get(uri):
                 found = note_sources.sources(snapshot, id)
                 result.id, result.cites = facts[id]["document"][0], len(found)
