@@ -31,12 +31,12 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
+from graphrag_mcp.query.asking import asks_for_all
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
-from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.request import AnswerOptions, Fields, Request

@@ -4,40 +4,24 @@ No model is asked."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
-from graphrag_mcp.query.overview import asks_for_all
+from graphrag_mcp.query.asking import asking_terms, asks_for_all, without_asking
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
-from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import lists_of, query_terms, terms
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
 
-_WORDS = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
-
-
-def _pattern(name: str, flags: int = 0) -> re.Pattern[str]:
-    text = re.sub("@([A-Z_]+)@", lambda part: _WORDS[part[1]], _WORDS[name])
-    return re.compile(text.replace("\n", ""), flags)
-
-
-OVERVIEW = _pattern("OVERVIEW", re.IGNORECASE)
-ASKING_ELSEWHERE = _pattern("ASKING_ELSEWHERE", re.IGNORECASE)
-ASKING_HAN = _pattern("ASKING_HAN")
-_ASKING = frozenset(terms(_WORDS["ASKING"]))
-_GENERAL = _ASKING | frozenset(terms(_WORDS["GENERAL"]))
-_FRAMING = frozenset(terms(_WORDS["FRAMING"]))
-LITTLE = 0.15  # of the worth of a word that frames a question
+LITTLE = 0.15  # of the worth of a word that asks or frames a question
 
 Row = dict[str, Any]
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # lists of ids would take longer
@@ -48,20 +32,12 @@ _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for a general question."""
-    if asks_for_all(query):
+    if not query.strip() or asks_for_all(query):
         return None
-    asked, idle = query[:QUERY_CHARACTERS], _ASKING
-    if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
-        asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
-        idle = _GENERAL
-    wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
-    if all(term in idle or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
-        return None
-    worth, unknown = term_worth(snapshot, wanted)
-    worth = {term: value for term, value in worth.items() if term not in _ASKING}
-    if worth.keys() <= _FRAMING:
-        return None if (_FRAMING | _ASKING).issuperset(unknown) else worth
-    return {term: value * (LITTLE if term in _FRAMING else 1) for term, value in worth.items()}
+    wanted = query_terms(without_asking(query[:QUERY_CHARACTERS]))
+    worth, _ = term_worth(snapshot, wanted)
+    little = asking_terms()
+    return {term: value * (LITTLE if term in little else 1) for term, value in worth.items()}
 
 
 CANDIDATES = 200  # reports that full text proposes

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.query.asking import asks_for_all
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.store.tables import open_snapshot
 
