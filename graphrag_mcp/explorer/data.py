@@ -35,11 +35,11 @@ from graphrag_mcp.query import (
     summaries,
     threads,
 )
+from graphrag_mcp.query.asking import asks_for_all
 from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
-from graphrag_mcp.query.overview import asks_for_all
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
