@@ -539,7 +539,8 @@ def compose(
     for attempt in range(TRIES):
         page = fill(sections, room, first)
         shown = [item for section in sections for item in page.taken[section.name]]
-        result.text = "\n\n".join(filter(None, (intro, markdown(sections, page))))
+        alone = [section.name for section in sections] == ["Sources"] and not intro.strip()
+        result.text = "\n\n".join(filter(None, (intro, markdown(sections, page, not alone))))
         if "citations" in type(result).model_fields:
             cited = {place.id: place for item in shown for place in item.citations()}
             result.citations = list(cited.values())  # type: ignore[attr-defined]
@@ -588,8 +589,8 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     return replace(item, text=text, citation=citation, data=data, tokens=0, span=(0, 0))
 
 
-def markdown(sections: Sequence[Section], page: Page) -> str:
-    """The page as blocks under headings; empty blocks are left out."""
+def markdown(sections: Sequence[Section], page: Page, headed: bool = True) -> str:
+    """The page as blocks, `headed` by the names of their sections; empty blocks are left out."""
     blocks = []
     for section in sections:
         items = page.taken.get(section.name, [])
@@ -597,7 +598,8 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
             continue
         texts = [_with_one_head(text, items) for text in joined(items)]
         gap = "\n\n" if any("\n" in text for text in texts) else "\n"
-        lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
+        lines = f"## {section.name}\n" if headed else ""
+        lines += f"{section.header}\n" if section.header else ""
         blocks.append(lines + gap.join(texts))
     return "\n\n".join(blocks)
 

@@ -379,7 +379,8 @@ def _bearing(
         passages = {
             id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
         }
-        chosen = _best_of(passages, about, share, ids[0] if begins else "")
+        room = share if top or len(of_document) == 1 else LEAST  # others may hold the answer
+        chosen = _best_of(passages, about, room, ids[0] if begins else "")
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
