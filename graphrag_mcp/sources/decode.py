@@ -70,6 +70,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return _line_by_line(data)
+    if _is_euc_jp(data[:SAMPLE]):
+        return decode_as(data, "euc_jp")
     from charset_normalizer import from_bytes
 
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
@@ -83,10 +85,41 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
             and guess.coherence >= best.coherence - 0.1
             for guess in guesses
         )
-        return decode_as(data, "cp1252" if western else best.encoding)
+        encoding = "cp1252" if western else best.encoding
+        if not _mixes_scripts(data[start : start + SAMPLE].decode(encoding, "replace")):
+            return decode_as(data, encoding)
     if bad * 100 <= len(data):
         return _line_by_line(data)
     raise ReadError("its encoding is not known; save it as UTF-8")
+
+
+_KANA = re.compile("[\u3041-\u30fa]")
+
+
+def _is_euc_jp(data: bytes) -> bool:
+    """Is it Japanese in EUC-JP? A fifth of its letters are kana, in texts of Thai bytes none: the
+    library takes three sentences of it for cp874."""
+    try:
+        text = data.decode("euc_jp")
+    except UnicodeDecodeError as error:
+        if error.start < len(data) - 3:
+            return False
+        text = data[: error.start].decode("euc_jp")
+    return len(_KANA.findall(text)) * 5 >= len(text) - len(text.encode("ascii", "ignore")) > 0
+
+
+_WORD_OF_ASCII = re.compile(r"[A-Za-z]+[^\W\d_A-Za-z]+[A-Za-z]+")
+
+
+def _mixes_scripts(text: str) -> bool:
+    """Do words mix Latin letters with those of another script, as in `f\u067er` for `für`? Then the
+    encoding is another one."""
+    words = set(_WORD_OF_ASCII.findall(text[:20_000]))
+    return any(
+        not unicodedata.name(one, "LATIN").startswith(("LATIN", "MICRO", "FEMININE", "MASCULINE"))
+        for word in words
+        for one in word
+    )
 
 
 def wide_encoding(start: bytes) -> str:

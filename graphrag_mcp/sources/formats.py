@@ -252,7 +252,9 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     try:
         book = json.loads(text)
         language = str(book["metadata"].get("language_info", {}).get("name", "python"))
-        parts = [_cell(cell, language) for cell in book["cells"]]
+        # format 3 has sheets of cells; `input` is the source of a cell of code
+        sheets = [book] if "cells" in book else book["worksheets"]
+        parts = [_cell(cell, language) for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         yield Piece(text, metadata=metadata, prose=False)
         return
@@ -260,7 +262,9 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _cell(cell: Mapping[str, Any], language: str) -> str:
-    source = _joined(cell.get("source", "")).strip("\n")
+    source = _joined(cell.get("source") or cell.get("input", "")).strip("\n")
+    if cell["cell_type"] == "heading":  # of format 3
+        return f"{'#' * int(cell.get('level', 1))} {source}"
     if cell["cell_type"] != "code":
         return source
     blocks = [f"```{language}\n{source}\n```"] if source else []
@@ -273,7 +277,7 @@ def _output(output: Mapping[str, Any]) -> str:
     if output.get("output_type") == "error":
         printed = f"{output.get('ename', '')}: {output.get('evalue', '')}"
     else:
-        data = output.get("data", {})
+        data = output.get("data", output)  # format 3 has no `data`, and names without a type
         for kind in ("text/markdown", "text/latex"):
             if shown := _joined(data.get(kind, "")).strip():
                 return shown[:SHOWN]

@@ -207,6 +207,8 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
     attached = part.get_content_disposition() == "attachment"
     if kind in ("text/plain", "text/html") and not attached and not name:
         words = _words(part)
+        if str(part.get_param("format", "")).casefold() == "flowed":
+            words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
         texts[kind[5:]].append(
             readable(words, without_quotes=True).text if kind == "text/html" else words
         )
@@ -250,6 +252,24 @@ def _words(part: Message) -> str:
         return data.decode(charset or "utf-8")
     except (LookupError, UnicodeDecodeError):
         return decode(data)[0] if data else ""
+
+
+def _unflowed(text: str, without_blank: bool) -> str:
+    """Paragraphs of `format=flowed` on one line each (RFC 3676): a line that ends with a blank goes on
+    in the next of the same depth of quoting; the mark of a signature does not."""
+    lines: list[str] = []
+    flows, depth = False, 0
+    for line in text.replace("\r\n", "\n").split("\n"):
+        bare = line.lstrip(">")
+        quoted = len(line) - len(bare)
+        bare = bare.removeprefix(" ")
+        signature = bare == "-- "
+        if flows and bare and quoted == depth and not signature:
+            lines[-1] = (lines[-1][:-1] if without_blank else lines[-1]) + bare
+        else:
+            lines.append(f"{'>' * quoted} {bare}" if quoted else bare)
+        flows, depth = bare.endswith(" ") and not signature, quoted
+    return "\n".join(lines)
 
 
 def _header(message: Message, name: str) -> str:

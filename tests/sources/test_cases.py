@@ -157,6 +157,10 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "page.html": (b'<html><head><meta name="author" content="Ana Holm"><meta property="article:published_time" content="2024-05-06"></head><body><nav>Menu</nav><p>The ferry MAX_RETRY_COUNT sails.</p><footer>Imprint</footer></body></html>', ["The ferry MAX_RETRY_COUNT sails.", "Ana Holm", "2024-05-06", "!Menu", "!Imprint"]),
     "names.csv": (b"7,Ana Holm,2024-01-02\n8,Tom Reed,2024-01-03\n", ["column 2: Ana Holm"]),
     "wide.xml": (b'<?xml version="1.0"?><ships><ship name="Tern"><port>Ostend</port></ship></ships>', ["ship: (name: Tern)", "port: Ostend"]),
+    "flowed.eml": (b"From: Ana <a@x.org>\nTo: b@x.org\nSubject: Basin\nContent-Type: text/plain; format=flowed; delsp=yes\n\nIt is fourteen me \ntres deep. \n\nEnd\n-- \nAna\n", ["It is fourteen metres deep.\n\nEnd\n--"]),
+    "third.ipynb": (b'{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "heading", "level": 2, "source": ["Waves"]}, {"cell_type": "code", "input": ["x = 1"], "outputs": [{"output_type": "pyout", "text": ["42"]}]}]}]}', ["## Waves", "x = 1", "```text\n42", "!nbformat"]),
+    "japanese.txt": ("横浜港の防波堤は長さ三百メートルで、今年完成する。\n".encode("euc_jp"), ["横浜港の防波堤は長さ三百メートルで、今年完成する。"]),
+    "dos.txt": ("Der Kai von Görlitz ist für Möwen gesperrt.\n".encode("cp850"), ["ERROR its encoding is not known"]),
     "laughs.xml": (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', ["ERROR its XML declares entities"]),
 }  # fmt: skip
 
