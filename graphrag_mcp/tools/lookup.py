@@ -102,7 +102,7 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """With query: what each document says on it, a line each, oldest first. Without: all documents by
+    """With query: what each document says on it, a line each. Without query: all documents by
     topic. Counts by month or name; the outline of one."""
     from graphrag_mcp.query import documents
 
