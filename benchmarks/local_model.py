@@ -68,9 +68,8 @@ def run(settings: Settings, folder: Path, method: str, files: list[Path]) -> Non
     finally:
         asker.close()
     seconds = time.monotonic() - began
-    print(
-        f"{method}: {usage['calls']} calls, {usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out, {seconds:.0f} s"
-    )
+    spent = f"{usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out, {seconds:.0f} s"
+    print(f"{method}: {usage['calls']} calls, {spent}", flush=True)
     for kind, ends in sorted(asker.ends.items()):
         asked = sum(ends.values())
         shares = ", ".join(
@@ -78,7 +77,10 @@ def run(settings: Settings, folder: Path, method: str, files: list[Path]) -> Non
             for end in ("at once", "after repair", "refused")
         )
         print(f"  {kind}: {asked} asked, {shares}")
-    print(f"  records: {result.losses or 'none lost'}; open: {result.pending or 'nothing'}")
+    print(
+        f"  records: {result.losses or 'none lost'}; open: {result.pending or 'nothing'}",
+        flush=True,
+    )
 
 
 def main() -> None:
