@@ -19,7 +19,6 @@ _SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks
 _ACTS = re.compile(r" [a-z]+ed\b")
 _WORD_BEHIND = re.compile(rf"[ \n]([{UPPER}{LOWER}]+)")
 _SPOKEN = frozenset("said says replied".split())
-_QUOTED = re.compile(r"[\"”»’'“][,.!?]? (?:\w+ )?\Z")  # a quotation has ended before this name
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
@@ -93,8 +92,7 @@ def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str
     if before[-2:-1] and before[-1] == "of" and noun_type(before[-2]) == "location":
         return "location"  # the city of Kolkata; not the director of Jaws
     spoken = before[-1] in _SPOKEN or _SPEAKS.match(text, end)
-    # "Microsoft said that" and "Chelsea, who" are usual; a single name beside a quotation is a person
-    if spoken and (len(words) > 1 or _QUOTED.search(text, max(0, start - 12), start)):
+    if spoken and len(words) > 1:  # "Microsoft said that" and "Chelsea, who" are usual
         return "person"
     # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
     if 1 < len(words) < 4 and (before[-1] == "by" or _ACTS.match(text, end)):
