@@ -35,12 +35,6 @@ SLOW = frozenset(
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--pictures", default="", metavar="DIR", help="write the pictures of docs/explore.md there"
-    )
-
-
 # Tests that fail at present, one node id a line: each is to be mended, and the summary counts them as xfailed.
 KNOWN_FAILURES = Path(__file__).parent / "support" / "known_failures.txt"
 

@@ -8,8 +8,13 @@ export function element(name, attributes = {}, ...children) {
     else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value === true ? "" : value);
   }
   for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") made.append(child);
+  // Chinese and Japanese share signs that are drawn differently: kana tell them apart.
+  if (attributes.dir === "auto" && /[\u3041-\u30ff]/.test(made.textContent)) made.lang = "ja";
   return made;
 }
+
+// How much larger than on a laptop letters are on this screen (style.css); a canvas has to be told.
+export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,6 +1,6 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, element, link, number, short, visible } from "./dom.js";
+import { byId, element, enlarged, link, number, short, visible } from "./dom.js";
 import { FONT, TURNED } from "./map.js";
 import * as views from "./views.js";
 
@@ -16,7 +16,7 @@ const FEWEST = [0.03, 3]; // limits of zoom: 400 nodes have room on a phone
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false;
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged();
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
     this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
@@ -282,6 +282,7 @@ export class Graph {
     const box = byId("picture").getBoundingClientRect(), ratio = window.devicePixelRatio || 1, first = !this.width;
     if (!this.shown || !box.width || !box.height) return;
     if (this.width === box.width && this.height === box.height) return;
+    this.large = enlarged();
     [this.width, this.height] = [box.width, box.height];
     this.canvas.width = box.width * ratio; this.canvas.height = box.height * ratio; this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (!first || this.nodes.size) this.whole();
@@ -384,7 +385,7 @@ export class Graph {
 
   // ---- drawing ----------------------------------------------------------------------------------------
 
-  radius(one) { return (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.nodes.size > MANY ? 0.5 : 0.75, Math.sqrt(this.view.k))); }
+  radius(one) { return this.large * (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.nodes.size > MANY ? 0.5 : 0.75, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;
@@ -440,7 +441,7 @@ export class Graph {
       if (this.boxes.length >= most) break;
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
-      const strong = one.centre || one === this.chosen, size = strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2);
+      const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2));
       context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
       const title = short(one.title, 30), half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half);
       const free = [py + radius + size + 1, py - radius - 5].map((base) => [cx - half, base - size, cx + half, base + 4]).find((box) => !this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]));

@@ -1,6 +1,6 @@
 // The map: communities as nested circles on a canvas, at places that the server computed.
 
-import { byId, element, link, short, visible } from "./dom.js";
+import { byId, element, enlarged, link, short, visible } from "./dom.js";
 
 const MOST = 1500; // marks drawn at once
 const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
@@ -294,15 +294,15 @@ export class Map2D {
 
   // Titles, those of large circles first; one that would cover another is left out.
   labels(styles) {
-    const { context } = this, { x, y, k } = this.view, taken = [], dots = this.drawn.filter((one) => one.dot);
+    const { context } = this, { x, y, k } = this.view, large = enlarged(), taken = [], dots = this.drawn.filter((one) => one.dot);
     context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
       if (taken.length > 160 || pr < (one.dot ? 2 : 18)) continue;
       const opened = this.opened(one, pr);
-      const size = one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / 6));
+      const size = large * (one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / large / 6)));
       context.font = `${opened ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.phrases(visible(one.title), Math.min(Math.max(pr * 1.9, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
+      const lines = one.dot ? [this.fit(visible(one.title), 130 * large)] : opened ? [this.phrases(visible(one.title), Math.min(Math.max(pr * 1.9, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
       if (!lines.length) continue;
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;

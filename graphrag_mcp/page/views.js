@@ -18,8 +18,8 @@ export function cited(cite) {
     where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
 }
 
-// A sentence of a Markdown file is shown without the marks of bold words.
-export const unmarked = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replaceAll("**", "") : text;
+// A sentence of a Markdown file is shown without the marks of bold and leaning words.
+export const unmarked = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replace(/\*\*|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])/g, "") : text;
 const statement = (one) => [element("span", { dir: "auto" }, visible(unmarked(one.text, one.cites))), ...one.cites.slice(0, 4).map(cited)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];

@@ -478,24 +478,16 @@ def test_dark_and_light_follow_the_system(tab: Tab) -> None:
 
 
 @browser_only
-def test_the_pictures_of_the_documentation(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """`pytest tests/explorer/test_explorer.py -k pictures --pictures docs` writes them. Without the texts in Chinese, for which
-    not every machine has letters."""
-    folder = Path(request.config.getoption("--pictures") or tmp_path).resolve()
-    shutil.copytree(SAMPLE, tmp_path / "skerrow", ignore=shutil.ignore_patterns("zh"))
-    assert run_cli("index", tmp_path / "skerrow", "--home", tmp_path / "home", "--corpus", "skerrow").returncode == 0
-    with explored(tmp_path / "home", "skerrow") as address:
-        made = browser.new_context(viewport={"width": 1040, "height": 640}, color_scheme="light")
-        tab = Tab(made).open(address)
-        app = App(Settings(home=tmp_path / "home"), "skerrow")
-        found = load(app, "search", {"query": "Harbour Tide Authority"})
-        for name, view in (("map", "map"), ("entity", f"entity/{found['entities'][0]['n']}")):
-            tab.go(view)
-            tab.page.wait_for_timeout(300)
-            tab.page.screenshot(path=folder / f"explore-{name}.png")
-            assert (folder / f"explore-{name}.png").stat().st_size > 20_000
-        assert tab.wrong == []
-        made.close()
+def test_the_pictures_of_the_documentation(tmp_path: Path) -> None:
+    """`python docs/screens.py` writes all twelve; here two, one of them with a model."""
+    command = [sys.executable, ROOT / "docs" / "screens.py", "answer", "entity", "--folder", tmp_path]
+    done = subprocess.run(command, env=clean_environment(TMPDIR=str(tmp_path)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / f"{name}.webp").stat().st_size > 10_000 for name in ("answer", "entity"))
+    listed = {path.stem for path in (ROOT / "docs" / "pictures").glob("*.webp")}
+    pages = "".join(path.read_text("utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    assert len(listed) >= 12 and all(f"pictures/{name}.webp" in pages for name in listed)
+    assert sum(path.stat().st_size for path in (ROOT / "docs" / "pictures").glob("*.webp")) < 1_500_000
 
 
 # ---- keyboard and screen readers ------------------------------------------------------------------
