@@ -194,6 +194,12 @@ def _anchors(snapshot: Snapshot) -> dict[str, Known]:
     return {}
 
 
+@lru_cache(maxsize=2048)  # 2 to 6 MB
+def _expressions(text: str, here: tuple[Anchor, ...], day_first: bool | None) -> tuple[When, ...]:
+    """The expressions of a passage. Each takes 2 ms, and the searches of a session cite the same ones."""
+    return tuple(expressions(text, here, day_first=day_first))
+
+
 @dataclass(frozen=True)
 class Times:
     """The times of a passage. Offsets are those of the document."""
@@ -213,10 +219,10 @@ class Times:
     def when(self) -> tuple[When, ...]:
         """The days of which it speaks. Read when it is asked for: that takes time."""
         start = self.start
-        here = [Anchor(at - start, day, until - start) for at, day, until in self.anchors]
+        here = tuple(Anchor(at - start, day, until - start) for at, day, until in self.anchors)
         return tuple(
             replace(one, char_start=one.char_start + self.start, char_end=one.char_end + self.start)
-            for one in expressions(self.text, here, day_first=self.day_first)
+            for one in _expressions(self.text, here, self.day_first)
         )
 
     def said_at(self, offset: int) -> str:

@@ -90,7 +90,7 @@ def scored(
     return found
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # 15 MB of passages of 400 tokens
 def _sentences(text: str) -> list[tuple[int, int, str, frozenset[str], float]]:
     """Of each sentence of a text its span, its words on one line, its terms, and the product of the
     factors that no question changes. Nested topics quote the same texts, and so do searches that
@@ -131,7 +131,12 @@ def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:
 
 def repeats(held: Set[str], seen: Iterable[Set[str]]) -> bool:
     """Do these terms say the same as one of the sets before?"""
-    return any(len(held & other) > SAME * len(held | other) for other in seen)
+    size = len(held)
+    for other in seen:
+        both, all_ = len(held & other), size + len(other)
+        if both > SAME * (all_ - both):
+            return True
+    return False
 
 
 def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> dict[str, float]:
