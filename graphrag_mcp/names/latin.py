@@ -20,6 +20,7 @@ from operator import or_
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import attributive, by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
+from graphrag_mcp.text.temporal import DAY_WORDS
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, STOP_WORDS, UPPER, WORD, stop_word
 
 _CAP = rf"[{UPPER}][{WORD}]*+(?:[’'‐&·-][{WORD}]++)*+(?!\$)"  # not US$370m
@@ -242,6 +243,8 @@ class _Reader:
             return True
         if run[-1].start() in self.evidence.dates or piece.start() in self.evidence.dates:
             return True  # on Monday San Francisco said
+        if before in DAY_WORDS and _opens(self.text, run[-1].start()):
+            return True  # Yesterday Ida Holm met
         if piece[0] in self.evidence.speakers and len(run) == 1 and ordinary(before):
             return True  # Hello Ravi, Chat of Lena
         link = gap.strip().split(" ")[0]
