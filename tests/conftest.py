@@ -20,17 +20,17 @@ LOOPBACK = ("127.", "::1", "localhost")
 LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_with_model",
            "test_generations", "test_campaigns", "test_evaluate", "test_conformance", "test_many_names", "test_golden",
            "test_moved_folders", "test_query")  # fmt: skip
-# Stems of the files of tests, which are unique, those whose tests take more than 13 s together; `make test` leaves them out.
+# Stems of the files of tests, which are unique, those whose tests take more than 10 s together; `make test` leaves them out.
 SLOW = frozenset(
     """
-    accessibility agents_benchmark bit_rot campaign_faults campaigns cli cli_models clients code_edits code_graph
-    communities conformance connections corpus_life docs doctor doctor_with_model drift_arguments
-    drift_export drift_llm dry_run edit_tools edits evaluate executors explorer extract generations
-    graphml hostile_files hosts http import import_lightrag import_log index index_documents
-    index_with_model install jobs keys_on_disk live_benchmark llama local_vectors losses many_names
-    model_histories moved_folders notes object_storage page_work patterns remove secrets
-    several_machines statements summaries tables tenants terminal token_shares views wheel work
-    work_claims work_http workers
+    accessibility agents_benchmark bit_rot campaign_faults campaigns cli cli_models clients
+    code_edits code_graph communities conformance connections corpus_life docs doctor
+    doctor_with_model drift_arguments drift_export drift_llm dry_run edit_tools edits evaluate
+    executors explorer extract generations graphml hostile_files hosts http import import_lightrag
+    import_log index index_documents index_with_model install jobs keys_on_disk live_benchmark llama
+    local_vectors losses many_names model_histories moved_folders notes notes_http object_storage
+    ocr page_work patterns remove secrets several_machines statements summaries tables tenants
+    terminal token_shares views wheel work work_claims work_http workers
     """.split()
 )
 

@@ -284,6 +284,8 @@ class _Reader:
             last = pieces[-1][0].lower()
             if len(pieces) < 3 or lex.NOUN_TYPES.get(last) != "event":
                 pieces = pieces[1:]
+        while len(pieces) > 2 and pieces[-1][0].isupper() and pieces[-1][0].lower() in lex.TITLES:
+            pieces = pieces[:-1]  # Boris Johnson MP
         if not pieces:
             return None
         first = pieces[0].start()

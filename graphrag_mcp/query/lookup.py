@@ -238,6 +238,7 @@ def passage_items(
         raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
+    notes += _numbered_otherwise(snapshot, given[:IDS])
     if left_out:
         of_links = counted(left_out, "passages")
         notes.append(f"Left out: {of_links} of links (raw=true shows them).")
@@ -297,6 +298,26 @@ def changes(
         blocks = [quote.clipped(block, {}, max(int(len(block) * share), LEAST)) for block in blocks]
         result.text, result.truncated = "\n\n".join(blocks), True
     return finish(result, budget)
+
+
+def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
+    """A note for the first `d` id whose number stands in the name of another file: who has read `bbc0128.txt`
+    easily asks for d128, which may be `bbc0127.txt`."""
+    numbers = {id[1:]: id for id in ids if re.fullmatch(r"d\d+", id)}
+    if not numbers:
+        return []
+    name_of: dict[str, str] = {}
+    holders: dict[str, list[str]] = {}
+    for fact in times.documents(snapshot).values():
+        id, *_, file = fact["document"]
+        name_of[id] = file
+        if number := re.search(r"0*(\d+)$", file.rpartition(".")[0] or file):
+            holders.setdefault(number[1], []).append(id)
+    for number, asked in numbers.items():
+        others = holders.get(number, [])
+        if others and asked not in others and re.search(r"\d", name_of.get(asked, "")):
+            return [f"{asked} is {name_of[asked]}; {name_of[others[0]]} is {others[0]}."]
+    return []
 
 
 def _note(snapshot: Snapshot, document: str) -> str:

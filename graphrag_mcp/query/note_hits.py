@@ -29,7 +29,7 @@ NAMED, ON_IT = (
 CHARACTERS = 8_000  # of a note that is shown
 TOKENS = 2_500  # that a note may take beside the default room of a result
 SHARE = 3 / 4  # of a room that was asked for, which a note may take
-REST = 3  # part of the default room that is left for passages beside a note
+REST = 8  # part of the default room that is left for passages beside a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,8 @@ def whole(one: Found, sources: Sequence[Source], room: int) -> tuple[str, Citati
     body = _body(snapshot, hit, text)
     prefix = f"{hit.corpus}/" if hit.corpus else ""
     id = f"{prefix}{fact['document'][0]}"
-    head = " ".join(
-        filter(
-            None,
-            (f"[{id}]", hit.name, fact["date"], note_sources.told(snapshot, hit.document, True)),
-        )
-    )
+    said = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
+    head = f"[{id}] {hit.name} {said}"
     price = count_tokens(head) + 40
     shown = (
         body

@@ -96,13 +96,14 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     }
 
 
-def told(snapshot: Snapshot, document: str, sure: bool = False) -> str:
-    """`(note by Ada; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also that all
-    are as they were."""
+def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -> str:
+    """`(note by Ada, 2026-05-01; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also
+    that all are as they were; `day`: of the note."""
     if not is_note(snapshot, document):
         return ""
     writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
     by = f"note by {one_line(str(writer), 60)}" if writer else "note"
+    by = f"{by}, {day}" if day else by
     found = sources(snapshot, document)
     said = since(found) or (_same(found) if sure else "")
     return f"({by}; {said})" if said else f"({by})"

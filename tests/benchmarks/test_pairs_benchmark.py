@@ -14,7 +14,7 @@ def test_packets_hide_the_ways_and_the_score_counts_both_orders(tmp_path: Path) 
         folder.mkdir(parents=True)
         for number in range(1, 7):
             (folder / f"{number:02}.md").write_text(f"Text {way[0]}{number}.", "utf-8")
-    pairs.packets(tmp_path, "global", "vector", judges=4, seed=1)
+    pairs.packets(tmp_path, "news", "global", "vector", judges=4, seed=1)
     key = json.loads((tmp_path / "key-global-vector.json").read_text("utf-8"))
     assert sorted(key.values()) == sorted(
         [n, *order] for n in range(1, 7) for order in (("global", "vector"), ("vector", "global"))

@@ -42,6 +42,7 @@ def test_what_a_killed_process_left_is_a_remark_and_goes_with_the_next_commit_of
     assert doctor(index) == [] and not any(path.exists() for path in left)
 
 
+@pytest.mark.slow
 def test_an_older_manifest_that_was_put_back_is_a_finding_and_repair_drops_nothing(index: Path) -> None:
     """Before, it was called sound, and the next commit removed what had been acknowledged since."""
     old = (index / "manifest.json").read_bytes()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.index.test_index_with_model import demo, index, on, same, write_documents
 from tests.support.openai_server import openai_server
 
 NOTE = "Ada Lovelace met George Boole in Lincoln."
 
 
+@pytest.mark.slow
 def test_a_text_that_a_model_never_reads_costs_its_calls_once(tmp_path: Path) -> None:
     docs, corpus, refused = write_documents(tmp_path / "docs", 4), tmp_path / "c", [True]
     (docs / "new.md").write_text(NOTE, "utf-8")
@@ -41,6 +44,7 @@ def letters(folder: Path, count: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_not_tried_with_every_text_that_is_left(tmp_path: Path) -> None:
     docs = letters(tmp_path / "docs", 150)
     with openai_server(demo) as server:

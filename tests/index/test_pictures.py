@@ -103,6 +103,7 @@ def test_pictures_are_sent_described_found_and_not_asked_about_again(
         assert indexed(corpus, folder, server).counts["added"] == 1 and len(server.requests) == 3
 
 
+@pytest.mark.slow
 def test_what_a_budget_leaves_is_named_and_done_by_the_next_run(
     folder: Path, tmp_path: Path
 ) -> None:

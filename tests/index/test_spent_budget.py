@@ -13,6 +13,7 @@ from tests.support.files import written
 from tests.support.openai_server import demonstrated, openai_server
 
 
+@pytest.mark.slow
 def test_a_budget_of_nothing_buys_nothing_keeps_what_was_paid_for_and_lists_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,7 @@ def test_an_answer_opens_the_best_follow_up_and_keeps_the_others_on_the_frontier
     assert {node.parent for node in result.frontier} == {walk.root}
 
 
+@pytest.mark.slow
 def test_a_session_is_walked_over_three_processes(sample_home: Path, tmp_path: Path) -> None:
     code = (
         "import json, sys; from pathlib import Path; from graphrag_mcp.query.drift import Drift;"

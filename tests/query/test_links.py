@@ -292,6 +292,7 @@ def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_
     assert doctor(tmp_path / "c") == []
 
 
+@pytest.mark.slow
 def test_links_after_any_history_of_edits_are_those_of_a_fresh_index(tmp_path: Path) -> None:
     vault, dice = write(tmp_path / "vault", {"keep.md": "[[n1]] [[n2]] #keep"}), random.Random(7)
     settings = Settings(home=tmp_path)

@@ -213,6 +213,7 @@ def test_untitled_documents_are_listed_by_their_first_words(tmp_path: Path, note
         assert re.search(r"The \w+ society met in hall \d+ and chose a ne", text), text
 
 
+@pytest.mark.slow
 def test_digests_are_the_same_in_another_process(chats: Snapshot) -> None:
     code = (
         "import sys; from pathlib import Path; from graphrag_mcp.store.tables import open_snapshot; from graphrag_mcp.query import digests\n"

@@ -164,6 +164,7 @@ def test_a_decomposed_korean_text_has_names_terms_and_citations_of_its_own_lette
     assert search_text(snapshot, '"서울특별시는 한강을"').state == "context"
 
 
+@pytest.mark.slow
 def test_the_order_of_texts_in_both_spellings_does_not_matter(tmp_path: Path) -> None:
     texts = [KOREAN, unicodedata.normalize("NFD", KOREAN), SIMPLIFIED, TRADITIONAL]
     found = set()

@@ -86,6 +86,7 @@ def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path, capsys:
         assert place in capsys.readouterr().out, question
 
 
+@pytest.mark.slow
 def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_path: Path) -> None:
     folder, corpus = folder_of(tmp_path), tmp_path / "c"
     request = IndexRequest(paths=(str(folder),))

@@ -70,6 +70,7 @@ def test_the_clients_model_writes_the_summaries_once(tmp_path: Path, era: str) -
     assert doctor(tmp_path / "corpora" / "kb") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("era", ERAS)
 def test_reports_of_the_top_topics_follow_within_the_limit_of_requests(tmp_path: Path, era: str) -> None:
     model = Model()

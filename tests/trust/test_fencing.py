@@ -98,6 +98,7 @@ def test_every_mark_of_a_text_is_broken_and_nothing_else_is_changed() -> None:
     assert expected == "" and added == len(fencing.imitations(text))
 
 
+@pytest.mark.slow
 def test_every_character_that_may_open_a_mark_or_an_escape_is_looked_for() -> None:
     folded = [(ch, plain) for ch in EVERY if (plain := fold(ch)) != ch or ch in "<&\\%"]
     assert [ch for ch, plain in folded if "<" in plain and ch not in ANGLES] == []
