@@ -316,7 +316,8 @@ def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     for number, asked in numbers.items():
         others = holders.get(number, [])
         if others and asked not in others and re.search(r"\d", name_of.get(asked, "")):
-            return [f"{asked} is {name_of[asked]}; {name_of[others[0]]} is {others[0]}."]
+            here, there = (one_line(name_of[id], 60) for id in (asked, others[0]))
+            return [f"{asked} is {here}; {there} is {others[0]}."]
     return []
 
 
