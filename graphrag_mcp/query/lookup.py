@@ -334,12 +334,15 @@ def _note(snapshot: Snapshot, document: str) -> str:
     return f"{said} {since[0].upper()}{since[1:]}: {shows}" if since else said
 
 
-def _show_ids(snapshot: Snapshot, found: Mapping[str, Row]) -> None:
-    """Put the ids of their sources into the passages of notes."""
-    for row in found.values():
+def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
+    """Put the ids of their sources into the passages of notes; a passage of definitions alone is not shown."""
+    for id, row in list(found.items()):
         if note_sources.is_note(snapshot, row["document_id"]):
             text = note_sources.with_ids(snapshot, row)
-            row |= {"text": text, "n_tokens": count_tokens(text)}
+            if text.strip() or len(found) == 1:
+                row |= {"text": text, "n_tokens": count_tokens(text)}
+            else:
+                del found[id]
 
 
 def _found(

@@ -16,7 +16,7 @@ from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of
+from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of, terms
@@ -123,6 +123,10 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
     """The text of a passage of a note as it is shown: without its front matter, each citation as the id that its
     source has now, or with the name of the file where its text has changed or gone."""
     document, text = row["document_id"], row["text"]
+    # A passage may hold half of one.
+    for start, end in reversed(_definitions_of(snapshot, document)):
+        start, end = (min(max(at - row["char_start"], 0), len(text)) for at in (start, end))
+        text = text[:start] + text[end:]
     if not row["char_start"]:  # below, what looks like one is text
         text = text[front_matter(text)[1] :]
     found = sources(snapshot, document)
@@ -134,7 +138,7 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
             continue
         parts += [text[at : citation.start], _shown(source)]
         at = citation.end
-    text = citing.without_definitions("".join([*parts, text[at:]]))
+    text = "".join([*parts, text[at:]])
     marked = {one.citation.mark: one for one in found if one.citation.mark}
 
     def shown(mark: re.Match[str]) -> str:
@@ -210,6 +214,20 @@ def check_of(text: str) -> str:
 def _known(snapshot: Snapshot) -> dict[str, tuple[Source, ...]]:
     """The sources of the notes that were asked for, by content id of the note."""
     return {}
+
+
+@once
+def _definitions(snapshot: Snapshot) -> dict[str, list[tuple[int, int]]]:
+    """Where the definitions of the notes that were shown stand, by content id of the note."""
+    return {}
+
+
+def _definitions_of(snapshot: Snapshot, document: str) -> list[tuple[int, int]]:
+    known = _definitions(snapshot)
+    if document not in known:
+        for text in values_of(snapshot.by_key("documents", [document], "id", ["text"])["text"]):
+            known[document] = citing.definition_spans(text)
+    return known.get(document, [])
 
 
 @once

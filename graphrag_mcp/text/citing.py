@@ -170,6 +170,11 @@ def definitions(text: str) -> tuple[str, list[str]]:
     return (text[:end].rstrip(), found) if found else (text, [])
 
 
+def definition_spans(text: str) -> list[tuple[int, int]]:
+    """Where the definitions of citations stand in a text: start and end of each, in characters."""
+    return [found.span() for found in _DEFINITION.finditer(text)] if '"cited ' in text else []
+
+
 def without_definitions(text: str) -> str:
     """The text without any definition of a citation."""
     return _DEFINITION.sub("", text) if '"cited ' in text else text

@@ -452,14 +452,18 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     lines = [
         f"In week {number} [{found_id(call, f'failed in week {number}')}]." for number in range(6)
     ]
-    long = "\n\n".join(["The signal lamp failed in six weeks.", *lines, "It was mended each time. " * 60])
+    long = "\n\n".join(
+        ["The signal lamp failed in six weeks.", *lines, "It was mended each time. " * 60]
+    )
     for number in range(3):
         call.good("write_note", title=f"Lamp {number}", text=f"The signal lamp of week {number}.")
     made = call.good("write_note", title="When did the signal lamp fail?", text=long)
     for query in ({}, {"max_tokens": 1200}, {"breadth": "sentences"}):
         shown = call.good("local_search", **{**asked, "max_tokens": 4000, **query})["text"]
         first = shown.splitlines()[1]
-        assert first.startswith(f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"), shown
+        assert first.startswith(
+            f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"
+        ), shown
         assert first.endswith("; 6 sources, all as they were)")
         if "max_tokens" not in query:
             assert all(line in shown for line in lines) and shown.count("It was mended") == 60
@@ -470,7 +474,9 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     assert documents() == before, "the documents are in their places"
     assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
     listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
-    assert listed.splitlines()[2].endswith("(note by mcp)") and "1 document that says most" in listed
+    assert (
+        listed.splitlines()[2].endswith("(note by mcp)") and "1 document that says most" in listed
+    )
     assert "4 notes apart" in call.good("list_documents")["text"]
 
 
@@ -502,7 +508,9 @@ def test_notes_are_in_no_graph_and_change_no_topic(call: Caller, app: App) -> No
         call.good("write_note", title=f"Fenn {number}", text=text)
     call.good("write_note", title="Fenn 0", text="Tobias Fenn was there.", op="append")
     after = [call.good(tool, **arguments)["text"] for tool, arguments in asked]
-    plain = [re.sub(r" \d+ notes? apart:[^.]*\.|documents-\d+", "", text) for text in (*before, *after)]
+    plain = [
+        re.sub(r" \d+ notes? apart:[^.]*\.|documents-\d+", "", text) for text in (*before, *after)
+    ]
     for old, new, (tool, _) in zip(before, plain[len(asked) :], asked, strict=False):
         if tool != "global_search":
             assert re.sub(r"documents-\d+", "", old) == new
@@ -517,11 +525,15 @@ def test_a_document_that_becomes_a_note_leaves_the_graph_and_one_that_is_none_an
     call: Caller, app: App, root: Path, tmp_path: Path
 ) -> None:
     note = "---\nkind: note\n---\n\n"
-    body = "".join(f"Quentin Marsh met Tobias Fenn in Port Alder, part {n}.\n\n" * 40 for n in range(4))
+    body = "".join(
+        f"Quentin Marsh met Tobias Fenn in Port Alder, part {n}.\n\n" * 40 for n in range(4)
+    )
 
     def names() -> str:
         indexed(call)
-        other = App(Settings(home=tmp_path / f"other{len(list(tmp_path.iterdir()))}", roots=(root,)))
+        other = App(
+            Settings(home=tmp_path / f"other{len(list(tmp_path.iterdir()))}", roots=(root,))
+        )
         index_documents(other.folder("fresh"), IndexRequest((str(root),)), other.settings)
         assert digest(app.snapshot()) == digest(other.snapshot("fresh"))
         return str(app.snapshot().rows("entities", columns=["title"])["title"].to_pylist())
@@ -534,7 +546,11 @@ def test_a_document_that_becomes_a_note_leaves_the_graph_and_one_that_is_none_an
 
 
 def test_words_of_time_in_a_note_are_not_counted_from_the_day_of_the_note(call: Caller) -> None:
-    call.good("write_note", title="The larch", text="The larch was felled yesterday, and last week the oak.")
+    call.good(
+        "write_note",
+        title="The larch",
+        text="The larch was felled yesterday, and last week the oak.",
+    )
     shown = call.good("local_search", query="When was the larch felled?")["text"]
     assert "felled yesterday" in shown and " = 20" not in shown and "said 20" not in shown
     assert "larch" not in call.good("list_documents", by="statement")["text"]
@@ -568,6 +584,20 @@ def test_citations_are_marks_with_definitions_at_the_end_whatever_is_added(
     assert "changed since" not in shown, "what no mark names any more is no source"
 
 
+def test_no_part_of_a_definition_is_shown_however_many_there_are(call: Caller, root: Path) -> None:
+    for number in range(70):  # their definitions fill several passages
+        text = f"# Berth {number}\n\nBerth {number} is {number} m long.\n"
+        (root / f"berth {number}.md").write_text(text, "utf-8")
+    indexed(call)
+    cited = "\n\n".join(f"Length of a berth [d{number}]." for number in range(1, 71))
+    made = call.good("write_note", title="Berths", text=cited)
+    assert (root / "notes" / "Berths.md").read_text("utf-8").count('"cited ') == 70
+    shown = call.good("get_source", ids=[made["id"]], max_tokens=8000)["text"]
+    assert shown.count("Length of a berth [d") == 70
+    assert '"cited' not in shown and not re.search(r"\b[0-9a-f]{16}\b", shown)
+    assert "../berth" not in shown
+
+
 def test_a_note_of_an_earlier_release_is_read_as_it_was(call: Caller, root: Path) -> None:
     id = found_id(call, "Tobias Fenn")
     call.good("write_note", title="Mast", text=f"Paid by Fenn [{id}].")
@@ -575,14 +605,19 @@ def test_a_note_of_an_earlier_release_is_read_as_it_was(call: Caller, root: Path
     new = path.read_text("utf-8")
     title = re.search(r'"cited [^"]*"', new)
     assert title
-    old = f"---\nkind: note\ntitle: Old\n---\n\nPaid [ledger.md:1](../ledger.md#L1-L3 {title[0]}).\n"
+    old = (
+        f"---\nkind: note\ntitle: Old\n---\n\nPaid [ledger.md:1](../ledger.md#L1-L3 {title[0]}).\n"
+    )
     (root / "notes" / "Old.md").write_text(old, "utf-8")
     indexed(call)
     shown = call.good("get_source", ids=["notes/Old.md"])["text"]
     assert f"Paid [{id}]." in shown
     (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
     indexed(call)
-    assert "Paid [ledger.md:1, changed since]." in call.good("get_source", ids=["notes/Old.md"])["text"]
+    assert (
+        "Paid [ledger.md:1, changed since]."
+        in call.good("get_source", ids=["notes/Old.md"])["text"]
+    )
 
 
 def test_a_row_of_a_table_that_a_note_cites_has_changed_when_a_cell_was_added(
