@@ -23,13 +23,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import Lines
 from graphrag_mcp.text.tokens import count_tokens
+
+if TYPE_CHECKING:  # a process that reads texts needs no settings
+    from graphrag_mcp.settings import Settings
 
 WINDOW = 0.5
 # A text of so many units is divided evenly: no edit can change more than these, and units are a
