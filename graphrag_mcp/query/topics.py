@@ -28,7 +28,7 @@ from graphrag_mcp.query import (
     times,
 )
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
-from graphrag_mcp.query.hits import Hit
+from graphrag_mcp.query.hits import Hit, names_of
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
@@ -47,6 +47,7 @@ KINDS = {
     "event": "Events",
 }
 NAMING = 160  # characters of the sentence that names an entity
+NAME = 40  # characters of the name of its document
 MOST_NAMED = 10  # names of a kind in an overview
 NAMED_BY = 2  # documents that name what an overview shows
 
@@ -118,7 +119,7 @@ def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
 def line_named(
     snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None
 ) -> str:
-    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`; no bare name as a sentence."""
+    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12] report.txt`; no bare name as a sentence."""
     row = snapshot.served("entities", [id])[0]
     sentence = _naming(snapshot, row["evidence"], documents)
     said = f": {sentence}" if sentence else ""
@@ -140,7 +141,8 @@ def _naming(
     unit, text = max(inside or known, key=lambda one: quote.says(one[1]))
     if not any(word[:1].islower() or is_cjk(word[0]) for word in text.split()):
         return ""  # a byline or a title
-    return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
+    name = one_line(names_of(snapshot).get(unit["document_id"], ""), NAME)
+    return f"{one_line(readable(text), NAMING)} [t{unit['n']}] {name}".rstrip()
 
 
 def named_overview(
