@@ -231,7 +231,9 @@ class Campaign:
             print(f"| {name} | {value} |", flush=True)
         broken = {
             "a document is missing": figures["documents"] != len(list(self.files.iterdir())),
-            "a text is neither read nor named": units > answered + len(named),
+            # Texts that were refused twice are settled in the cache and named.
+            "a text is neither read nor named": units
+            > answered + len(named) - result["refused"].get("extract", 0),
             "a reply was paid twice": bool(self.again),
             "more than the calls under way were repeated": twice
             > PARALLEL * (self.kills + 1) + self.sent.failed,
