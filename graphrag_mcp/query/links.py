@@ -27,6 +27,7 @@ from graphrag_mcp.sources.walk import kind_of, suffix_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.citing import without_fingerprints
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, ExploreResult
 
@@ -40,6 +41,10 @@ AT_ONCE = 64  # documents whose texts are read at once
 
 _BLOCK = re.compile(r"(?<!\S)\^([\w-]{1,100})[ \t]*$", re.MULTILINE)
 _LINES = re.compile(r"L(\d{1,9})(?:-L?\d{1,9})?")
+_ATTRIBUTES = re.compile(r"\{[^{}]*#([\w:.-]+)[^{}]*\}$")  # of a heading: `{#id .class}`
+_ELEMENT = re.compile(r"<[A-Za-z][^<>]*>")
+_ID = re.compile(r"\s(?:id|name)\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)
+_AGAIN = re.compile(r"(.+)[-_](\d{1,9})")  # `install-1`: the second heading of this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +384,7 @@ def _overview(
         Section("Most linked", items, 0.4),
         Section("Tags", tags, 0.2),
         Section("Not in the index", _missing_items(snapshot, found), 0.3),
-        Section("Without such a part", _items(snapshot, lost_parts(snapshot, found), "both"), 0.1),
+        Section("Without such a part", _items(snapshot, lost_parts(snapshot), "both"), 0.1),
     ]
     intro = f"# Links of {result.corpus}\n{summary(found)}."
     into = {"Most linked": "nodes"}
@@ -392,8 +397,11 @@ def _overview(
 # ---- shown elsewhere -----------------------------------------------------------------------------
 
 
-def lost_parts(snapshot: Snapshot, found: Links) -> list[Link]:
-    """Links to headings, blocks and lines that their page does not have."""
+@once
+def lost_parts(snapshot: Snapshot) -> list[Link]:
+    """Links to headings, blocks and lines that their page does not have. The text of each page that a link names with
+    a part is read for it."""
+    found = links(snapshot)
     parts = np.array([bool(part) for part in values_of(found.rows["part"])], bool)
     inner = parts & (found.target >= 0) & ~found.is_tag
     return without_part(snapshot, found.at(inner))
@@ -575,25 +583,36 @@ def _is_markdown(known: Pages, link: Link) -> bool:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What may stand behind `#` in a link to a text of Markdown: headings as they are written or as addresses have
-    them, blocks (`^name`) and lines."""
+    them, ids (`## Title {#id}`, `<a id="id">`), blocks (`^name`) and lines."""
 
-    headings: frozenset[str]
+    headings: Counter[str]
+    ids: frozenset[str]
     blocks: frozenset[str]
     lines: int
 
     @classmethod
     def of(cls, text: str) -> Parts:
-        words = (words for _, _, words in headings(text))
+        titles: Counter[str] = Counter()
+        ids = [found[1] for tag in _ELEMENT.finditer(text) for found in _ID.finditer(tag[0])]
+        for _, _, words in headings(text):
+            ids += _ATTRIBUTES.findall(words)
+            # Obsidian takes the words as they are written, other programs as they are shown.
+            titles.update({_slug(words), _slug(readable(_ATTRIBUTES.sub("", words)))})
         blocks = (match[1].casefold() for match in _BLOCK.finditer(text))
-        return cls(frozenset(map(_slug, words)), frozenset(blocks), 1 + text.count("\n"))
+        return cls(
+            titles, frozenset(map(str.casefold, ids)), frozenset(blocks), 1 + text.count("\n")
+        )
 
     def __contains__(self, part: str) -> bool:
         last = part.rpartition("#")[2].strip()  # Obsidian names the headings above it as well
         if last.startswith("^"):
             return last[1:].casefold() in self.blocks
-        if line := _LINES.fullmatch(last):
-            return int(line[1]) <= self.lines or _slug(last) in self.headings
-        return _slug(last) in self.headings
+        line = _LINES.fullmatch(last)
+        if (line and int(line[1]) <= self.lines) or last.casefold() in self.ids:
+            return True
+        again = _AGAIN.fullmatch(last)
+        repeated = again is not None and int(again[2]) < self.headings[_slug(again[1])]
+        return repeated or _slug(last) in self.headings
 
 
 def _slug(words: str) -> str:

@@ -30,6 +30,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.files import write
 from tests.support.promises import doctor
+from tests.support.workload import calls
 from tests.support.workload import ends as without_end
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -679,3 +680,35 @@ def test_links_to_headings_blocks_and_lines_that_are_not_there_are_named(tmp_pat
     assert sorted(lost) == ["Depth", "L300", "^elm"]
     every = explore_graph(snapshot, "", kinds=["links"], max_tokens=4_000).text
     assert "Without such a part" in every and every.count("(it has no such part)") == 3
+
+
+def lost_of(snapshot: Snapshot) -> list[str]:
+    """The parts that the overview names as lost."""
+    every = explore_graph(snapshot, "", kinds=["links"], max_tokens=4_000).text
+    return re.findall(r"> (\S+) \(it has no such part\)", every)
+
+
+def test_ids_and_repeated_headings_are_parts_of_their_page(tmp_path: Path) -> None:
+    parts = {
+        "## Install\n\nA.\n\n## Install\n\nB.\n": (["install", "install-1", "install_1"], ["install-2", "-1"]),
+        "## [Foo](http://example.org/x) bar\n": (["foo-bar"], ["bar"]),
+        "## [Foo](http://example.org/x)\n": (["foo"], ["x"]),
+        "## Title of it {#my-id .big}\n": (["my-id", "title-of-it"], ["big", "id"]),
+        "## *Rigging* & `mast`\n": (["rigging--mast"], ["rigging"]),
+        "Text <a id=\"oak\"></a><a class=x\nname='Elm'> <p id=ash>.\n": (["oak", "elm", "Elm", "ash"], ["x", "name"]),
+        "## <a name=\"fir\"></a>Fir tree\n": (["fir", "fir-tree"], ["tree"]),
+    }
+    files = {f"page{number}.md": text for number, text in enumerate(parts)}
+    there = [f"[a](page{number}.md#{part})" for number, (some, _) in enumerate(parts.values()) for part in some]
+    absent = [f"[a](page{number}.md#{part})" for number, (_, some) in enumerate(parts.values()) for part in some]
+    snapshot = indexed(tmp_path, {**files, "Plan.md": "\n\n".join([*there, *absent])})
+    assert sorted(lost_of(snapshot)) == sorted(part for _, some in parts.values() for part in some)
+
+
+def test_an_overview_looks_for_lost_parts_in_all_pages_once(tmp_path: Path) -> None:
+    pages = {f"page{number}.md": f"# Page {number}\n\nText.\n" for number in range(20)}
+    plan = " ".join(f"[a](page{number}.md#page-{number})" for number in range(20))
+    snapshot = indexed(tmp_path, {**pages, "Plan.md": f"{plan} [b](page1.md#gone)\n"})
+    assert calls(lambda: lost_of(snapshot), "headings") >= 20
+    assert calls(lambda: lost_of(snapshot), "headings") <= 2  # of the page whose lost link is shown
+    assert lost_of(snapshot) == ["gone"]
