@@ -341,13 +341,15 @@ class Drift:
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
         """Primer: best-rated reports, then text. Else a local search, nearly all of it text."""
         result = DriftResult()
-        items = self._report_items(query) if primer else []
+        near = self._near_reports(query) if primer else []
+        items = self._report_items(query, near) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
             sections = [packing.Section("Reports", items, 1.0)]
             result = packing.compose(result, sections, share, first="Reports")
         budget = max(budget - result.tokens, 200)
         found = local_search(self.snapshot, query, max_tokens=budget)
-        nothing = found.state == "not_found" and not result.text
+        # Topics of the highest level stand there for any question: they are not what was found.
+        nothing = found.state == "not_found" and not near
         sources = f"## Sources\n{found.text}" if found.citations else found.text
         result.text = "\n\n".join(filter(None, [result.text, sources]))
         result.citations, result.truncated = found.citations, found.truncated
@@ -355,9 +357,11 @@ class Drift:
         result.state = "not_found" if nothing else "context"
         return result
 
-    def _report_items(self, query: str) -> list[packing.Item]:
+    def _near_reports(self, query: str) -> list[reports.Rated]:
         rated, _ = reports.select(self.snapshot, query)
-        near = [one for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
+        return [one for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
+
+    def _report_items(self, query: str, near: Sequence[reports.Rated]) -> list[packing.Item]:
         first = reports.opening(self.snapshot, query, near, PRIMER_REPORTS + reports.TOP)
         rows = self.snapshot.served("reports", [one.id for one in first])
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])

@@ -91,6 +91,11 @@ def test_a_question_that_names_nothing_opens_with_several_topics(snapshot: Snaps
     assert len(opened(snapshot, tmp_path, question, tokens)) >= 3
 
 
+@pytest.mark.parametrize("question", ["What connects the fungicide tariffs of gastropods?", "Who is Zorblax Quimby?"])
+def test_a_question_on_something_absent_says_that_nothing_was_found(drift: Drift, question: str) -> None:
+    assert "Nothing was found for this question" in drift.start(question).hint
+
+
 def test_a_question_with_a_name_opens_with_the_reports_near_to_it(drift: Drift, snapshot: Snapshot) -> None:
     chosen, _ = reports.select(snapshot, QUESTION)
     near = [one for one in chosen[:4] if one.rating >= 0.6 * chosen[0].rating]
