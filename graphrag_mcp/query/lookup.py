@@ -300,6 +300,10 @@ def changes(
     return finish(result, budget)
 
 
+# report0012.txt, chapter 3.md, bbc-7.html
+_NUMBERED = re.compile(r"[^\W\d_]{0,40}[ _.-]?0{0,9}(\d{1,6})(?:\.\w{1,8})?")
+
+
 def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     """A note for the first `d` id whose number stands in the name of another file: who has read `bbc0128.txt`
     easily asks for d128, which may be `bbc0127.txt`."""
@@ -307,17 +311,17 @@ def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     if not numbers:
         return []
     name_of: dict[str, str] = {}
-    holders: dict[str, list[str]] = {}
+    own: dict[str, str] = {}  # the number in the name of a document
+    holder: dict[str, str] = {}
     for fact in times.documents(snapshot).values():
         id, *_, file = fact["document"]
-        name_of[id] = file
-        if number := re.search(r"0*(\d+)$", file.rpartition(".")[0] or file):
-            holders.setdefault(number[1], []).append(id)
+        if numbered := _NUMBERED.fullmatch(file):
+            name_of[id], own[id] = one_line(file, 60), numbered[1]
+            holder.setdefault(numbered[1], id)
     for number, asked in numbers.items():
-        others = holders.get(number, [])
-        if others and asked not in others and re.search(r"\d", name_of.get(asked, "")):
-            here, there = (one_line(name_of[id], 60) for id in (asked, others[0]))
-            return [f"{asked} is {here}; {there} is {others[0]}."]
+        other = holder.get(number, asked)
+        if asked in name_of and other != asked and own[asked] != number:
+            return [f"{asked} is {name_of[asked]}; {name_of[other]} is {other}."]
     return []
 
 
