@@ -70,8 +70,9 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return _line_by_line(data)
-    if _is_euc_jp(data[:SAMPLE]):
-        return decode_as(data, "euc_jp")
+    for encoding in ("euc_jp", "cp932"):
+        if _is_japanese(data[:SAMPLE], encoding):
+            return decode_as(data, encoding)
     from charset_normalizer import from_bytes
 
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
@@ -96,28 +97,37 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 _KANA = re.compile("[\u3041-\u30fa]")
 
 
-def _is_euc_jp(data: bytes) -> bool:
-    """Is it Japanese in EUC-JP? A fifth of its letters are kana, in texts of Thai bytes none: the
-    library takes three sentences of it for cp874."""
+def _is_japanese(data: bytes, encoding: str) -> bool:
+    """Is it Japanese in this encoding? A fifth of its letters are kana, in texts of other bytes none.
+    The library takes three sentences of EUC-JP for cp874, and Shift_JIS beside Latin words for cp949."""
     try:
-        text = data.decode("euc_jp")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         if error.start < len(data) - 3:
             return False
-        text = data[: error.start].decode("euc_jp")
-    return len(_KANA.findall(text)) * 5 >= len(text) - len(text.encode("ascii", "ignore")) > 0
+        text = data[: error.start].decode(encoding)
+    letters = len(text) - len(text.encode("ascii", "ignore"))
+    return len(_KANA.findall(text)) * 5 >= letters > 0 and not _mixes_scripts(text)
 
 
 _WORD_OF_ASCII = re.compile(r"[A-Za-z]+[^\W\d_A-Za-z]+[A-Za-z]+")
+# Letters of Chinese, Japanese and Korean, which put no blanks beside a Latin word.
+_UNSPACED = re.compile("[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
 
 
 def _mixes_scripts(text: str) -> bool:
     """Do words mix Latin letters with those of another script, as in `f\u067er` for `für`? Then the
-    encoding is another one."""
-    words = set(_WORD_OF_ASCII.findall(text[:20_000]))
+    encoding is another one. Letters of unspaced scripts do so by right, but not where most of them
+    stand alone, as in `K罵n` for `Köln`."""
+    text = text[:20_000]
+    runs = [len(run) for run in _UNSPACED.findall(text)]
+    unspaced = sum(length for length in runs if length > 1) * 2 >= sum(runs)
     return any(
-        not unicodedata.name(one, "LATIN").startswith(("LATIN", "MICRO", "FEMININE", "MASCULINE"))
-        for word in words
+        not (unspaced and _UNSPACED.match(one))
+        and not unicodedata.name(one, "LATIN").startswith(
+            ("LATIN", "MICRO", "FEMININE", "MASCULINE")
+        )
+        for word in set(_WORD_OF_ASCII.findall(text))
         for one in word
     )
 

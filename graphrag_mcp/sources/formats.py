@@ -222,9 +222,9 @@ def canvas(data: bytes, suffix: str) -> Iterator[Piece]:
             "group": f"## {node.get('label') or ''}".rstrip("# "),
             "link": str(node.get("url") or ""),
         }.get(str(node.get("type")), str(node.get("text") or ""))
+        shown, name = _card(shown)
         parts += [shown] if shown.strip() else []
-        first = f"[[{file}]]" if file else shown.strip().partition("\n")[0].lstrip("# ")
-        names[str(node.get("id"))] = first
+        names[str(node.get("id"))] = f"[[{file}]]" if file else name
     edges = board.get("edges")
     for edge in filter(is_object, edges if isinstance(edges, list) else ()):
         ends = [names.get(str(edge.get(end)), "") for end in ("fromNode", "toNode")]
@@ -232,6 +232,24 @@ def canvas(data: bytes, suffix: str) -> Iterator[Piece]:
             label = f": {edge['label']}" if edge.get("label") else ""
             parts.append(f"{ends[0]} -> {ends[1]}{label}")
     yield Piece("\n\n".join(parts), metadata=metadata)
+
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+
+
+def _card(text: str) -> tuple[str, str]:
+    """The text of a card, in which no block of code is left open for the next card; and its name: the
+    first line that is no fence."""
+    fence, name = "", ""
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence):
+            fence = ""
+        else:
+            name = name or line.replace("`", "").strip().lstrip("# ")
+    return f"{text}\n{fence}" if fence else text, name
 
 
 def _parsed(text: str) -> Any:
@@ -264,7 +282,8 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
 def _cell(cell: Mapping[str, Any], language: str) -> str:
     source = _joined(cell.get("source") or cell.get("input", "")).strip("\n")
     if cell["cell_type"] == "heading":  # of format 3
-        return f"{'#' * int(cell.get('level', 1))} {source}"
+        level = cell.get("level")
+        return f"{'#' * min(max(level, 1), 6) if isinstance(level, int) else '#'} {source}"
     if cell["cell_type"] != "code":
         return source
     blocks = [f"```{language}\n{source}\n```"] if source else []
@@ -455,7 +474,7 @@ def _inside(
     try:
         for piece in pieces(found.data, suffix, depth, described):
             if isinstance(piece, NotRead):
-                yield NotRead(f"{key}/{piece.name}", piece.reason)
+                yield NotRead(f"{key}/{piece.name}" if piece.name else key, piece.reason)
                 continue
             full = f"{key}/{piece.key}" if piece.key else key
             metadata = found.metadata | piece.metadata

@@ -257,7 +257,7 @@ def _words(part: Message) -> str:
 def _unflowed(text: str, without_blank: bool) -> str:
     """Paragraphs of `format=flowed` on one line each (RFC 3676): a line that ends with a blank goes on
     in the next of the same depth of quoting; the mark of a signature does not."""
-    lines: list[str] = []
+    lines: list[list[str]] = []  # the parts of each
     flows, depth = False, 0
     for line in text.replace("\r\n", "\n").split("\n"):
         bare = line.lstrip(">")
@@ -265,11 +265,13 @@ def _unflowed(text: str, without_blank: bool) -> str:
         bare = bare.removeprefix(" ")
         signature = bare == "-- "
         if flows and bare and quoted == depth and not signature:
-            lines[-1] = (lines[-1][:-1] if without_blank else lines[-1]) + bare
+            if without_blank:
+                lines[-1][-1] = lines[-1][-1][:-1]
+            lines[-1].append(bare)
         else:
-            lines.append(f"{'>' * quoted} {bare}" if quoted else bare)
+            lines.append([f"{'>' * quoted} {bare}" if quoted else bare])
         flows, depth = bare.endswith(" ") and not signature, quoted
-    return "\n".join(lines)
+    return "\n".join(map("".join, lines))
 
 
 def _header(message: Message, name: str) -> str:

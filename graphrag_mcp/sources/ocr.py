@@ -43,6 +43,10 @@ READ = PICTURES | frozenset(
 signals: list[Callable[[], None]] = []
 
 
+class TooMany(ReadError):
+    """The file holds more pictures than are read."""
+
+
 @dataclass(frozen=True)
 class Reading:
     text: str
@@ -107,7 +111,9 @@ def _upright(picture: Image.Image) -> Image.Image:
     from PIL import ImageOps
 
     picture.draft("RGB", (SIDE, SIDE))  # a JPEG is opened no larger than is needed
-    if picture.mode.startswith("I") or picture.mode == "F":
+    if picture.mode.startswith("I;"):  # 16 bits in either order of bytes
+        picture = picture.convert("I")
+    if picture.mode in ("I", "F"):
         least, most = _extremes(picture)[0]
         scale = 255 / max(most - least, 1)
         picture = picture.point(lambda value: value * scale - least * scale).convert("L")

@@ -68,8 +68,8 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
             many = f"{len(scanned):,} of its pages are without text"
             why = f"{many}, and {ocr.MOST} are read from their picture. Split it"
         else:
-            metadata |= _read_scans(document, scanned, pages, broken)
-            scanned, why = [], ""
+            read, why = _read_scans(document, scanned, pages, broken)
+            metadata |= read
     writer = Writer()
     for number, words in enumerate(pages, 1):
         writer.add(words, f"p. {number}")
@@ -80,13 +80,11 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
         raise ReadError(f"no text in it: {why}" if shown else "no text in it")
     if broken:
         metadata["pages_not_read"] = broken[:100]
-        yield NotRead(
-            "pages", f"damaged: {', '.join(map(str, broken[:10]))}{', ...' * (len(broken) > 10)}"
-        )
+        yield NotRead("", "some pages are damaged")
     if scanned:
         metadata["pages_without_text"] = len(scanned)
         if why != ocr.SCANNED:
-            yield NotRead("pages", why)
+            yield NotRead("", why)
     yield writer.piece(_title(data, first), metadata=metadata)
 
 
@@ -99,26 +97,33 @@ def _pictures(document: Any, pages: Sequence[int]) -> bool:
 
 
 def _read_scans(
-    document: Any, scanned: Sequence[int], pages: list[str], broken: list[int]
-) -> dict[str, Any]:
+    document: Any, scanned: list[int], pages: list[str], broken: list[int]
+) -> tuple[dict[str, Any], str]:
     """Put what is read of the pictures of pages into `pages`, and the numbers of those that cannot be
-    into `broken`. Gives metadata."""
+    into `broken`. Gives metadata, and why pages are left in `scanned`."""
     confidence: list[float] = []
-    for number in scanned:
+    why = ""
+    while scanned:
+        number = scanned[0]
         try:
             left, low, right, high = document.page_media_box(number)
             longest = max(abs(right - left), abs(high - low), 1.0)  # in points
             dpi = max(1, min(ocr.DPI, int(72 * LONGEST / longest)))
             read = ocr.read(document.render_page(number, dpi=dpi))
+        except ocr.TooMany as error:
+            why = str(error)
+            break
         except (ReadError, ValueError, RuntimeError, OSError):
             broken.append(number + 1)
-            continue
-        pages[number] = read.text
-        confidence += [read.confidence] if read.text else []
+        else:
+            pages[number] = read.text
+            confidence += [read.confidence] if read.text else []
+        del scanned[0]
     broken.sort()
     if not confidence:
-        return {}
-    return {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
+        return {}, why
+    found = {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
+    return found, why
 
 
 def _title(data: bytes, first: str) -> str:

@@ -165,7 +165,8 @@ def _parse(
             nonlocal begun
             begun += 1
             if begun > ocr.MOST:
-                raise ReadError(f"the file holds over {ocr.MOST} pictures, and no more are read")
+                many = f"the file holds over {ocr.MOST} pictures, and no more are read"
+                raise ocr.TooMany(many)
             faulthandler.cancel_dump_traceback_later()
             faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
             _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)

@@ -42,7 +42,7 @@ def pictures(data: bytes, suffix: str) -> Iterator[Picture | NotRead]:
             continue
         seen.add(picture)
         if len(seen) > MOST:
-            yield NotRead("pictures", f"it holds over {MOST}, which is as many as are described")
+            yield NotRead("", f"it holds over {MOST} pictures, which is as many as are described")
             return
         if not media_type(picture):
             yield NotRead(name, "a picture of a kind that models do not take")

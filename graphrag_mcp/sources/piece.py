@@ -67,7 +67,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class NotRead:
-    """A part of a file that is no part of any text, and why."""
+    """A part of a file that is no part of any text, and why. `name`: of a file inside of it, else ""."""
 
     name: str
     reason: str

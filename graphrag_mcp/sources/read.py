@@ -260,7 +260,7 @@ def _described(
         blank = Piece("", key.rpartition("/")[2], key, held[0][0].metadata)
         joined.append(with_descriptions(blank, held))
     undescribed = [
-        NotRead("pictures", f"{count} not described by the model ({reason})")
+        NotRead("", f"{count} pictures not described by the model ({reason})")
         for reason, count in lost.items()
     ]
     return [*joined, *undescribed]

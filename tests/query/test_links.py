@@ -645,9 +645,15 @@ def test_a_board_is_read_as_its_cards_pages_and_arrows(tmp_path: Path) -> None:
             {"id": "b", "type": "file", "file": "logs/Mast.md", "subpath": "#Height"},
             {"id": "c", "type": "group", "label": "Harbour"},
             {"id": "d", "type": "link", "url": "https://example.org/"},
+            {"id": "e", "type": "text", "text": "```python\nraise_mast()"},
+            {"id": "f", "type": "text", "text": "~~~\n````\n~~~\nBehind [[Log]]"},
             "broken",
         ],
-        "edges": [{"fromNode": "a", "toNode": "b", "label": "needs"}, {"fromNode": "a", "toNode": "z"}],
+        "edges": [
+            {"fromNode": "a", "toNode": "b", "label": "needs"},
+            {"fromNode": "a", "toNode": "z"},
+            {"fromNode": "e", "toNode": "b"},
+        ],
     }
     files = {
         "board.canvas": json.dumps(board),
@@ -656,13 +662,14 @@ def test_a_board_is_read_as_its_cards_pages_and_arrows(tmp_path: Path) -> None:
         "Log.md": "Quiet.\n",
     }
     snapshot = indexed(tmp_path, files)
-    assert leads(snapshot, "board.canvas") == ["Log.md", "logs/Mast.md", "logs/Mast.md"]
+    assert leads(snapshot, "board.canvas") == ["Log.md", "logs/Mast.md", "Log.md", "logs/Mast.md", "logs/Mast.md"]
     (text,) = (
         row["text"]
         for row in snapshot.rows("documents", columns=["uri", "text"]).to_pylist()
         if row["uri"].endswith("board.canvas") and "broken" not in row["uri"]
     )
     assert "## Harbour" in text and "Plan -> [[logs/Mast.md]]: needs" in text
+    assert "raise_mast()\n```\n" in text and "raise_mast() -> [[logs/Mast.md]]" in text
 
 
 def test_links_to_headings_blocks_and_lines_that_are_not_there_are_named(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.mail import eml
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.walk import find
 from tests.support import ole
+from tests.support.workload import linear
 
 SHARED = Path(__file__).parents[3] / "shared/data/cases"
 SETTINGS = Settings(home=Path("unused"))
@@ -160,6 +162,12 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "flowed.eml": (b"From: Ana <a@x.org>\nTo: b@x.org\nSubject: Basin\nContent-Type: text/plain; format=flowed; delsp=yes\n\nIt is fourteen me \ntres deep. \n\nEnd\n-- \nAna\n", ["It is fourteen metres deep.\n\nEnd\n--"]),
     "third.ipynb": (b'{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "heading", "level": 2, "source": ["Waves"]}, {"cell_type": "code", "input": ["x = 1"], "outputs": [{"output_type": "pyout", "text": ["42"]}]}]}]}', ["## Waves", "x = 1", "```text\n42", "!nbformat"]),
     "japanese.txt": ("横浜港の防波堤は長さ三百メートルで、今年完成する。\n".encode("euc_jp"), ["横浜港の防波堤は長さ三百メートルで、今年完成する。"]),
+    "python.ja.txt": ("PythonとJavaの違い".encode("shift_jis"), ["PythonとJavaの違い"]),
+    "python.zh.txt": ("我们使用Python和Java开发。请打开GitHub的Issue页面。\n".encode("gb18030") * 3, ["我们使用Python和Java开发。请打开GitHub的Issue页面。"]),
+    "python.tw.txt": ("我們使用Python和Java開發".encode("big5"), ["我們使用Python和Java開發"]),
+    "python.ko.txt": ("Python과Java의차이".encode("euc_kr"), ["Python과Java의차이"]),
+    "eggs.txt": ("Smörgås och ägg".encode("cp850"), ["ERROR its encoding is not known"]),
+    "headings.ipynb": (b'{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "heading", "level": 30000000, "source": "Waves"}, {"cell_type": "heading", "level": 1e400, "source": "Tides"}, {"cell_type": "heading", "level": -1, "source": "Wind"}]}]}', ["\n###### Waves\n\n# Tides\n\n# Wind\n"]),
     "dos.txt": ("Der Kai von Görlitz ist für Möwen gesperrt.\n".encode("cp850"), ["ERROR its encoding is not known"]),
     "laughs.xml": (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', ["ERROR its XML declares entities"]),
 }  # fmt: skip
@@ -173,3 +181,6 @@ def test_a_file_of_ours_is_read_right(tmp_path: Path, name: str) -> None:
     assert wrong(text, wanted) == [], text
 
 
+def test_long_paragraphs_of_a_mail_that_flows_are_joined_in_linear_time() -> None:
+    head = b"Subject: Basin\nContent-Type: text/plain; format=flowed\n\n"
+    assert linear(lambda size: list(eml(head + b"deep \n" * size, "eml")), 1_000, largest=1_500_000)

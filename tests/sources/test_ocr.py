@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_mcp.sources import ocr, read
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece
+from graphrag_mcp.sources.piece import NotRead, Piece
 from graphrag_mcp.sources.walk import ocr_installed
 
 pytestmark = pytest.mark.skipif(not ocr_installed(), reason="the extra [ocr] is not installed")
@@ -145,6 +145,26 @@ def test_pictures_that_are_too_large_or_too_many_are_one_line_and_cost_nothing(s
     with pytest.raises(ReadError, match=reason):
         read.parse(make(), suffix)
     assert read.parse(scan("PNG"), "png") == began
+
+
+def test_a_pdf_behind_as_many_pictures_as_are_read_is_named_with_that_reason() -> None:
+    box = io.BytesIO()
+    with ZipFile(box, "w") as packed:
+        packed.writestr("a.tiff", frames(ocr.MOST))
+        packed.writestr("b.pdf", pages(2, grey(), 620, 200))
+    _, left = read.parse(box.getvalue(), "zip")
+    assert left == NotRead("b.pdf", "no text in it: the file holds over 500 pictures, and no more are read")
+
+
+def test_pictures_of_16_bits_are_read_in_both_orders_of_bytes() -> None:
+    from PIL import Image
+
+    deep = Image.open(io.BytesIO(scan("PNG"))).convert("L").convert("I").point(lambda value: value * 257)
+    for mode in ("I;16", "I;16B"):
+        out = io.BytesIO()
+        deep.convert(mode).save(out, "TIFF")
+        (piece,) = read.parse(out.getvalue(), "tiff")
+        assert isinstance(piece, Piece) and plain(LINES[0]) in plain(piece.text)
 
 
 def test_a_file_with_pictures_has_the_memory_of_any_file() -> None:

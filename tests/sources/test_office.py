@@ -55,6 +55,17 @@ def test_a_pdf_has_the_title_that_it_says_where_its_first_page_bears_it(tmp_path
     assert one(tmp_path / "d", "a.pdf", data).title == title
 
 
+def test_a_page_of_a_pdf_that_is_damaged_is_told_with_the_file(tmp_path: Path) -> None:
+    folder, corpus = tmp_path / "d", tmp_path / "c"
+    folder.mkdir()
+    data = hostile_archives.pages("Ines Calloway rowed.", "Tom Reed waited.")
+    (folder / "a.pdf").write_bytes(data.replace(b"/Count 2", b"/Count 3"))
+    result = index_documents(corpus, IndexRequest(paths=(str(folder),)), SETTINGS)
+    assert result.counts["added"] == 1 and result.skipped == {"some pages are damaged": 1}
+    (row,) = live_documents(corpus, read_manifest(corpus), ["metadata"]).to_pylist()
+    assert '"pages_not_read": [3]' in row["metadata"]
+
+
 def test_a_long_pdf_is_read_in_seconds(tmp_path: Path) -> None:
     lines = "\n".join(
         f"Line {number}: the light was burning and Ines Calloway rowed to the Narrows." for number in range(45)
