@@ -5,7 +5,7 @@ over another file unless that is asked for. An original is read below the folder
 browser opens it in a tab of its own, which sends no token: its address holds a ticket for that one
 file instead, which is valid for some minutes. PDF files and pictures are shown, text of any kind as
 plain text in a sandbox, everything else is saved; nothing is run. Callers who are not the user of this
-machine are given texts with credentials masked, and no other file that holds one."""
+machine are given texts with credentials masked, and no file of which a mask would not cover one."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ import unicodedata
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
-from graphrag_mcp.sources import read
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
+from graphrag_mcp.sources import formats, opening, read
 from graphrag_mcp.sources.origin import file_of, real_file_of
-from graphrag_mcp.sources.piece import NotRead
-from graphrag_mcp.sources.walk import FoundFile
+from graphrag_mcp.sources.piece import NotRead, Piece
+from graphrag_mcp.sources.walk import NAMED_LIMIT, suffix_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, SUBJECT, TELL_PATHS, masked, spans
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ PICTURES = {
     ".webp": "image/webp",
 }
 UNCHECKED = "parts of this file cannot be checked for credentials"
+SECRET = "this file holds what looks like a credential"
 RECOUNT = 5  # seconds
+LEFT = 86_400  # seconds without a write, from which a part of an upload is one that was left behind
+_PART = re.compile(r"\.[0-9a-f]{16}\.part")
 SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 
@@ -98,24 +101,31 @@ class Held:
     counted: float = -math.inf  # time.monotonic
 
     def count(self, folder: Path) -> None:
-        """Count the files below the folder anew where that was long ago. It follows no link."""
+        """Count the files below the folder anew where that was long ago, and delete parts that a killed
+        process has left. It follows no link."""
         if time.monotonic() - self.counted < RECOUNT:
             return
         files = size = 0
         for above, _, names in os.walk(folder):
-            files += len(names)
             for name in names:
                 with suppress(OSError):
-                    size += os.lstat(os.path.join(above, name)).st_size
+                    path = os.path.join(above, name)
+                    status = os.lstat(path)
+                    if _PART.fullmatch(name) and status.st_mtime < time.time() - LEFT:
+                        os.unlink(path)
+                        continue
+                    size += status.st_size
+                files += 1
         self.files, self.bytes, self.counted = files, size, time.monotonic()
 
-    def check(self, settings: Settings) -> None:
-        """BadInput where the folder holds more than the settings allow."""
+    def check(self, settings: Settings, replaced: int | None = None) -> None:
+        """BadInput where the folder holds more than the settings allow. `replaced`: bytes of the file
+        whose place an upload takes, None for none."""
         most = settings.max_upload_bytes
-        if most and self.bytes > most:
+        if most and self.bytes - (replaced or 0) > most:
             what = f"the folder for uploads is full: all files together may have {most / 1e6:g} MB"
             raise BadInput(what, "Delete some of them, or raise the setting max_upload_bytes")
-        if self.files > settings.max_files:
+        if self.files - (replaced is not None) > settings.max_files:
             what = f"the folder for uploads is full: it may hold {settings.max_files:,} files"
             raise BadInput(what, "Delete some of them, or raise the setting max_files")
 
@@ -167,9 +177,10 @@ async def added(
     await run_in_threadpool(held.count, folder)
     part = above / f".{secrets.token_hex(8)}.part"
     size, kept = 0, False
+    replaced = target.lstat().st_size if os.path.lexists(target) else None
     held.files += 1
     try:
-        held.check(app.settings)
+        held.check(app.settings, replaced)
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             async for piece in stream:
                 size += len(piece)
@@ -177,7 +188,7 @@ async def added(
                     what = f"{name[:120]!r} is over {most / 1e6:g} MB"
                     raise BadInput(what, "The setting max_file_bytes allows more")
                 held.bytes += len(piece)
-                held.check(app.settings)
+                held.check(app.settings, replaced)
                 file.write(piece)
         target.parent.mkdir(parents=True, exist_ok=True)
         _within(app, folder, target.parent, name)
@@ -198,8 +209,18 @@ async def added(
 
 def _within(app: App, folder: Path, place: Path, name: str) -> None:
     """OutsideRoots or BadInput where a link leads a place for uploads out of their folder."""
-    if not app.allowed(place).is_relative_to(folder.resolve()):
-        raise BadInput(f"{name[:120]!r} leads out of the folder for uploads", "Choose another name")
+    what, advice = f"{name[:120]!r} leads out of the folder for uploads", "Choose another name"
+    if not allowed(app, place, what, advice).is_relative_to(folder.resolve()):
+        raise BadInput(what, advice)
+
+
+def allowed(app: App, path: str | Path, what: str, advice: str) -> Path:
+    """A file or folder of this server below its roots. OutsideRoots in these words, which name no path
+    of this machine, for another or one that is gone."""
+    try:
+        return app.allowed(path)
+    except (OutsideRoots, BadInput) as error:
+        raise OutsideRoots(what, advice) from error
 
 
 def _linked(part: Path, target: Path) -> bool:
@@ -237,7 +258,10 @@ def original(app: App, corpus: str, n: int, everywhere: bool) -> Original:
     uri, sources = str(rows[0]["uri"]), snapshot.manifest.sources
     path = real_file_of(uri, sources)
     if path is not None:
-        return Original(path.name, path if everywhere else app.allowed(path))
+        if not everywhere:
+            what = f"the file of d{n} is outside the folders this server may read"
+            path = allowed(app, path, what, "Open it on the machine of the server")
+        return Original(path.name, path)
     if file_of(uri, sources) is not None:
         raise NotFound(f"the file of d{n} is a link that leads out of its folder", "Open it there")
     if sources.get(uri.partition("/")[0], {}).get("path"):
@@ -246,26 +270,44 @@ def original(app: App, corpus: str, n: int, everywhere: bool) -> Original:
     return Original(f"d{n}.txt", None, text if everywhere or SHOW_SECRETS.get() else masked(text))
 
 
-def for_others(path: Path, kind: str, settings: Settings) -> bytes | None:
+def for_others(path: Path, kind: str) -> bytes | None:
     """What callers who are not the user of this machine get of a file: text with its credentials
-    masked, None for a file without any, which is given as it is. BadInput for another kind of file
-    that holds a credential, or of which a part cannot be checked."""
-    if kind.startswith("text/plain"):
-        text = path.read_bytes().decode("utf-8", "replace")
-        return masked(text).encode("utf-8", "replace") if spans(text) else None
+    masked, None for a file without any, which is given as it is. BadInput for a file that holds a
+    credential which no mask covers, or of which a part cannot be checked."""
     if kind.startswith("image/"):
         return None
-    unread: list[NotRead] = []
+    is_text = kind.startswith("text/plain")
     try:
-        found = FoundFile(str(path), path.name, "", named=True, links=os.stat(path).st_nlink)
-        secret = any(spans(one.text) for one in read.load(found, settings, unread))
-    except (ReadError, OSError):
-        unread.append(NotRead(path.name, "cannot be read"))
-        secret = False
-    if secret or unread:
-        what = "this file holds what looks like a credential" if secret else UNCHECKED
-        raise BadInput(f"{what}: it is given on the machine of the server alone", "Read it here")
-    return None
+        status = os.stat(path)
+        why = withheld(str(path), status.st_mtime_ns, status.st_size, is_text)
+        text = path.read_bytes().decode("utf-8", "replace") if is_text else ""
+    except OSError:
+        why, text = UNCHECKED, ""
+    if why:
+        raise BadInput(f"{why}: it is given on the machine of the server alone", "Read it here")
+    return masked(text).encode("utf-8", "replace") if spans(text) else None
+
+
+@lru_cache(maxsize=1_000)
+def withheld(path: str, changed: int, size: int, is_text: bool) -> str:
+    """Why a file is not given to others, or "". What its reader makes of it is searched: mail and pages
+    hold texts in another form than their bytes. A text is read with its credentials masked already.
+    `changed` (ns) and `size` (bytes) are those of the file, which is parsed once for all requests."""
+    data, suffix = opening.read(path, NAMED_LIMIT), suffix_of(os.path.basename(path))
+    try:
+        if is_text:
+            data = masked(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+        elif suffix not in formats.PACKED and spans(data.decode("utf-8", "replace")):
+            return SECRET
+        apart = read.apart(suffix, len(data))
+        unread = False
+        for one in read.parse(data, suffix) if apart else formats.pieces(data, suffix):
+            if isinstance(one, Piece) and (spans(one.text) or spans(one.title)):
+                return SECRET
+            unread = unread or isinstance(one, NotRead)
+    except Exception:  # bytes from anywhere, which no reader may understand
+        return UNCHECKED
+    return UNCHECKED if unread else ""
 
 
 def kind_of(path: Path) -> tuple[str, bool]:

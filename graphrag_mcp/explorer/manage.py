@@ -11,7 +11,6 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
@@ -153,9 +152,7 @@ class Manager:
         headers = {**HEADERS, **files.headers_of(found.name, kind, shown)}
         if not self.local and not self.app.settings.show_secrets:
             try:
-                text = await run_in_threadpool(
-                    files.for_others, found.path, kind, self.app.settings
-                )
+                text = await run_in_threadpool(files.for_others, found.path, kind)
             except GraphRAGError as error:
                 said = f"{error.what[:1].upper()}{error.what[1:]}."
                 return PlainTextResponse(said, 403, HEADERS)
@@ -209,17 +206,11 @@ class Manager:
         held = manifests.read(self.app.folder(name))
         paths = folders_of(held) if held else []
         if not self.local:
-            paths = [str(self._allowed(path)) for path in paths]
+            what = "a folder of this index is outside the folders this server may read"
+            advice = "Watch it on the machine of the server"
+            paths = [str(files.allowed(self.app, path, what, advice)) for path in paths]
         self.watches.set(name, paths, on)
         return {"watched": self.watches.watched(name)}
-
-    def _allowed(self, path: str) -> Path:
-        """A folder of the index below the roots; what lies outside of them is not named."""
-        try:
-            return self.app.allowed(path)
-        except OutsideRoots as error:
-            what = "a folder of this index is outside the folders this server may read"
-            raise OutsideRoots(what, "Watch it on the machine of the server") from error
 
     def _price(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the next run would ask of the model, and its price by the settings."""

@@ -116,13 +116,19 @@ def read(path: Path) -> str | None:
         raise BadInput(f"{path.name!r} is no UTF-8 text", "Give another title") from error
 
 
-def write(base: Path, path: Path, text: str, cited: Mapping[Fingerprint, str] = {}) -> None:
-    """Replace a note whole, after what it was and the texts that it cites were put aside."""
+def write(
+    base: Path, path: Path, text: str, cited: Mapping[Fingerprint, str] = {}, corpus: str = ""
+) -> None:
+    """Replace a note of a corpus whole, after what it was and the texts that it cites were put aside. A
+    note that is refused leaves no trace."""
     data = text.encode("utf-8", "replace")
     if len(data) > LARGEST:
         what = f"the note would have {len(data):,} bytes, and may have {LARGEST:,}"
         raise BadInput(what, "Write several notes that link to each other")
-    keep(base, path, read(path) or "", check_of(text))
+    before = read(path) or ""
+    if corpus:
+        mark(base, corpus)
+    keep(base, path, before, check_of(text))
     for fingerprint, source in cited.items():
         file = _source(base, fingerprint)
         if not file.exists():

@@ -204,7 +204,7 @@ async function start() {
   transport = new Transport(embedded, host); server = new Server(transport);
   map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go);
   new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
-  transport.onnewer = async () => { map.clear(); await map.start(); newer = true; };
+  transport.onnewer = async () => { ask.forget(); map.clear(); await map.start(); newer = true; };
   window.graphragExplorer = { map, transport, graph: net };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);

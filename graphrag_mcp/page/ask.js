@@ -4,7 +4,7 @@ import { element, link, number, short, visible } from "./dom.js";
 import * as views from "./views.js";
 
 const FILTERS = ["kind", "folder", "from", "to"], CHOICES = [...FILTERS, "answer"], KEPT = "graphrag-history", MOST = 50;
-const answers = new Map(); // by address, of this tab: going back asks no model again
+const answers = new Map(); // of models by address, of this tab: going back asks none again while the index is the same
 let running = null, moved = false; // until the person moves, the address may be one that another page has made
 window.addEventListener("hashchange", () => { moved = true; });
 
@@ -45,14 +45,14 @@ export function history() {
 
 // Offsets count characters as Python does.
 function marked(text, spans, cites) {
-  const points = [...text], parts = [];
+  const points = [...views.veiled(text, cites)], parts = [], part = (start, end) => visible(views.unveiled(points.slice(start, end).join("")));
   let at = 0;
   for (const [start, end] of spans || []) {
     if (start < at || end <= start) continue;
-    parts.push(visible(views.unmarked(points.slice(at, start).join(""), cites)), element("mark", {}, visible(points.slice(start, end).join(""))));
+    parts.push(part(at, start), element("mark", {}, part(start, end)));
     at = end;
   }
-  return [...parts, visible(views.unmarked(points.slice(at).join(""), cites))];
+  return [...parts, part(at)];
 }
 
 function chooser(query, filters, facets, answer, go) {
@@ -98,6 +98,8 @@ export async function view(server, transport, rest, go) {
   return { shown: [element("div", { class: "columns" }, main, beside)], found };
 }
 
+export function forget() { answers.clear(); }
+
 export function leave() { running?.abort(); running = null; }
 
 // ---- the answer ---------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ async function write(server, box, beside, { query, filters, whole }, key) {
     const said = (result.answer || "").split("\n\n### References")[0];
     if (model && !said) by.textContent = visible(`${model} gave no answer. ${result.hint || ""}`);
     if (!said && whole) box.replaceChildren(model ? by : "", ...lines(result.text));
-    if (said || !model) answers.set(key, result);
+    if (said) answers.set(key, result);
     if (!said) return;
     by.textContent = visible(`Answer by ${model}${whole ? " from the whole collection" : ""}. ${result.hint || ""}`);
     show(said, result.citations || []);

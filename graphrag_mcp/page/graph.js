@@ -468,6 +468,7 @@ const earliest = (cites) => (cites || []).map((one) => one.date).filter(Boolean)
 // Nodes of one cell and of its neighbours push each other, each pair once. In arrays, since there are 300,000 pairs
 // for 5,000 nodes.
 function repel(many, heat) {
+  if (!many.length) return; // filters may leave no node, and so no grid
   const count = many.length, [x, y, ax, ay] = [0, 0, 0, 0].map(() => new Float64Array(count)), cell = new Int32Array(count);
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   many.forEach((one, at) => { x[at] = one.x; y[at] = one.y; left = Math.min(left, one.x); right = Math.max(right, one.x); top = Math.min(top, one.y); bottom = Math.max(bottom, one.y); });

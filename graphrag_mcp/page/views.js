@@ -18,9 +18,12 @@ export function cited(cite) {
     where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
 }
 
-// A sentence of a Markdown file is shown without the marks of bold and leaning words.
-export const unmarked = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replace(/\*\*|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])/g, "") : text;
-const statement = (one) => [element("span", { dir: "auto" }, visible(unmarked(one.text, one.cites))), ...one.cites.slice(0, 4).map(cited)];
+// A sentence of a Markdown file is shown without the marks of bold and leaning words: pairs that stand around words.
+// Other stars are text, as in 2**10 and docs/**/*.md. Dropped marks become NUL first, so that offsets hold.
+const PAIR = /(?<![\w*\/\\])(\*{1,3})(?=[\p{L}\p{N}\p{Ps}\p{Pi}"'`])([^*\n]*[^\s*\/\\(,])\1(?![\w*\/])/gu;
+export const veiled = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replace(PAIR, (_, mark, words) => { const nothing = "\0".repeat(mark.length); return nothing + words + nothing; }) : text;
+export const unveiled = (text) => text.replaceAll("\0", "");
+const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), ...one.cites.slice(0, 4).map(cited)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";

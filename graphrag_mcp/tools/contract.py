@@ -136,7 +136,7 @@ def budgets(
     for the address of the `page`. A default is less in a host that does not show longer results."""
     from graphrag_mcp.text.tokens import count_tokens
 
-    if max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
+    if max_tokens == default and shows_short(ctx):
         max_tokens = min(default, SHORT)
     used, hint = packing_budget.clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
@@ -221,6 +221,11 @@ def client_name(ctx: Ctx) -> str:
     """How the client calls itself; "" if it did not say."""
     params = getattr(ctx.session, "client_params", None)
     return str(getattr(getattr(params, "client_info", None), "name", "") or "")
+
+
+def shows_short(ctx: Ctx) -> bool:
+    """Does the host show its model no more of a result than SHORT?"""
+    return bool(SHOW_SHORT.match(client_name(ctx)))
 
 
 def who(ctx: Ctx) -> str:
@@ -454,6 +459,10 @@ def called(name: str) -> FieldInfo:
     description, others = TABLES["arguments"][name]
     alias = AliasChoices(*others.split()) if others else None
     return Field(description=description or None, validation_alias=alias)
+
+
+class NotGiven(int):
+    """The number of an argument that the caller did not give; an equal number that it gave is an int."""
 
 
 def whole_number(default: int) -> BeforeValidator:

@@ -13,7 +13,7 @@ import anyio.to_thread
 from mcp.types import CallToolResult, InputRequiredResult
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput, Damaged, NotFound
+from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
@@ -23,6 +23,7 @@ from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.tools.limits import too_much
+from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
 from graphrag_mcp.types import (
     IndexRequest,
     IndexResult,
@@ -179,33 +180,44 @@ def _request(
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
-    found += _notes(app, name) if found else ()
+    if found and app.settings.notes and _notes_apart(app, name, base := app.notes_folder()):
+        found += (str(base),)
     within = tuple(str(root.resolve()) for root in app.settings.roots)
     return name, IndexRequest(found, good, method, remove_missing, within=within), errors
 
 
-def _notes(app: App, corpus: str) -> tuple[str, ...]:
-    """The folder of notes, where notes of this corpus lie in it and in no other folder of it: what people edit there
-    is indexed with their documents, and what was written before a process ended as well."""
+def _notes_apart(app: App, corpus: str, base: Path) -> bool:
+    """Do notes of this corpus lie in the folder `base`, and in no other folder of it? What people edit there is
+    indexed with their documents, and what was written before a process ended as well."""
     from graphrag_mcp.notes import folder
 
-    if not app.settings.notes:
-        return ()
-    base, held = app.notes_folder(), manifests.read(app.folder(corpus))
+    held = manifests.read(app.folder(corpus))
     sources = [
         Path(one["path"]) for one in (held.sources.values() if held else ()) if one.get("path")
     ]
     own = base in sources or folder.marked(base, corpus)
-    within = any(base != path and base.is_relative_to(path) for path in sources)
-    return (str(base),) if own and not within else ()
+    return own and not any(base != path and base.is_relative_to(path) for path in sources)
 
 
 def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
-    """That notes of this corpus lie in a folder which no index has seen: a process ended before."""
-    if app.read_only or not (found := _notes(app, manifest.corpus)):
+    """That notes of this corpus lie in a folder which no index has seen: a process ended before. It makes no
+    folder, and says nothing of one that cannot be looked at."""
+    if app.read_only or not app.settings.notes:
         return []
-    seen = any(one.get("path") == found[0] for one in manifest.sources.values())
-    return [] if seen else [f"Notes in {found[0]} are not indexed yet: index_documents reads them."]
+    try:
+        base = Path(app.settings.notes).resolve()
+        apart = _notes_apart(app, manifest.corpus, base)
+    except (GraphRAGError, OSError, RuntimeError):  # RuntimeError: links that lead in a circle
+        return []
+    if not apart or any(one.get("path") == str(base) for one in manifest.sources.values()):
+        return []
+    where = f" in {base}" if _tells_paths() else ""
+    return [f"Notes{where} are not indexed yet: index_documents reads them."]
+
+
+def _tells_paths() -> bool:
+    """May the caller know where folders lie? One with a token may sit at another machine."""
+    return TELL_PATHS.get() or not SUBJECT.get()
 
 
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:
@@ -453,7 +465,10 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         _models(app, snapshot, result),
     ]
     sources = sorted(manifest.sources.items())[:10]
-    if folders := [f"{label} ({source.get('path', '')})" for label, source in sources]:
+    told = _tells_paths()
+    if folders := [
+        f"{label} ({source.get('path', '')})" if told else label for label, source in sources
+    ]:
         lines.append(f"Folders: {', '.join(folders)}.")
     linked, said, result.hint = links.status(snapshot)
     result.counts |= linked

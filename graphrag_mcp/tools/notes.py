@@ -184,8 +184,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             text = writing.composed(title, linked, day, by)
         else:
             text = make(old, title, linked, day, by)
-        files.mark(base, name)
-        files.write(base, path, text, linked.cited)
+        files.write(base, path, text, linked.cited, name)
     made.result.check = check_of(text)
     if linked.topics:
         made.remarks.append(f"{', '.join(linked.topics)}: a topic is no source that is followed.")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.request import AnswerOptions
     from graphrag_mcp.tools.contract import Parts
 
-DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several questions
+# Tokens of a result; for many places or several questions; of a map.
+DEFAULT, WIDE, MAP = contract.NotGiven(1200), 2000, contract.NotGiven(3000)
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
@@ -55,9 +56,9 @@ async def local_search(
 
     options = _options(answer, response_type, instructions, general_knowledge)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
-    wanted = default if max_tokens == DEFAULT else max_tokens
+    wanted = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
     inner, whole = budgets(ctx, wanted, default, corpus)
-    beside = for_notes(whole, default)
+    beside = for_notes(ctx, max_tokens)
     form = Form(breadth, sort)
     if queries:
         asked = [*queries, query]
@@ -102,7 +103,7 @@ async def global_search(
     ctx: Ctx,
     corpus: contract.Corpora = "",
     level: Level = -1,
-    max_tokens: contract.Budget3000 = 3000,
+    max_tokens: contract.Budget3000 = MAP,
     cursor: contract.Cursor = "",
     filters: contract.Filters = [],
     history: contract.History = [],
@@ -117,7 +118,7 @@ async def global_search(
     from graphrag_mcp.query.request import Request
 
     options = _options(answer, response_type, instructions, general_knowledge)
-    inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
+    inner, whole = budgets(ctx, max_tokens, MAP, corpus, page=True)
     pieces: list[str] = []
     request = Request(
         query,
@@ -129,7 +130,7 @@ async def global_search(
         level=clamp("level", level, -1, 99),
         answer=answer,
         options=replace(options, on_text=pieces.append),
-        beside=for_notes(whole, 3000),
+        beside=for_notes(ctx, max_tokens),
     )
 
     def work(parts: Parts) -> Result:
@@ -162,17 +163,18 @@ async def search_text(
         max_tokens=inner,
         cursor=cursor,
         filters=filters,
-        beside=for_notes(whole, DEFAULT),
+        beside=for_notes(ctx, max_tokens),
     )
     return await read(ctx, "search_text", corpus, work, whole, ())
 
 
-def for_notes(budget: int, default: int) -> int:
+def for_notes(ctx: Ctx, max_tokens: int) -> int:
     """Tokens that a note may take beside the budget of a result: some where the caller gave none, and the
     host shows long results."""
     from graphrag_mcp.query.note_hits import TOKENS
 
-    return TOKENS if budget == default else 0
+    given = not isinstance(max_tokens, contract.NotGiven)
+    return 0 if given or contract.shows_short(ctx) else TOKENS
 
 
 # ---- a model's answer -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
@@ -26,7 +27,8 @@ from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import query_terms
-from graphrag_mcp.trust.fencing import TELL_PATHS
+from graphrag_mcp.tools import index
+from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
 from graphrag_mcp.types import IndexRequest, InlineText
 
 BYTES = {"content-type": "application/octet-stream"}
@@ -112,6 +114,56 @@ def test_the_folder_of_uploads_has_a_quota_and_a_refused_upload_leaves_no_folder
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["e.md"]
 
 
+def test_a_file_is_replaced_where_the_folder_is_full_and_parts_that_were_left_go(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", roots=(tmp_path,), max_upload_bytes=1_000, max_files=1), "sample")
+    folder = tmp_path / files.UPLOADS
+    folder.mkdir()
+    left, writing, theirs = (folder / name for name in (f".{'0a' * 8}.part", f".{'0b' * 8}.part", "old.part"))
+    for path in (left, writing, theirs):
+        path.write_bytes(b"x" * 10)
+    for path in (left, theirs):
+        os.utime(path, (0, 0))
+    with client_of(app) as client:
+        given = {"content": b"x" * 900, "headers": BYTES}
+        assert client.post("/explore/upload", params={"name": "a.md"}, **given).status_code == 400
+        assert not left.exists() and writing.exists() and theirs.exists()
+        writing.unlink()
+        theirs.unlink()
+        assert client.post("/explore/upload", params={"name": "a.md"}, **given).status_code == 200
+        for _ in range(2):
+            assert client.post("/explore/upload", params={"name": "a.md", "replace": "1"}, **given).status_code == 200
+        assert client.post("/explore/upload", params={"name": "b.md"}, content=b"x", headers=BYTES).status_code == 400
+    assert [path.name for path in folder.iterdir()] == ["a.md"]
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_no_refusal_names_a_path_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "other" / files.UPLOADS).mkdir(parents=True)
+    (tmp_path / "docs" / "letter.md").write_text("# Lamp\n\nIda Noll lit the lamp.\n", "utf-8")
+    (tmp_path / "other" / files.UPLOADS / "there").symlink_to(tmp_path / "docs")
+    index_documents(tmp_path / "home" / "corpora" / "sample", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path / "home"))
+    app = App(Settings(home=tmp_path / "home", roots=(tmp_path / "other",)), "sample")
+    number = numbers(app)["letter.md"]
+    with client_of(app, local=True) as client:
+        address = client.get("/explore/original", params={"id": f"d{number}"}).json()["address"]
+    with client_of(app) as client:
+        refused = [
+            client.get("/explore/original", params={"id": f"d{number}"}),
+            client.get(address),
+            client.post("/explore/upload", params={"name": "there/a.md"}, content=b"x", headers=BYTES),
+            client.post("/explore/watch", json={"on": True}),
+        ]
+    for one in refused:
+        assert one.status_code in (403, 404) and str(tmp_path) not in one.text, one.text
+    token = SUBJECT.set("alice")  # as the door does for a caller with a token
+    try:
+        told = index.status(app, "sample").text
+    finally:
+        SUBJECT.reset(token)
+    assert "Folders: docs." in told and str(tmp_path / "docs") in index.status(app, "sample").text
+
+
 def test_a_caller_of_another_machine_is_told_no_path_of_this_one(app: App) -> None:
     root = app.settings.roots[0]
     with client_of(app) as client:
@@ -160,6 +212,34 @@ def test_an_original_shows_others_no_credential(tmp_path: Path) -> None:
     shown = App(Settings(home=tmp_path / "home", roots=(folder,), show_secrets=True), "sample")
     for one, local in ((app, True), (shown, False)):
         assert SECRET.encode() in original(one, "keys.md", local)[1] and original(one, "both.zip", local)[0] == 200
+
+
+CODED = base64.encodebytes(f"Ida Noll has api_key = {SECRET} on the wall.\n".encode()).decode()
+MAIL = "From: a@example.org\nSubject: Lamp\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: {}\n\n{}"
+
+
+@pytest.mark.parametrize(("name", "text", "why"), [
+    ("base64.eml", MAIL.format("base64", CODED), "credential"),
+    ("quoted.eml", MAIL.format("quoted-printable", f"Ida Noll has api_key =3D {SECRET[:12]}=\n{SECRET[12:]} on the wall.\n"), "credential"),
+    ("page.html", f"<p>Ida Noll has api_key = {SECRET[:12]}<b></b>{SECRET[12:]} on the wall.</p>", "credential"),
+    ("note.rtf", "{\\rtf1\\ansi Ida Noll has api_key = " + SECRET[:12] + "{\\b " + SECRET[12:] + "} on the wall.}", "credential"),
+    ("plain.html", f"<p>Ida Noll has api_key = {SECRET} on the wall.</p>", ""),
+    ("lamp.eml", MAIL.format("8bit", "Olga Tamm painted Ostra Point.\n"), ""),
+])  # fmt: skip
+def test_a_text_whose_reader_finds_a_credential_that_no_mask_covers_is_not_given(tmp_path: Path, name: str, text: str, why: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    kind, _ = files.kind_of(path)
+    assert kind.startswith("text/plain")
+    before = files.withheld.cache_info()
+    for _ in range(2):
+        if why:
+            with pytest.raises(BadInput, match=why):
+                files.for_others(path, kind)
+        else:
+            assert SECRET.encode() not in (files.for_others(path, kind) or b"")
+    after = files.withheld.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (1, 1), "each version of a file is parsed once"
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "multipart/form-data; boundary=x"}, {"content-type": "application/x-www-form-urlencoded"}])

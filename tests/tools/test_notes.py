@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mcp.types import Implementation
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
@@ -21,6 +22,7 @@ from graphrag_mcp.query.note_sources import notes, with_ids
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.sources.links import read_links
+from graphrag_mcp.tools.index import status
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
@@ -488,6 +490,39 @@ def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Cal
     assert f'A part of the note: get_source(ids=["{made["id"]}"])' in shown
     small = call.good("local_search", query="When was the mast tarred?", max_tokens=300)["text"]
     assert len(small) < 2_000 and f"[{made['id']}]" in small
+
+
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 1200}])
+def test_a_note_makes_no_result_longer_than_the_host_shows_or_the_caller_asked_for(
+    call: Caller, app: App, given: dict[str, int]
+) -> None:
+    title = "When was the mast tarred?"
+    call.good("write_note", title=title, text="The mast was tarred again in spring.\n\n" * 200)
+    host = Implementation(name="Visual Studio Code", version="1.139.1")
+    with connected(build_server(app), client_info=host) as there:
+        shown = there.good("local_search", query=title, **given)
+    assert title in shown["text"] and shown["tokens"] <= 1200
+    assert (call.good("local_search", query=title, **given)["tokens"] > 1200) == (not given)
+
+
+def test_the_status_makes_no_folder_of_notes_and_fails_by_none(root: Path, tmp_path: Path) -> None:
+    notes, home = tmp_path / "vault", tmp_path / "home"
+    index_documents(home / "corpora" / "docs", IndexRequest((str(root),)), Settings(home=home))
+    for settings in (
+        Settings(home=home, roots=(root, tmp_path), notes=str(notes)),
+        Settings(home=home, roots=(root,), notes=str(notes)),
+    ):
+        assert "Corpus docs" in status(App(settings), "").text
+        assert not notes.exists()
+
+
+def test_a_note_that_is_refused_leaves_no_mark(root: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "written"
+    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
+    index_documents(tmp_path / "home" / "corpora" / "docs", IndexRequest((str(root),)), app.settings)
+    with pytest.raises(BadInput, match="bytes"):
+        write(app, Note("Pier", "é" * 900_000), "", "an agent")
+    assert "not indexed yet" not in status(app, "").text
 
 
 # ---- in no graph and in no topic ---------------------------------------------------------------------------
