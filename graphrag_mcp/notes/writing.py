@@ -22,15 +22,18 @@ MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
 _EACH_ID = re.compile(rf"(?<![\w.~/-]){_ID}")
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
-# Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]; no link. `a1/d1` can be
+# Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]. `a1/d1` can be
 # read in several ways, a list of such in 2^n: what was read is not read otherwise (++).
-_CITED = re.compile(rf"\[(?=[^\[\]\n]*\d)((?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++)\](?![(\[])")
+_IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++"
+# No link: `(` behind it begins the target of one, and `[` too where it does not begin the next ids.
+_CITED = re.compile(rf"\[({_IDS})\](?!\(|\[(?!{_IDS}\]))")
 _CODE = re.compile(
     r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
 )
 _PAGE = re.compile(r"p\. (\d+)")
-_NUMBER = re.compile(r"\[\^?(\d{1,5})\]")
+_NUMBER = re.compile(r"\[\^?(\d{1,6})\]")
+_LARGE = 9_999  # numbers above are none that marks count on from
 
 
 @dataclass
@@ -89,9 +92,11 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
     for match in found:
         ids = dict.fromkeys(links[id] for id in _EACH_ID.findall(match[1]))
         before = text[max(match.start() - 1, 0) : match.start()]
-        picture = before == "!"  # as a mark behind it would make one, and `:` a definition
-        definition = before in ("", "\n") and text[match.end() : match.end() + 1] == ":"
-        parts += [text[at : match.start()], " " * picture, ", ".join(ids), " " * definition]
+        # A mark behind `!` makes a picture, one behind another mark a link, and `:` behind it a definition.
+        joins = before == "!" or (before == "]" and match.start() > at)
+        behind = text[match.end() : match.end() + 1]
+        joined = behind == "[" or (before in ("", "\n") and behind == ":")
+        parts += [text[at : match.start()], " " * joins, ", ".join(ids), " " * joined]
         at = match.end()
     made.text, made.definitions = "".join([*parts, text[at:]]), marks.written
     return made
@@ -103,21 +108,22 @@ class _Marks:
     def __init__(self, before: str, text: str) -> None:
         self.known = {one.key: one.mark for one in citing.citations(before) if one.mark}
         numbers = [int(number) for number in _NUMBER.findall(f"{before}\n{text}")]
-        self.last = max(numbers, default=0)
+        self.taken = set(numbers)
+        self.last = max((number for number in numbers if number <= _LARGE), default=0)
         self.written: list[str] = []
 
     def of(self, target: Target) -> str:
         """The mark of a source; the same for what the note cites already."""
-        (one,) = citing.citations(
-            f"[1]\n{citing.definition(1, target.address, target.fingerprint, target.whole)}"
-        )
-        if one.key not in self.known:
+        key = (*citing.place_of(target.address), target.fingerprint)
+        if key not in self.known:
             self.last += 1
-            self.known[one.key] = str(self.last)
+            while self.last in self.taken:
+                self.last += 1
+            self.known[key] = str(self.last)
             self.written.append(
                 citing.definition(self.last, target.address, target.fingerprint, target.whole)
             )
-        return self.known[one.key]
+        return self.known[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,13 @@ def _target(snapshot: Snapshot, path: Path, id: str, made: Linked) -> Target | s
         fragment = f"page={page[1]}" if page else span.place
     # The only passage of a row of a table is the row: its address has no place for a part of it.
     whole = span.whole or ("#" in row["uri"] and text.strip() == row["text"].strip())
-    return Target(address(snapshot, path, row["uri"], "" if span.whole else fragment), of, whole)
+    target = address(snapshot, path, row["uri"], "" if span.whole else fragment)
+    if len(target) > citing.LONGEST:
+        what = (
+            f"the address of {id} has {len(target):,} characters, and may have {citing.LONGEST:,}"
+        )
+        raise BadInput(what, "Cite another source, or give its file a shorter path")
+    return Target(target, of, whole)
 
 
 def address(snapshot: Snapshot, path: Path, uri: str, fragment: str = "") -> str:

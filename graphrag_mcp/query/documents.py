@@ -148,6 +148,8 @@ def _documents(
         found = _speaking(snapshot, part, query, most, budget)
         passing = set(ids)
         ids = [id for id in found.lines if id in passing]
+        if not ids and (speaking := [id for id in found.lines if id in notes]):
+            ids, notes = speaking, []  # no document says something on it
     each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         each = 0  # names alone: who sorts by title looks for one
@@ -352,7 +354,11 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
     rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
-    return readable(rows[0][:BEGINNING]) if rows else ""
+    text = rows[0][:BEGINNING] if rows else ""
+    if note_sources.is_note(snapshot, id):
+        row = {"document_id": id, "text": text, "char_start": 0}
+        text = note_sources.with_ids(snapshot, row)
+    return readable(text)
 
 
 def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int) -> Speaking:
@@ -581,7 +587,7 @@ def _telling(
 def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
     kept = part[2]
-    of_documents, _ = _notes_apart(snapshot, list(documents(snapshot)))
+    of_documents, notes = _notes_apart(snapshot, list(documents(snapshot)))
     key, values, unread = "document_id", of_documents, 0
     if _COMMUNITY.fullmatch(query):
         found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
@@ -595,6 +601,8 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         key, values = "id", [one.id for one in known[:FOUND]]
         unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()
+    apart = frozenset(notes)
+    rows = [row for row in rows if row["document_id"] not in apart]
     if kept is not None:
         rows = _passing(snapshot, kept, rows)
     rows.sort(key=lambda row: row["n"])
@@ -607,6 +615,9 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     little = (short, "sentences", "of little content")
     others = (undated, "statements", "without a date"), little, (unread, "passages", "not read")
     head = joined(head, timeline.left_out(*others))
+    passed = frozenset(kept.passing_documents(snapshot) if kept is not None and not listed else ())
+    if passed and passed <= apart:
+        head += " Only notes pass the filters, and notes stand in no timeline."
     return head, [partial(str, one.item().text) for one in listed]
 
 

@@ -246,11 +246,13 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
 
 
 def notes_apart(source: Source) -> frozenset[str]:
-    """The notes (content ids) that stand apart from the passages of documents; none where the filters leave
-    notes alone."""
+    """The notes (content ids) that stand apart from the passages of documents. None do where the filters leave notes
+    alone, or where several notes and no document were found: they are the hits then."""
     notes = note_sources.ids(source.snapshot)
     kept = source.filters.documents if source.filters is not None else None
-    return notes if kept is None or not kept <= notes else frozenset()
+    found = {passage.document_id for passage in source.found.passages}
+    alone = len(found) > 1 and found <= notes
+    return frozenset() if alone or (kept is not None and kept <= notes) else notes
 
 
 def apart(sources: Sequence[Source]) -> list[Source]:

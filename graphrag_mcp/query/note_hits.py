@@ -1,8 +1,8 @@
 """Notes in the results of searches.
 
 A note takes no place among the passages of documents (hits.py, `apart`). One that answers the question, by
-the same scores, stands above them, whole, so that one call is enough; others that are on the question are
-named in a line."""
+the same scores, stands above them, whole, so that one call is enough; of others that are on the question two are
+named in a line each, and the rest are counted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, SearchResult
@@ -29,7 +30,7 @@ NAMED, ON_IT = (
 CHARACTERS = 8_000  # of a note that is shown
 TOKENS = 2_500  # that a note may take beside the default room of a result
 SHARE = 3 / 4  # of a room that was asked for, which a note may take
-REST = 8  # part of the default room that is left for passages beside a note
+REST = 8  # part of the default room that is left for passages beside a note whose sources are as they were
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,12 @@ class Found:
     @property
     def answers(self) -> bool:
         return self.share >= ANSWERS
+
+    @property
+    def is_sure(self) -> bool:
+        """Does the note name sources, and are all of them as they were?"""
+        found = note_sources.sources(self.source.snapshot, self.passage.document_id)
+        return bool(found) and all(one.state == "same" for one in found)
 
 
 def on(sources: Sequence[Source]) -> list[Found]:
@@ -72,24 +79,27 @@ def on(sources: Sequence[Source]) -> list[Found]:
 
 def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: int) -> int:
     """Put the notes on a question into the text of a result, and what they cite into its citations: the
-    budget of the whole text then. `beside`: tokens that a note may take beside the budget, of which some are left
-    for passages; 0 where the caller gave the budget."""
+    budget of the whole text then. `beside`: tokens that a note may take beside the budget; 0 where the caller gave
+    the budget. Beside a note that may be wrong by now, or that names no sources, passages have their whole room."""
     notes = on(sources)
     if not notes:
         return budget
     blocks = [result.text] if result.text else []
     if notes[0].answers:
-        room = budget + beside - budget // REST if beside else int(budget * SHARE)
+        rest = budget // REST if notes[0].is_sure else budget  # for passages
+        room = budget + beside - rest if beside else int(budget * SHARE)
         text, cited = whole(notes.pop(0), sources, room)
         blocks.append(text)
         result.citations.append(cited)
         if beside:
-            total = count_tokens(text) + budget // REST
+            total = count_tokens(text) + rest
             result.beside = max(total - budget, 0)
             budget = total
     for text, cited in lines(notes[:NAMED], sources):
         blocks.append(text)
         result.citations += cited
+    if unnamed := len(notes) - len(notes[:NAMED]):
+        blocks.append(f'{counted(unnamed, "more notes")}: filters=["kind=note"].')
     result.text = "\n".join(blocks)
     return budget
 
@@ -98,7 +108,7 @@ def put_once(
     page: render.Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
 ) -> int:
     """Add the note that answers one of several questions to a page, whole where it has no more tokens than
-    `beside`, else as a line; none that was `shown` before. The tokens by which the page grew."""
+    `beside` and the page has room for its characters, else as a line; none that was `shown` before. The tokens by which the page grew."""
     notes = [one for one in on(sources) if one.answers][:1]
     for one in notes:
         if one.key in shown:
@@ -107,9 +117,10 @@ def put_once(
         price = count_tokens(text) + 2
         if price <= beside:
             page.room += price
-            page.add(text, [cited])
-            shown.add(one.key)
-            return price
+            if page.add(text, [cited]):
+                shown.add(one.key)
+                return price
+            page.room -= price  # it has more characters than the page
         for line, citations in lines([one], sources):
             page.add(line, citations)
     return 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -261,39 +261,41 @@ def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, 
             some = [cited[note][number] for note, number in keys]
             text, own = texts.get(document, ""), passages.get(document, [])
             found |= zip(keys, _compared(snapshot, document, text, own, some), strict=True)
-    moved = _moved_rows(snapshot, [one for one in found.values() if one.state != "same"])
+    found |= _moved_rows(snapshot, {key: one for key, one in found.items() if one.state != "same"})
     return {
-        note: tuple(
-            moved.get(one.citation.key, one)
-            for number in range(len(some))
-            for one in [found[note, number]]
-        )
+        note: tuple(found[note, number] for number in range(len(some)))
         for note, some in cited.items()
     }
 
 
-def _moved_rows(snapshot: Snapshot, lost: Sequence[Source]) -> dict[tuple[str, str, Any], Source]:
-    """The sources that are whole rows of a table and stand in another row of it by now, by what they cite: rows
-    are numbered, and one may have come before them."""
+def _moved_rows(
+    snapshot: Snapshot, lost: Mapping[tuple[str, int], Source]
+) -> dict[tuple[str, int], Source]:
+    """The sources that are whole rows of a table and stand in another row of it by now, by content id of the note
+    and number: rows are numbered, and one may have come or gone before them."""
     facts, by_uri = times.documents(snapshot), _by_uri(snapshot)
-    wanted: dict[str, list[Source]] = {}
-    for one in lost:
-        if one.citation.whole and one.citation.fragment and one.uri:
-            wanted.setdefault(one.uri.partition("#")[0], []).append(one)
-    found: dict[tuple[str, str, Any], Source] = {}
+    wanted: dict[str, list[tuple[tuple[str, int], Source]]] = {}
+    for key, one in lost.items():
+        if (
+            one.citation.whole and one.citation.fragment
+        ):  # the last rows of a shorter table are no documents
+            uris = [one.uri] if one.uri else _uris(snapshot, facts[key[0]]["uri"], one.citation)
+            for uri in uris:
+                wanted.setdefault(uri.partition("#")[0], []).append((key, one))
+    found: dict[tuple[str, int], Source] = {}
     for file, some in wanted.items():
         ids = [id for uri, id in by_uri.items() if uri.partition("#")[0] == file]
         rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
-        lengths = {one.citation.fingerprint.length for one in some}
+        lengths = {one.citation.fingerprint.length for _, one in some}
         same = {
             citing.fingerprint(row["text"]): row["id"]
             for row in rows
             if len("".join(row["text"].split())) in lengths
         }
-        for one in some:
+        for key, one in some:
             if id := same.get(one.citation.fingerprint):
                 alias, _, _, uri, _ = facts[id]["document"]
-                found[one.citation.key] = Source(one.citation, "same", uri, id, alias)
+                found[key] = Source(one.citation, "same", uri, id, alias)
     return found
 
 
@@ -319,23 +321,28 @@ def _resolver(snapshot: Snapshot) -> Callable[[str, citing.Citation], str]:
 
 def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
     """Content id of the document that a citation names; "" where there is none."""
-    by_uri, path = _by_uri(snapshot), citation.path
-    uris = [path.partition(":")[2]] if path.startswith("graphrag:") else []
-    if path.startswith("text:"):
-        uris = [path]
-    elif not uris:
-        label, _, rest = note.partition("/")
-        folder = snapshot.manifest.sources.get(label, {}).get("path", "")
-        path = path.removeprefix("file://")
-        if folder or os.path.isabs(path):
-            place = os.path.join(folder, os.path.dirname(rest), path)
-            uris = uris_of(folders(snapshot), place)
+    by_uri = _by_uri(snapshot)
     key = "" if _WITHIN.fullmatch(citation.fragment) else citation.fragment
-    for uri in uris:
+    for uri in _uris(snapshot, note, citation):
         for name in (f"{uri}#{key}", uri) if key else (uri,):
             if name in by_uri:
                 return by_uri[name]
     return ""
+
+
+def _uris(snapshot: Snapshot, note: str, citation: citing.Citation) -> list[str]:
+    """The uris that the file or the text of a citation in the note with this uri may have."""
+    path = citation.path
+    if path.startswith("text:"):
+        return [path]
+    if path.startswith("graphrag:"):
+        return [path.partition(":")[2]]
+    label, _, rest = note.partition("/")
+    folder = snapshot.manifest.sources.get(label, {}).get("path", "")
+    path = path.removeprefix("file://")
+    if not folder and not os.path.isabs(path):
+        return []
+    return uris_of(folders(snapshot), os.path.join(folder, os.path.dirname(rest), path))
 
 
 def _compared(

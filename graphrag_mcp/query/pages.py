@@ -6,6 +6,7 @@ did not change. Nothing of it is stored."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import unicodedata
 from bisect import bisect_left
@@ -153,6 +154,11 @@ def _plain(path: str) -> str:
     return unicodedata.normalize("NFC", path.strip()).replace("\\", "/")
 
 
+def _on_disk(path: str) -> str:
+    """A path of this machine with `/` between its parts: a backslash may be a part of a name."""
+    return unicodedata.normalize("NFC", path.strip()).replace(os.sep, "/")
+
+
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
@@ -177,13 +183,13 @@ def _spellings(path: str) -> list[str]:
 def folders(snapshot: Snapshot) -> dict[str, str]:
     """The folder of each source on this machine by its label, the innermost first."""
     sources = snapshot.manifest.sources
-    paths = {label: _plain(str(one.get("path", ""))) for label, one in sources.items()}
+    paths = {label: _on_disk(str(one.get("path", ""))) for label, one in sources.items()}
     found = {label: path.rstrip("/") for label, path in paths.items() if path}
     return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def uris_of(folders: Mapping[str, str], path: str) -> list[str]:
     """The uris that an absolute path has below `folders` (by label), that of the innermost folder first."""
-    whole = posixpath.normpath(_plain(path))
+    whole = posixpath.normpath(_on_disk(path))
     below = ((label, root) for label, root in folders.items() if whole.startswith(f"{root}/"))
     return [f"{label}{whole[len(root) :]}" for label, root in below]

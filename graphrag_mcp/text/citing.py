@@ -23,7 +23,8 @@ from urllib.parse import unquote
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
 _TITLE = r'"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"'
-_TARGET = r"(?P<target>[^\s()<>]{1,3000})"
+LONGEST = 3_000  # characters of a target
+_TARGET = rf"(?P<target>[^\s()<>]{{1,{LONGEST}}})"
 _LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
 # Where a program or a person has written it anew, with more blanks or with angle brackets, it is the same.
 _DEFINITION = re.compile(
@@ -143,11 +144,16 @@ def citations(text: str) -> Iterator[Citation]:
 
 
 def _citation(found: re.Match[str], label: str, mark: str = "") -> Citation:
-    path, _, fragment = found["target"].partition("#")
-    path, fragment = unquote(path), unquote(fragment)
+    path, fragment = place_of(found["target"])
     of = Fingerprint(int(found["length"]), found["hash"])
     whole = bool(found["all"]) or not fragment
     return Citation(label or _label(path, fragment), path, fragment, of, *found.span(), whole, mark)
+
+
+def place_of(target: str) -> tuple[str, str]:
+    """The path and the fragment of a target, decoded."""
+    path, _, fragment = target.partition("#")
+    return unquote(path), unquote(fragment)
 
 
 def _label(path: str, fragment: str) -> str:

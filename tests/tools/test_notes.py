@@ -778,3 +778,136 @@ def test_a_note_stands_in_the_fence_and_a_file_name_breaks_no_link(
     assert not [
         uri for uri in call.good("list_documents")["text"].splitlines() if ".graphrag" in uri
     ]
+
+
+# ---- many notes, and notes that may be wrong ----------------------------------------------------------------
+
+
+EATEN = ("the rope of the mast", "a sail", "oats", "moss in the yard", "reed", "two of Ada's hats")
+
+
+def of_goats(call: Caller) -> None:
+    for number, eaten in enumerate(EATEN):
+        text = f"In week {number} the goats ate {eaten}."
+        call.good("write_note", title=f"Goats {number}", text=text)
+
+
+def test_notes_are_hits_where_no_document_speaks_of_the_question(call: Caller) -> None:
+    of_goats(call)
+    for tool in ("search_text", "local_search"):
+        shown = call.good(tool, query="goats", max_tokens=4000)["text"]
+        assert all(f"goats ate {eaten}." in shown for eaten in EATEN), shown
+    assert call.good("list_documents", query="goats")["text"].count("(note by mcp)") == 6
+
+
+def test_notes_that_are_not_named_beside_documents_are_counted(call: Caller, root: Path) -> None:
+    (root / "goats.md").write_text("# Farm\n\nThe goats of the farm ate hay.\n", "utf-8")
+    indexed(call)
+    of_goats(call)
+    asked = {"query": "goats", "max_tokens": 4000}
+    shown = call.good("search_text", **asked)["text"]
+    assert '3 more notes: filters=["kind=note"].' in shown and "ate hay" in shown
+    every = call.good("search_text", filters=["kind=note"], **asked)["text"]
+    assert all(f"goats ate {eaten}." in every for eaten in EATEN), every
+
+
+def test_a_note_that_may_be_wrong_leaves_documents_their_room(call: Caller, root: Path) -> None:
+    for number in range(12):
+        text = f"The signal lamp failed in week {number}. {f'Keeper {number} wrote so. ' * 30}"
+        (root / f"log {number}.md").write_text(f"# Log {number}\n\n{text}\n", "utf-8")
+    indexed(call)
+    title = "When did the signal lamp fail?"
+    long = "The signal lamp failed in twelve weeks.\n\n" + "It was mended each time. " * 60
+
+    def passages() -> int:
+        shown = call.good("local_search", query=title)["text"]
+        return len(re.findall(r"^\[t[\d.]+\] log", shown, re.MULTILINE))
+
+    alone = passages()
+    made = call.good("write_note", title=title, text=long)
+    assert passages() == alone, "it names no sources"
+    id = found_id(call, "failed in week 3")
+    replaced = {"text": f"{long} [{id}]", "op": "replace", "check": made["check"]}
+    call.good("write_note", title=title, **replaced)
+    assert passages() < alone
+    (root / "log 3.md").write_text("# Log 3\n\nNothing of it.\n", "utf-8")
+    indexed(call)
+    assert passages() >= alone - 1
+
+
+def test_a_note_that_is_too_long_for_one_of_many_questions_has_a_line(call: Caller) -> None:
+    text = "The mast was tarred again in spring, says Ada, who saw it.\n\n" * 133
+    call.good("write_note", title="When was the mast tarred?", text=text)
+    asked = ["When was the mast tarred?", *(f"Who paid for mast {n}?" for n in range(7))]
+    shown = call.good("local_search", queries=asked)["text"]
+    assert "spring, says Ada, who saw it. (note by mcp)" in shown, shown
+
+
+def test_filters_that_leave_notes_alone_say_why_there_are_no_statements(call: Caller) -> None:
+    call.good("write_note", title="Mast", text="In March 1962 Tobias Fenn paid for the mast.")
+    for query in ("", "Who paid for the mast?"):
+        asked = {"by": "statement", "filters": ["kind=note"], "query": query}
+        shown = call.good("list_documents", **asked)["text"]
+        assert "0 statements" in shown and "notes stand in no timeline" in shown, shown
+
+
+# ---- marks and addresses -----------------------------------------------------------------------------------
+
+
+def test_marks_side_by_side_are_no_link(call: Caller, root: Path) -> None:
+    one, two = found_id(call, "Gull Point"), found_id(call, "Tobias Fenn")
+    text = f"Both [{one}][{two}], [{one}][{two}](x.md) and [{one}][word]."
+    made = call.good("write_note", title="Mast", text=text)
+    written = (root / "notes" / "Mast.md").read_text("utf-8")
+    assert f"Both [1] [2], [1] [{two}](x.md) and [{one}][word]." in written
+    assert made["cites"] == 2
+
+
+def test_a_number_in_brackets_is_no_mark_however_large(call: Caller, root: Path) -> None:
+    call.good("write_note", title="Mast", text="As [99999] and [9999] say, [d1] and [d2].")
+    call.good("write_note", title="Pier", text="As [99999] and [9999] say, [d1].")
+    call.good("write_note", title="Pier", text="More [d2].", op="append")
+    for title in ("Mast", "Pier"):
+        written = (root / "notes" / f"{title}.md").read_text("utf-8")
+        assert re.findall(r"(?m)^\[(\d+)\]: ", written) == ["10000", "10001"]
+    call.good("write_note", title="Quay", text="As [99999] says, [d1].")
+    call.good("write_note", title="Quay", text="More [d2].", op="append")
+    written = (root / "notes" / "Quay.md").read_text("utf-8")
+    assert re.findall(r"(?m)^\[(\d+)\]: ", written) == ["1", "2"]
+
+
+def test_an_address_that_no_link_can_hold_is_refused(call: Caller, root: Path) -> None:
+    folder = root.joinpath(*["\u6d77" * 80] * 4, "\u6d77" * 30)
+    folder.mkdir(parents=True)
+    (folder / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    id = found_id(call, "pier is of oak")
+    said = call.bad("write_note", title="Pier", text=f"Of oak [{id}].")
+    assert f"the address of {id} has 3,1" in said and "shorter path" in said
+
+
+@pytest.mark.skipif(os.sep == "\\", reason="Windows has no such names")
+def test_a_backslash_in_the_name_of_a_file_is_a_part_of_it(call: Caller, root: Path) -> None:
+    (root / "a\\b.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    text = f"Of oak [{found_id(call, 'pier is of oak')}]."
+    made = call.good("write_note", title="Pier", text=text)
+    assert "since" not in call.good("get_source", ids=[made["id"]])["text"]
+
+
+def test_the_last_row_of_a_table_is_found_after_one_above_it_went(call: Caller, root: Path) -> None:
+    rows = [f"Pier {n},{n} m of oak" for n in range(8)]
+    (root / "sizes.csv").write_text("\n".join(["name,length", *rows, ""]), "utf-8")
+    indexed(call)
+    id = found_id(call, "7 m of oak")
+    note = call.good("write_note", title="Pier 7", text=f"It is long [{id}].")["id"]
+    (root / "sizes.csv").write_text("\n".join(["name,length", *rows[1:], ""]), "utf-8")
+    indexed(call)
+    assert "since" not in call.good("get_source", ids=[note])["text"]
+
+
+def test_a_list_shows_notes_with_the_ids_of_their_sources(call: Caller) -> None:
+    id = found_id(call, "Tobias Fenn")
+    call.good("write_note", title="Mast", text=f"Tobias Fenn paid 300 crowns for it [{id}].")
+    shown = call.good("list_documents", filters=["kind=note"])["text"]
+    assert f"[{id}]" in shown and "[1]" not in shown and "kind: note" not in shown, shown
