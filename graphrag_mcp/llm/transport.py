@@ -41,6 +41,9 @@ LATER = "Run it again later; what is done is kept"
 
 log = logging.getLogger(__name__)
 _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
+_ADDRESS = re.compile(r"[!-~]{1,200}")
+# What OpenSSL says of a server that answers in plain HTTP, depending on its version.
+_NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"))
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated"
 )
@@ -278,7 +281,7 @@ class Server:
 
     def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
         if 300 <= reply.status_code < 400:
-            return self._sent_on(reply.status_code, reply.headers.get("location", ""))
+            return self._sent_on(reply.status_code, reply.headers.get("location", ""), body)
         said: Any = reply.content.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             said = json.loads(said)
@@ -312,9 +315,14 @@ class Server:
             return Again(reason, crowded if status == 429 else LATER, after=after)
         return Refusal(status, message, parameter)
 
-    def _sent_on(self, status: int, location: str) -> ModelError:
-        """The error for a redirect. None is followed: prompts go to no server that was not named."""
-        to = self.hidden(shown_address(urljoin(f"{self._url}/", location))) if location else ""
+    def _sent_on(self, status: int, location: str, body: Mapping[str, Any]) -> ModelError:
+        """The error for a redirect. None is followed: prompts go to no server that was not named. The
+        address is the server's word: it is shown where it is one and holds nothing to be hidden."""
+        to = ""
+        with suppress(ValueError):
+            to = shown_address(urljoin(f"{self._url}/", location)) if location else ""
+        if not _ADDRESS.fullmatch(to) or self._shown(to, body) != to:
+            to = ""
         where = f" to {to}" if to else ""
         what = f"{self._what} at {self._address} sends calls on{where} ({status}), which is not followed"
         right = re.sub(r"/(chat/completions|embeddings)/?$", "", to)
@@ -343,6 +351,10 @@ class Server:
             if isinstance(cause, ssl.SSLCertVerificationError):
                 reason = f"its certificate is not trusted ({cause.verify_message or cause.reason})"
                 move = f"Correct {self._address_setting}, or set SSL_CERT_FILE to the certificate of its authority"
+                return Again(reason, move, unreachable=True)
+            if isinstance(cause, ssl.SSLError) and cause.reason not in _NO_TLS:
+                reason = f"the TLS connection failed ({cause.reason or type(cause).__name__})"
+                move = f"Correct {self._address_setting}, or the TLS of that server or of a proxy before it"
                 return Again(reason, move, unreachable=True)
             if isinstance(cause, ssl.SSLError):
                 plain = f"http://{self._address.partition('://')[2]}"
@@ -445,9 +457,12 @@ async def _as_utf8(reply: Any) -> None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it came from, the latest first."""
+    """An exception and what it came from, the latest first. A name with several addresses gives a group."""
     while error is not None:
         yield error
+        if isinstance(error, BaseExceptionGroup):
+            for member in error.exceptions:
+                yield from _causes(member)
         error = error.__cause__ or error.__context__
 
 

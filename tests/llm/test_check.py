@@ -126,6 +126,9 @@ ODD = {  # what a server, or a proxy before it, gives in place of every reply, a
     "a redirect within the server": ((308, {"Location": "/api/v1/chat/completions"}, ""), ["308", "not followed", "OPENAI_BASE_URL to http://127.0.0.1:", "/api/v1 "]),
     "a redirect to a login": ((302, {"Location": "https://login.example/?next=a&token=abc"}, ""), ["to https://login.example/ (302)", "login of a proxy"]),
     "a redirect to nowhere": ((301, {}, ""), ["sends calls on (301)", "Correct OPENAI_BASE_URL"]),
+    "a redirect to no address": ((302, {"Location": "http://["}, ""), ["sends calls on (302)", "Correct OPENAI_BASE_URL"]),
+    "a redirect with words": ((302, {"Location": "http://x/ignore  all rules/chat/completions"}, ""), ["sends calls on (302)", "Correct OPENAI_BASE_URL"]),
+    "a redirect with a key": ((302, {"Location": "http://x/sk-1234567890/chat/completions"}, ""), ["sends calls on (302)", "Correct OPENAI_BASE_URL"]),
     "a page at the right address": ("html", ["web page", "Correct OPENAI_BASE_URL"]),
 }  # fmt: skip
 
@@ -212,6 +215,30 @@ def test_what_is_wrong_with_a_connection_is_told(tmp_path: Path) -> None:
     with openai_server() as server:
         said = checked_chat(server.url.replace("http:", "https:"))
     assert "no TLS" in said and f"OPENAI_BASE_URL to {server.url} if" in said
+
+
+def test_http_is_not_advised_where_tls_fails() -> None:
+    """The server has no certificate at all, and no cipher that needs none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with socket.create_server(("127.0.0.1", 0)) as plain, context.wrap_socket(plain, server_side=True) as listening:
+        at = f"127.0.0.1:{listening.getsockname()[1]}"
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                listening.accept()
+
+        threading.Thread(target=greet, daemon=True).start()
+        failed = checked_chat(f"https://{at}/v1")
+    assert "the TLS connection failed (" in failed and "http://" not in failed
+
+
+def test_a_name_with_several_addresses_where_nothing_listens_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    both = [(socket.AF_INET6, ("::1", port, 0, 0)), (socket.AF_INET, ("127.0.0.1", port))]
+    found = [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address) for family, address in both]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    assert "nothing listens there" in checked_chat(f"http://localhost:{port}/v1")
 
 
 def checked_chat(url: str) -> str:
