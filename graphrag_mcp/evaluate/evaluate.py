@@ -14,7 +14,6 @@ A question has `question` and any of `gold`, `evidence` and `answer`; `id` and `
 from __future__ import annotations
 
 import csv
-import json
 import math
 import random
 import re
@@ -29,6 +28,7 @@ from statistics import median
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
+from graphrag_mcp.store import stored
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
@@ -79,13 +79,13 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             yield f"{path.name} line {reader.line_num}", row
         return
     try:
-        whole = json.loads(text)
+        whole = stored.value(text, nan=True)
     except ValueError:
         for number, line in enumerate(text.split("\n"), 1):
             place = f"{path.name} line {number}"
             try:
                 if line.strip():
-                    yield place, json.loads(line)
+                    yield place, stored.value(line, nan=True)
             except ValueError as error:
                 raise BadInput(f"{place} is not JSON ({error})", _ADVICE) from error
         return
@@ -113,7 +113,7 @@ def _strings(value: Any) -> tuple[str, ...]:
         value = re.split(r"(?<!\s)\s*\|\s*", value.strip())
     elif isinstance(value, str):
         with suppress(ValueError):
-            value = json.loads(value)
+            value = stored.value(value, nan=True)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = (one for one in listed if isinstance(one, str | int | float))
     found = [str(one).strip() for one in plain if not isinstance(one, bool)]
@@ -132,7 +132,7 @@ def write_documents(folder: Path, target: Path) -> int:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = stored.value(line, nan=True)
             name, text = str(row["id"]), str(row["text"])
         except (ValueError, KeyError, TypeError) as error:
             what = f"{NAMES[0]} line {number} is no document with id and text"

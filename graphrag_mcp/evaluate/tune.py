@@ -30,6 +30,7 @@ from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.prose import sentences
@@ -540,7 +541,7 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     try:
         target.mkdir(parents=True, exist_ok=True)
         with suppress(OSError, ValueError, KeyError, TypeError):
-            names |= known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
+            names |= known.intersection(stored.value((target / FOUND).read_bytes())["files"])
         for name in sorted(names):
             path = target / name
             if path.is_file() and path.read_text("utf-8", errors="replace") != texts.get(name):

@@ -10,7 +10,6 @@ What a model is asked is imported where one is: most runs ask none."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.text.terms import content_id
@@ -169,7 +169,7 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
     """The settings with what tuning found (`prompts/tuned.json`), where they are defaults."""
     try:
-        found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
+        found = stored.value((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):
         return settings
     default, tuned = Settings(), {}

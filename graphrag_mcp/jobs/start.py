@@ -88,6 +88,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 lead = home / "jobs" / "lead" / corpus / "lock"
                 lead.parent.mkdir(parents=True, exist_ok=True)
                 open(lead, "ab").close()
+                takeover.remember(job)
                 records.open_up(home, job)
     if new and job.own and run.begun(home, job):
         _spawn(home, job)
@@ -292,7 +293,7 @@ def _ours(job: Job) -> bool:
     """May any process do this? Not where a model answers: its key is in one's environment."""
     held = {**job.settings, **job.settings.get("templates", {})}
     asks = held.get("chat_model") or held.get("embedding_model")
-    return job.pid == os.getpid() or not asks
+    return takeover.asked_here(job) or not asks
 
 
 def _merge_is_due(home: Path, corpus: str) -> bool:

@@ -4,7 +4,6 @@ the process that takes it over, or it waits."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -18,13 +17,27 @@ REACHING = (
     *("base_url", "embedding_base_url", "api_key_variable", "chat_options", "engine_address"),
     "hard_links",
 )
-MODELS = ("chat_model", "embedding_model", "rerank_model")
+MODELS = ("chat_model", "vision_model", "embedding_model", "rerank_model")
 LOCAL = "local:"  # begins a model that is a folder of this machine
+# Jobs that were asked for in this process. The process id of a record does not tell them: in containers
+# most processes have the same.
+_asked: set[str] = set()
+
+
+def asked_here(job: Job) -> bool:
+    """Was the job asked for in this process?"""
+    return job.job_id in _asked
+
+
+def remember(job: Job) -> None:
+    """Note that the job was asked for in this process."""
+    _asked.add(job.job_id)
 
 
 def objection(settings: Settings, job: Job) -> str:
-    """Why a process with these settings may not do a job; "" where it may. Its own it always may."""
-    if job.pid == os.getpid():
+    """Why a process with these settings may not do a job; "" where it may. What was asked
+    for in it, it always may."""
+    if asked_here(job):
         return ""
     roots = roots_of(settings)
     if not all(_within(path, roots) for path in job.request.get("paths", ())):
@@ -52,12 +65,14 @@ def of_settings(settings: Settings, record: Mapping[str, Any]) -> str:
         model = getattr(theirs, name)
         if model.startswith(LOCAL) and model != getattr(settings, name):
             return f"its {name} is a folder that this server does not use"
+        if model and not getattr(settings, name):
+            return f"it has a {name}, and this server has none"
     return ""
 
 
 def confined(settings: Settings, job: Job) -> Job:
     """The job with its files held to the roots of this process when they are read."""
-    if job.pid != os.getpid() and job.request.get("paths"):
+    if not asked_here(job) and job.request.get("paths"):
         job.request = {**job.request, "within": list(map(str, roots_of(settings)))}
     return job
 

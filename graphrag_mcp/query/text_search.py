@@ -6,6 +6,7 @@ space, traditional or simplified characters aside. Knows neither entities nor re
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -54,7 +55,11 @@ _QUOTED = re.compile(
 _EITHER = re.compile(r"\s(?:OR|\|)(?:\s+(?:OR|\|))*(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
 QUOTATIONS = 100  # of one query
-SOFT = "\u00ad"  # a hyphen where a word may be divided
+# The soft hyphen, zero width space, word joiner and byte order mark divide no word.
+UNSEEN = "\u00ad\u200b\u2060\ufeff"
+# Markdown and LaTeX write a backslash before a sign that would mean something: MAX\_RETRY, 50\%.
+_PLAIN = {**SIMPLIFY, **dict.fromkeys(map(ord, UNSEEN))}
+_ESCAPE = re.compile(rf"\\(?=[{re.escape(string.punctuation)}])")
 
 
 def quoted(query: str) -> list[str]:
@@ -96,9 +101,9 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
 
 def plain(text: str) -> str:
     """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones,
-    white space as one space, no line breaks in Chinese words."""
-    whole = unwrapped(unicodedata.normalize("NFKC", text).replace(SOFT, ""))
-    return " ".join(whole.casefold().translate(SIMPLIFY).split())
+    white space as one space, no line breaks in Chinese words, nothing UNSEEN."""
+    whole = unwrapped(unicodedata.normalize("NFKC", text))
+    return " ".join(whole.casefold().translate(_PLAIN).split())
 
 
 def pattern(literal: str) -> str:
@@ -108,6 +113,8 @@ def pattern(literal: str) -> str:
     parts: list[str] = []
     for ch, following in zip(literal, [*literal[1:], " "], strict=True):
         plainly = r"\s+" if ch == " " else re.escape(ch)
+        if ch in string.punctuation and "\\" not in literal:
+            parts.append(r"\\?")  # of an escape
         parts.append(f"[{ch}{_TRADITIONAL[ch]}]" if ch in _TRADITIONAL else plainly)
         if is_cjk(ch) and is_cjk(following):
             parts.append(r"\s*")  # a line may end between them
@@ -125,13 +132,14 @@ def _holding(
 ) -> list[tuple[dict[str, Any], set[str]]]:
     """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
     hold: within words only where no word begins with one, and those that are `bare` only as whole
-    words. Every passage is read, for the best by words need not be all that hold them."""
+    words. A literal without a backslash is looked for in the text without its escapes. Every passage is
+    read, for the best by words need not be all that hold them."""
     folded = [{plain(one): one for one in some} for some in sought]
     read = max(folded, key=lambda some: min(map(len, some)))
     wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
     texts = snapshot.rows("passages", "", ["id", "text"])
     normal = pc.call_function("utf8_normalize", [texts["text"]], pc.Utf8NormalizeOptions("NFKC"))
-    whole = pc.replace_substring(normal, SOFT, "")
+    whole = pc.replace_substring_regex(normal, f"[{UNSEEN}]", "")
     kept = pc.match_substring_regex(whole, wanted, ignore_case=True)
     ids = values_of(texts["id"].filter(kept))
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
@@ -139,6 +147,7 @@ def _holding(
     for within in (False, True):
 
         def holds(text: str, literal: str, written: str, within: bool = within) -> bool:
+            text = text if "\\" in literal else _ESCAPE.sub("", text)
             if written in bare:
                 return _is_word(text, literal, end=True)
             return literal in text if within else _is_word(text, literal)

@@ -100,7 +100,7 @@ class Manifest:
     # {kind, file, rows, sha256}, in order of writing.
     segments: Annotated[list[dict[str, Any]], _as(list[_Segment])] = field(default_factory=list)
     tables: dict[FileName, Count] = field(default_factory=dict)  # LanceDB table -> version
-    counters: dict[str, int] = field(default_factory=dict)
+    counters: dict[str, Count] = field(default_factory=dict)
     # The next alias number of each kind.
     next: dict[str, Count] = field(default_factory=lambda: dict(FIRST_NUMBERS))
     # Label -> {path, kind: folder|files}.

@@ -118,6 +118,9 @@ def test_tuned_entity_types_reach_extraction(environment: dict[str, str], home: 
     own = with_tuned(Settings(entity_types=("bird",), output_language="Finnish"), tmp_path)
     assert (own.entity_types, own.output_language) == (("bird",), "Finnish")
     assert with_tuned(Settings(), tmp_path / "none") == Settings()
+    for damaged in ("[" * 100_000, '{"entity_types": [', "7"):
+        (tmp_path / "prompts" / "tuned.json").write_text(damaged)
+        assert with_tuned(Settings(), tmp_path) == Settings()
 
 
 def test_status_says_who_the_model_is(environment: dict[str, str], home: Path) -> None:

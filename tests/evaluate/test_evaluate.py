@@ -70,7 +70,7 @@ def test_question_files_of_every_kind_are_read_alike(tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "no questions"), ('{"question": "x?", "gold": ["a"]}\n{torn', "line 2 is not JSON"), ("[1, 2]", "question 1 has no question"),
+    [("", "no questions"), ('{"question": "x?", "gold": ["a"]}\n{torn', "line 2 is not JSON"), ("[1, 2]", "question 1 has no question"), ("[" * 100_000, "nested over 100 levels"),
      ('{"gold": ["a"]}', "has no question"), ('{"question": "x?"}', "says what should be found")],
 )  # fmt: skip
 def test_a_question_file_that_cannot_be_used_is_refused_with_the_place(tmp_path: Path, text: str, said: str) -> None:

@@ -21,11 +21,11 @@ from tests.support.workload import until
 TEXT = InlineText("Ada Quill met Henry Winstanley at Bell Rock.", "n1")
 
 
-def left_open(home: Path, request: IndexRequest, **settings: Any) -> queue.Job:
-    """As a copied home brings it: the process is none of this machine."""
+def left_open(home: Path, request: IndexRequest, pid: int = 0, **settings: Any) -> queue.Job:
+    """As a copied home brings it: the process is none of this machine, whatever its number is."""
     record = queue.settings_record(Settings(home=home)) | settings
     body = json.loads(json.dumps(asdict(request)))
-    job = queue.Job("job-0123456789ab", "kb", request=body, settings=record, status="running", pid=os.getpid() + 1, process="1")
+    job = queue.Job("job-0123456789ab", "kb", request=body, settings=record, status="running", pid=pid or os.getpid() + 1, process="1")
     queue.open_up(home, job)
     return job
 
@@ -38,6 +38,8 @@ FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
     "options": ({"chat_model": "m", "chat_options": {"extra_headers": {"x": "y"}}}, "its chat_options"),
     "variable": ({"templates": {"output_language": "${HOME}"}}, "other variables of the environment"),
     "cluster": ({"engine": "ray", "engine_address": "ray://127.0.0.1:9"}, "its engine_address"),
+    "model": ({"chat_model": "m"}, "it has a chat_model, and this server has none"),
+    "pictures": ({"vision_model": "m"}, "it has a vision_model"),
     "folder": ({"embedding_model": "local:/etc"}, "is a folder that this server does not use"),
     "type": ({"chunk_size": [[]]}, "cannot be read"),
 }  # fmt: skip
@@ -74,6 +76,18 @@ def test_a_job_within_the_roots_is_done_and_its_files_stay_within(tmp_path: Path
         stored = queue.read(home, job.job_id)
         assert stored.request["within"] == [str(root.resolve())]
         assert "outside" not in call.good("search_text", query="Bell Rock", corpus="kb")["text"]
+
+
+def test_a_job_of_another_machine_is_foreign_though_its_process_had_the_same_number(tmp_path: Path) -> None:
+    """In a container most servers are process 1."""
+    root, outside, home = tmp_path / "root", tmp_path / "outside", tmp_path / "home"
+    for folder in (root, outside):
+        folder.mkdir()
+        (folder / "a.md").write_text("The password of Bell Rock is swordfish.", "utf-8")
+    job = left_open(home, IndexRequest(paths=(str(outside),)), pid=os.getpid())
+    with connected(build_server(App(Settings(home=home, roots=(root,))))) as call:
+        until(lambda: (stored := queue.read(home, job.job_id)) and stored.phase.startswith(queue.WAITS))
+        assert "outside of the roots" in call.good("graph_status", job_id=job.job_id)["text"]
 
 
 def test_a_record_that_names_another_place_is_none(tmp_path: Path) -> None:

@@ -369,12 +369,34 @@ def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path
     assert last in get_source(found, [last]).text  # asked for by itself, it is shown
 
 
+@pytest.fixture(scope="module")
+def escaped(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    texts = (
+        "The limit MAX\\_RETRY\\_COUNT is seven. Write to anna\\_meier@firm.ch about it.",
+        "In config.py MAX_RETRY_COUNT = 7 and the folder is C:\\_cache.",
+        "A report says 50\\% of \\[all\\] cases and MAX_\u200bRETRY_COUNT are key\u2060word list\ufeff entries.",
+    )
+    home = tmp_path_factory.mktemp("home")
+    index_documents(home / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
 def test_a_word_that_a_soft_hyphen_divides_is_found(tmp_path: Path) -> None:
     text = "In that year Gad\u00addafi took the har\u00adbour of Orl without a shot."
     index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text),)), Settings(home=tmp_path))
     found = open_snapshot(tmp_path / "c")
     assert not search_text(found, '"Gaddafi" OR "harbour of Orl"').hint
     assert "took the" in search_text(found, '"Gaddafi"').text and "took the" in local_search(found, "Gaddafi").text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("MAX_RETRY_COUNT", 3), (r"MAX\_RETRY\_COUNT", 1), ("anna_meier@firm.ch", 1), ("50% of [all]", 1), (r"C:\_cache", 1), ("C:_cache", 1),
+     ("keyword list", 1), (r"\_RETRY", 1), ("MAX_RETRY_LIMIT", 0)],
+)  # fmt: skip
+def test_quoted_text_is_found_where_it_is_written_with_escapes_or_signs_without_width(escaped: Snapshot, query: str, found: int) -> None:
+    result = search_text(escaped, f'"{query}"')
+    assert len(result.citations) == found and ("Nowhere in this corpus" in result.hint) == (not found)
 
 
 def test_rows_of_figures_with_a_link_are_kept_and_found(tmp_path: Path) -> None:

@@ -238,6 +238,9 @@ def test_a_manifest_of_other_types_is_damaged_and_the_kept_generation_stands_in(
     for raw in BROKEN:
         (tmp_path / "manifest.json").write_bytes(raw)
         assert manifests.read(tmp_path) == good
+    negative = {**whole, "counters": {"passages": -1}}
+    (tmp_path / "manifest.json").write_text(json.dumps({**negative, "check": manifests._check(negative)}), "utf-8")
+    assert manifests.read(tmp_path) == good
 
 
 def test_lines_of_a_journal_that_are_no_events_are_left_out(tmp_path: Path) -> None:
