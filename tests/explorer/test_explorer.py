@@ -392,6 +392,15 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
 
 
 @browser_only
+def test_a_graph_whose_filters_leave_nothing_can_be_used_on(tab: Tab) -> None:
+    tab.go("graph")
+    hide = "() => { const { graph } = graphragExplorer; for (const one of graph.nodes.values()) one.hidden = true; graph.known = null; graph.settle(); return graph.visible().length; }"
+    assert tab.page.evaluate(hide) == 0
+    tab.page.get_by_role("button", name="Show all", exact=True).click()
+    assert tab.page.evaluate("() => graphragExplorer.graph.visible().length") > 0
+
+
+@browser_only
 def test_no_zoom_of_the_map_leads_to_an_empty_picture(tab: Tab) -> None:
     tab.go("map")
     leaf = tab.page.evaluate("[...graphragExplorer.map.nodes.values()].find(one => !one.children).n")

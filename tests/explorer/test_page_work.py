@@ -177,6 +177,27 @@ def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_mode
 
 
 @browser_only
+def test_stars_of_a_text_stay_and_the_whole_collection_is_read_again_after_a_change(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "cache.md").write_text("# Cache\n\nThe **lamp cache** of Ostra Point holds 2**10 entries of docs/**/*.md and *never* more.\n", "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go("search/How many entries does the lamp cache hold?")
+        assert "The lamp cache of Ostra Point holds 2**10 entries of docs/**/*.md and never more." in tab.page.locator("#side .hits").inner_text()
+        whole = "search/What is the lamp cache?/answer=all"
+        tab.go(whole)
+        waits_for(tab, "2**10")
+        (folder / "cache.md").write_text("# Cache\n\nThe lamp cache of Ostra Point holds seventy entries.\n", "utf-8")
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        tab.go("timeline").go(whole)  # a view that was not asked for yet
+        waits_for(tab, "seventy entries")
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
 def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Path) -> None:
     with working(hostile, hostile, "--corpus", "sample") as address:
         made = browser.new_context(viewport={"width": 390, "height": 800})
