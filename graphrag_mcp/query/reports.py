@@ -36,7 +36,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
         return None
     wanted = query_terms(without_asking(query[:QUERY_CHARACTERS]))
     worth, _ = term_worth(snapshot, wanted)
-    little = asking_terms()
+    little = asking_terms(query[:QUERY_CHARACTERS])
     return {term: value * (LITTLE if term in little else 1) for term, value in worth.items()}
 
 

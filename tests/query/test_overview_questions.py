@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.query.asking import asking_terms, asks_for_all, names_an_overview, without_asking
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.reports import LITTLE, asked_about
@@ -69,6 +70,52 @@ def test_important_people_of_something_are_asked_about_that(snapshot: Snapshot) 
 def test_an_overview_of_what_is_not_here_is_not_an_overview_of_all(snapshot: Snapshot, question: str) -> None:
     assert asked_about(snapshot, question) is not None
     assert global_search(snapshot, question, max_tokens=1_500).state == "not_found"
+
+
+NUMBERED = [
+    "What happened in 2008?", "What happened on 12/05/2023?", "What changed between 2010 and 2020?",
+    "Which people are mentioned in document 17?", "What is said about 5G?", "What does it say about C++?",
+    "What is the size of B2B?", "Who is K?", "What does part 2 cover?", "2008年发生了什么?", "第5个文件讲了什么?",
+]  # fmt: skip
+NAMED = [
+    "Who is Ana?", "who is ana", "Who is Metin?", "Who is Konur?", "Tell me about Temasek", "Why did Base issue shares?",
+    "What does Vault do?", "When were talks resumed?", "Who is Key?", "What about the US?", "Metin", "Wer ist Ana?",
+    "가을은 무엇인가요?", "Was ist der Nennwert?", "Что такое текстиль?",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", NUMBERED + NAMED)
+def test_a_number_a_letter_or_a_name_is_asked_about(snapshot: Snapshot, question: str) -> None:
+    assert not asks_for_all(question) and asked_about(snapshot, question) is not None
+    assert not choose(question, snapshot)[1].endswith("so it is about the corpus as a whole.")
+
+
+@pytest.mark.parametrize("question", ["Who founded Trend Micro?", "When were talks resumed?", "Tell me about Temasek"])
+def test_a_name_is_no_word_for_an_overview(question: str) -> None:
+    assert not names_an_overview(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the 5 main themes?", "Give me 5 key points", "List 10 topics", "Nenne die 5 wichtigsten Themen", "总结5个主题",
+        "What do I have in these PDFs?", "Give me a TLDR of ALL documents", "What Are These Documents About?",
+        "Quais são os principais temas?", "Які основні теми?", "주요 내용을 요약해줘", "Fass mir alles zusammen",
+    ],
+)  # fmt: skip
+def test_a_count_and_capitals_that_tell_nothing_leave_an_overview_of_all(question: str) -> None:
+    assert asks_for_all(question)
+
+
+def test_of_thai_and_korean_only_whole_words_ask() -> None:
+    assert without_asking("หลักฐาน") == "หลักฐาน" and without_asking("전체주의") == "전체주의"
+    assert not without_asking("주제는 무엇인가요").strip()
+
+
+def test_words_that_ask_in_another_language_weigh_in_full() -> None:
+    assert "ana" in asking_terms("Bu belgelerin ana temalar nedir?")
+    assert "ana" not in asking_terms("Who saw Ana?") and "base" not in asking_terms("Who founded Base?")
+    assert "main" in asking_terms("Who is the main captain?") and "main" not in asking_terms("Who sailed down the Main?")
 
 
 def test_a_sign_of_grammar_within_a_word_stays_in_it(tmp_path: Path) -> None:
