@@ -29,6 +29,15 @@ REFERENCES = {
 }
 
 
+# What is said of reports between the two commits of a run, when they may cite a text that has gone.
+LATE = "Communities are being brought up to date."
+
+
+def late(snapshot: Snapshot) -> str:
+    """LATE where reports are older than the texts; else ""."""
+    return LATE if "communities" in snapshot.manifest.stale else ""
+
+
 def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row]:
     """Whole rows by the number behind their alias; of text units, all passages."""
     if not numbers:

@@ -314,9 +314,13 @@ class Drift:
         prompt = prompts.load("drift_primer" if primer else "drift_step")
         intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
         shown = 3 if budget < 2_000 else 8
+        notes = [*notes, context.late(self.snapshot)] if primer else notes  # it shows reports
         # What stands beside the context, measured: a host that shows text alone needs the next call.
         beside = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), shown)
-        beside.next_call, beside.hint = self._call(id), " ".join([*notes, self.moved(walk)])
+        beside.next_call, beside.hint = (
+            self._call(id),
+            " ".join(filter(None, [*notes, self.moved(walk)])),
+        )
         room = max(budget - packing.outgoing(beside) - SPARE, 200)
         found = self._context(node["query"], room, primer)
         if node["status"] == "frontier":

@@ -32,7 +32,7 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
 from graphrag_mcp.query.asking import asks_for_all
-from graphrag_mcp.query.context import note
+from graphrag_mcp.query.context import late, note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.model_replies import Point
@@ -106,14 +106,12 @@ def _of_all(parts: Sequence[Part], query: str) -> bool:
 
 def _notes(part: Part, level: int) -> str:
     name, snapshot, kept = part
-    late = deep = ""
-    if "communities" in snapshot.manifest.stale:
-        late = "Communities are being brought up to date."
+    deep = ""
     if level > 0:
         levels = values_of(snapshot.rows("reports", "", ["level"])["level"])
         if level > (deepest := max(levels, default=0)):
             deep = f"There is no level {level}; the deepest, {deepest}, was used."
-    said = joined(kept.note if kept else "", late, deep)
+    said = joined(kept.note if kept else "", late(snapshot), deep)
     return f"In {name}: {said[0].lower()}{said[1:]}" if name and said else said
 
 

@@ -956,7 +956,7 @@ def _report(
     text = whole if count_tokens(whole) < page.room else _brief(row)
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
-        context.note(result, "Communities are being brought up to date.")
+        context.note(result, context.LATE)
         gone = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
         if gone:
             texts = f"{counted(len(gone), 'texts')} that this report cites"

@@ -37,7 +37,10 @@ def test_a_report_that_cites_a_deleted_text_says_so_until_it_is_written_again(tm
         assert late.status == "cancelled" and manifest.current(folder).stale == ["communities"]
         hint = call.good("get_community_report", community_id="c1")["hint"]
         assert "being brought up to date" in hint and "2 texts that this report cites left the index" in hint
+        drift = call.good("drift_search", query="Who was John Smeaton?")
+        assert "water wheels" in drift["text"] and "being brought up to date" in drift["hint"]
         index_documents(folder, request, settings)
         assert not manifest.current(folder).stale
         after = call.good("list_documents")
+        assert "brought up to date" not in call.good("drift_search", query="Who was John Smeaton?")["hint"]
         assert "tower" not in after["text"]
