@@ -558,7 +558,6 @@ def communities(run: Run, recluster: bool) -> None:
     if models.embedding and models.asker.embeds:
         _embed(run)
     _commit(run, numbers, tree)
-    run.compact()
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 

@@ -79,7 +79,7 @@ def derive(
         cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
-    note = given is None and is_note(document.metadata)
+    note = given is None and is_note(document.uri, document.metadata)
     rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
     rows.links = rows_of_links(row["id"], document.uri, text)
     extractor: Extractor = RuleExtractor()

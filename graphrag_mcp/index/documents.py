@@ -116,7 +116,7 @@ def commit_batch(
             ("passages", old_passages, batch.passages),
         ):
             changes[name] = Change(sorted(gone), graph_to_table(name, rows))
-        if snapshot is not None and "summaries" in run.draft.tables:
+        if snapshot is not None and _with_rows(snapshot, "summaries", batch.gone):
             changes["summaries"] = Change(sorted(batch.gone))
             moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
         for name, rows in (("places", batch.places), ("links", batch.links)):
@@ -173,7 +173,7 @@ def _merged(
     moved.update(entities=merged.entities, relationships=merged.relationships)
     run.capped |= merged.capped
     changes, there = {**merged.changes, **linked}, run.draft.tables
-    if read["claims"] or "claims" in there:
+    if read["claims"] or known:
         changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
     for name in ("pending", "losses"):
         if read[name] or name in there:
@@ -213,6 +213,12 @@ def _linked(
 
 def _ids_of(rows: Sequence[Row]) -> str:
     return content_id(*sorted(row["id"] for row in rows))
+
+
+def _with_rows(snapshot: Snapshot, table: str, documents: set[str]) -> bool:
+    """Has the table rows of these documents? A table of which nothing is deleted has another version
+    too, by which all topics would be stale."""
+    return bool(snapshot.by_key(table, sorted(documents), "document_id", ["document_id"]).num_rows)
 
 
 def summarised(snapshot: Snapshot, documents: Sequence[str]) -> set[str]:

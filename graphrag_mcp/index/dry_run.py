@@ -30,7 +30,8 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.reply_cache import AnswerBook
-from graphrag_mcp.store.tables import Snapshot, values_of
+from graphrag_mcp.store.tables import Snapshot, notes_of, values_of
+from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -117,13 +118,14 @@ class Tally:
         params = chunk_params(self.run.settings)
         context = Context(document.uri, document.title, text, document.metadata)
         readers = (("extract", models.extract), ("claims", models.claims))
+        asks = self.asker.on and outline is None and not is_note(document.uri, document.metadata)
         for unit in chunk(text, params, outline.breaks(text) if outline else None):
             self.counts.update(text_units=1, passages=len(unit.passages))
             for part in unit.passages:
                 row = {"title": document.title, "text": text[part.start : part.end]}
                 self.embed("passages", vectors.embedded_text("passages", row, {}))
             shown = masked(text[unit.span.start : unit.span.end])
-            for kind, reader in readers if outline is None and self.asker.on else ():
+            for kind, reader in readers if asks else ():
                 if reader is not None:
                     self.ask(kind, *reader.question(shown, context.line(unit.span.start)))
 
@@ -210,7 +212,7 @@ def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:
     snapshot = run.snapshot()
     same = run.manifest.parameters.get("summaries") == run.models.summaries.fingerprint
     have = values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
-    known = set(have) if same else set()
+    known = notes_of(snapshot) | (set(have) if same else set())
     for batch in snapshot.batches("documents", COLUMNS):
         for row in batch.to_pylist():
             if row["id"] not in known and row["uri"] not in replaced:
@@ -252,7 +254,8 @@ def estimate(
                 replaced.add(edit.uri)
                 if edit.document is not None and edit.what != "relog":
                     tally.read(edit.document)
-                    told.append(_row(edit.document))
+                    if not is_note(edit.document.uri, edit.document.metadata):
+                        told.append(_row(edit.document))
             tally.summarise([*told, *_not_summarised(run, replaced)])
     except Cancelled:
         status = "cancelled"

@@ -172,6 +172,8 @@ def _work(
             if run.manifest.generation < run.began:
                 run.began = run.manifest.began or run.manifest.generation  # nothing else is in it
                 run.compact(idle=True)
+            else:
+                run.compact()
     except Cancelled:
         asker.stop()
         return plan, "cancelled"

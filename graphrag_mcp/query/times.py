@@ -303,10 +303,11 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     for at in range(0, len(missing), BATCH):
         texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
         for one in texts.to_pylist():
-            if is_note(facts[one["id"]]["metadata"]):  # what it says was said in its sources
+            fact = facts[one["id"]]
+            if is_note(fact["uri"], fact["metadata"]):  # what it says was said in its sources
                 known[one["id"]] = [], None
                 continue
-            day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
+            day = "" if fact["by"] else fact["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])
     found = {}

@@ -553,9 +553,11 @@ CITING = 3
 @once
 def notes_of(snapshot: Snapshot) -> frozenset[str]:
     """The content ids of all notes, read once a generation."""
-    rows = snapshot.rows("documents", columns=["id", "metadata"])
+    rows = snapshot.rows("documents", columns=["id", "uri", "metadata"])
     rows = rows.filter(pc.match_substring(rows["metadata"], "note", ignore_case=True))
-    return frozenset(id for id, metadata in rows_of(rows) if is_note(json.loads(metadata)))
+    return frozenset(
+        id for id, uri, metadata in rows_of(rows) if is_note(uri, json.loads(metadata))
+    )
 
 
 def furniture_of(snapshot: Snapshot) -> Furniture:

@@ -69,8 +69,12 @@ class Citation:
         return self.path, self.fragment, self.fingerprint
 
 
-def is_note(metadata: Mapping[str, Any]) -> bool:
-    """Does a document say of itself that it is a note, by `kind: note`?"""
+def is_note(uri: str, metadata: Mapping[str, Any]) -> bool:
+    """Is a document a note? A file that says `kind: note` of itself is one; a row of a table or a file in
+    another one (`visits.csv#3`) is none, whatever stands in its column `kind`."""
+    file, within, _ = uri.partition("#")
+    if within and "." in file.rpartition("/")[2]:
+        return False
     return any(
         name.casefold() == "kind" and str(value).casefold() == "note"
         for name, value in metadata.items()

@@ -139,6 +139,14 @@ def test_the_questions_about_texts_are_counted_exactly_and_nothing_is_asked_the_
     assert again["calls"] == nothing["calls"] == 0 and "because" not in again
 
 
+def test_no_model_is_asked_about_a_note(server: Server, tmp_path: Path) -> None:
+    notes, chosen = write(tmp_path / "notes", ENGLISH, 3, 6), settings(server, claims_enabled=True, embedding_model="")
+    file = next(notes.iterdir())
+    file.write_text(f"---\nkind: note\n---\n\n{file.read_text('utf-8')}", "utf-8")
+    guess, used = both(tmp_path / "c", notes, chosen)
+    assert exact(guess, used, "extract", "claims") and guess["by_stage"]["extract"]["calls"] == 2
+
+
 def test_the_rest_of_a_corpus_costs_as_its_beginning_did(server: Server, tmp_path: Path) -> None:
     notes, chosen = write(tmp_path / "notes", ENGLISH, 40, 12), settings(server)
     index_documents(tmp_path / "c", IndexRequest(paths=(str(notes),)), chosen)

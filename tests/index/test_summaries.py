@@ -410,6 +410,21 @@ def test_a_dry_run_counts_the_questions_about_summaries(
     )
 
 
+@pytest.mark.parametrize("method", ["light", "llm"])
+def test_no_summary_of_a_note_is_foreseen_and_an_edit_of_it_leaves_the_topics(
+    server: Server, tmp_path: Path, method: str
+) -> None:
+    docs, corpus, more = write(tmp_path / "docs", TEXTS), tmp_path / "c", {"claims_enabled": True}
+    index(corpus, docs, server, method, **more)
+    assert {"light": "summaries", "llm": "claims"}[method] in open_snapshot(corpus).manifest.tables
+    for words in ("was built", "was built and burned"):
+        write(docs, {"n.md": f"---\nkind: note\n---\n\nThe mill {words}. {FILLER * 30}"})
+        assert index(corpus, docs, server, method, dry_run=True, **more).estimate["calls"] == 0
+        result = index(corpus, docs, server, method, **more)
+        assert result.usage["calls"] == 0 and "communities" not in result.seconds
+        assert index(corpus, docs, server, method, dry_run=True, **more).estimate["calls"] == 0
+
+
 def test_a_list_shows_summaries_and_marks_what_their_text_does_not_have(
     model: Model, server: Server, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.edit_log import PairFact, in_force
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, notes_of, rows_of, values_of
 from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 
 Broken = tuple[str, str, str]
@@ -282,12 +282,14 @@ def _memberships(snapshot: Snapshot) -> Iterator[Broken]:
         if wanted[id] != there.get(id):
             yield "membership", "memberships", f"{id}: its path is not the communities that hold it"
     if not snapshot.manifest.stale:
-        known = set(_column(snapshot, "text_units", "id"))
+        texts: dict[str, str] = dict(rows_of(snapshot.rows("text_units", columns=["id", "document_id"])))
+        notes = notes_of(snapshot)
+        placed = {id for id, document in texts.items() if document not in notes}
         linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
-        ends = {id for column in linked.columns for id in column.to_pylist()}
-        for id in sorted((ends | known if units else ends) - there.keys()):
+        ends: set[str] = {id for column in linked.columns for id in values_of(column)}
+        for id in sorted((ends | placed if units else ends) - there.keys()):
             yield "membership", "memberships", f"{id} is in no community"
-        for id in sorted(units - known):
+        for id in sorted(units - texts.keys()):
             yield (
                 "dangling",
                 "memberships",
