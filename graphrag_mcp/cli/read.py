@@ -69,7 +69,7 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
     console, words = _console(), set(terms.query_terms(query))
     for place in result.citations[:HITS]:
         source = get_source(snapshot, [place.id], max_tokens=PASSAGE).text
-        text = fencing.clean(source.partition("\n")[2].partition("\n")[2])
+        text = fencing.clean(source.partition("\n")[2])  # below the line of its id
         head = Text(f"[{place.id}] ", style="cyan")
         head.append(fencing.clean(place.title), style="bold")
         console.print(head)

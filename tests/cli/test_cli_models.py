@@ -84,7 +84,7 @@ def test_drift_walks_by_itself_with_a_model_and_teaches_without(environment: dic
 
 
 def test_the_answer_book_is_listed_and_cleared_by_kind(environment: dict[str, str], tmp_path: Path) -> None:
-    ran(environment, "index", SAMPLE / "..", "--home", tmp_path, "--corpus", "s", "--max-calls", "8")
+    ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--max-calls", "8")
     listed = ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")
     assert listed["kinds"]["extract"] == sum(one["kind"] == "extract" for one in listed["answers"]) > 0
     gone = ran(environment, "answers", "clear", "--kind", "extract", "--home", tmp_path, "--corpus", "s")
