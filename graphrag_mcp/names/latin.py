@@ -118,7 +118,10 @@ def names(
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
+    grammar = _grammar_of(evidence.language)
     for name in found:
+        if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
+            evidence.inside[" ".join(name.words[1:])] += 1  # In York
         if not name.opening and name.prose:
             counted = {"the": evidence.led, "a": evidence.one_of}.get(name.article, evidence.inside)
             counted[name.form] += 1
