@@ -89,7 +89,7 @@ def served(folder: Path, home: Path, *options: str, **environment: str) -> Itera
         yield server.stdout.readline().strip()
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def numbered(view: str, home: Path) -> str:
@@ -111,6 +111,7 @@ def taken(browser: Any, address: str, screen: Screen, home: Path) -> bytes:
     made = browser.new_context(
         viewport={"width": screen.width, "height": screen.height}, color_scheme=screen.scheme
     )
+    made.set_default_timeout(120_000)  # milliseconds; a machine that runs tests beside it is slow
     page = made.new_page()
     page.goto(address)
     page.wait_for_selector("#side h1")
