@@ -222,7 +222,8 @@ def commit_draft(
             **kept,
             segments=[*old.segments, *segments],
             tables=dict(versions),
-            counters=dict(counters),
+            # An index of a release without one of the counters begins it at what is added.
+            counters={name: max(count, 0) for name, count in counters.items()},
             next=dict(numbers),
             sources=dict(sources),
             parameters=run.parameters,
