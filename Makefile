@@ -3,8 +3,6 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Processes that run the quick tests: one more than cores, since a test that waits for a server leaves its core free.
-WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -52,7 +50,7 @@ demo: $(STAMP)
 	@if [ -n "$(FOLDER)" ]; then $(BIN)/graphrag-mcp try "$(FOLDER)"; else $(BIN)/python docs/demo.py; fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 test-all: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]' || \

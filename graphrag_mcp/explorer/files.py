@@ -101,7 +101,7 @@ class Held:
     counted: float = -math.inf  # time.monotonic
 
     def count(self, folder: Path) -> None:
-        """Count the files below the folder anew where that was long ago, and delete parts that a killed
+        """Count the files below the folder again where the last count is old, and delete parts that a killed
         process has left. It follows no link."""
         if time.monotonic() - self.counted < RECOUNT:
             return

@@ -82,8 +82,8 @@ def _batches(
         before = Before()
         if known is not None:
             with run.stage("merge"):
-                anew = work.rederive or given is not None or _was_note(run, known["id"])
-                before = _before(run, known, anew)
+                rederive = work.rederive or given is not None or _was_note(run, known["id"])
+                before = _before(run, known, rederive)
             batch.gone.add(known["id"])
         with run.stage("extract"):
             rows = derived or derive(document, params, before, given, run.check)

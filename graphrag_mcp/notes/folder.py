@@ -137,8 +137,8 @@ def write(
 
 
 def mark(base: Path, corpus: str) -> None:
-    """Note down that this folder holds notes of a corpus, before the first of them is written: whoever looks at the
-    corpus next finds them, also where the process ends before any index has seen the folder."""
+    """Record that this folder holds notes of a corpus, before the first note is written. The next index or status of
+    the corpus then finds the folder, even if this process is killed before it has indexed anything."""
     file = base / HIDDEN / "corpora" / corpus
     if not file.exists():
         _replace(file, b"")

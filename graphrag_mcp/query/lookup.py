@@ -45,7 +45,7 @@ from graphrag_mcp.query.plugin import SearchingPlugin
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.text.prose import readable
@@ -304,24 +304,30 @@ def changes(
 _NUMBERED = re.compile(r"[^\W\d_]{0,40}[ _.-]?0{0,9}(\d{1,6})(?:\.\w{1,8})?")
 
 
+@once
+def _numbered(snapshot: Snapshot) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """Of each document whose file name ends in a number: id -> number and name; and number -> the first id."""
+    names: dict[str, tuple[str, str]] = {}
+    holders: dict[str, str] = {}
+    for fact in times.documents(snapshot).values():
+        id, *_, file = fact["document"]
+        if number := _NUMBERED.fullmatch(file):
+            names[id] = number[1], one_line(file, 60)
+            holders.setdefault(number[1], id)
+    return names, holders
+
+
 def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     """A note for the first `d` id whose number stands in the name of another file: who has read `bbc0128.txt`
     easily asks for d128, which may be `bbc0127.txt`."""
     numbers = {id[1:]: id for id in ids if re.fullmatch(r"d\d+", id)}
     if not numbers:
         return []
-    name_of: dict[str, str] = {}
-    own: dict[str, str] = {}  # the number in the name of a document
-    holder: dict[str, str] = {}
-    for fact in times.documents(snapshot).values():
-        id, *_, file = fact["document"]
-        if numbered := _NUMBERED.fullmatch(file):
-            name_of[id], own[id] = one_line(file, 60), numbered[1]
-            holder.setdefault(numbered[1], id)
+    names, holders = _numbered(snapshot)
     for number, asked in numbers.items():
-        other = holder.get(number, asked)
-        if asked in name_of and other != asked and own[asked] != number:
-            return [f"{asked} is {name_of[asked]}; {name_of[other]} is {other}."]
+        other = holders.get(number, asked)
+        if asked in names and names[asked][0] != number and other != asked:
+            return [f"{asked} is {names[asked][1]}; {names[other][1]} is {other}."]
     return []
 
 

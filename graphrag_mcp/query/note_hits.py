@@ -23,10 +23,8 @@ from graphrag_mcp.types import Citation, SearchResult
 # Share of the best score from which a note answers. Ten notes of an agent on 668 articles: each is the best hit for
 # the question that it was written for, and for none of 12 other questions on them is one above 0.86.
 ANSWERS = 0.9
-NAMED, ON_IT = (
-    2,
-    0.5,
-)  # other notes that are named, and the share of the best score from which they are
+NAMED = 2  # other notes that are named in a line
+ON_IT = 0.5  # share of the best score from which they are
 CHARACTERS = 8_000  # of a note that is shown
 TOKENS = 2_500  # that a note may take beside the default room of a result
 SHARE = 3 / 4  # of a room that was asked for, which a note may take

@@ -26,7 +26,7 @@ _TITLE = r'"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"'
 LONGEST = 3_000  # characters of a target
 _TARGET = rf"(?P<target>[^\s()<>]{{1,{LONGEST}}})"
 _LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
-# Where a program or a person has written it anew, with more blanks or with angle brackets, it is the same.
+# A definition that an editor has reformatted, with more blanks or with angle brackets, counts as the same.
 _DEFINITION = re.compile(
     rf"^ {{0,3}}\[(?P<mark>\d{{1,6}})\]:[ \t]{{1,9}}<?{_TARGET}>?[ \t]{{1,9}}{_TITLE}[ \t]*$\n?",
     re.MULTILINE,

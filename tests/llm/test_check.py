@@ -184,7 +184,7 @@ def test_a_wrong_path_is_corrected(path: str, right: str) -> None:
 
 
 def certificate(folder: Path) -> Path:
-    """Certificate and key of a machine, signed by nobody else."""
+    """A self-signed certificate with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     day = datetime.timedelta(days=1)
@@ -197,17 +197,22 @@ def certificate(folder: Path) -> Path:
     return path
 
 
+def one_handshake(listening: socket.socket) -> str:
+    """Accept one connection in a thread, whose handshake may fail. The host and port."""
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            listening.accept()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return f"127.0.0.1:{listening.getsockname()[1]}"
+
+
 def test_what_is_wrong_with_a_connection_is_told(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as plain, context.wrap_socket(plain, server_side=True) as listening:
-        at = f"127.0.0.1:{listening.getsockname()[1]}"
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                listening.accept()
-
-        threading.Thread(target=greet, daemon=True).start()
+        at = one_handshake(listening)
         untrusted = checked_chat(f"https://{at}/v1")
     assert "its certificate is not trusted (self-signed" in untrusted.replace("self signed", "self-signed") and "SSL_CERT_FILE" in untrusted
     assert "nothing listens there" in checked_chat(f"http://{at}/v1")
@@ -221,13 +226,7 @@ def test_http_is_not_advised_where_tls_fails() -> None:
     """The server has no certificate at all, and no cipher that needs none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with socket.create_server(("127.0.0.1", 0)) as plain, context.wrap_socket(plain, server_side=True) as listening:
-        at = f"127.0.0.1:{listening.getsockname()[1]}"
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                listening.accept()
-
-        threading.Thread(target=greet, daemon=True).start()
+        at = one_handshake(listening)
         failed = checked_chat(f"https://{at}/v1")
     assert "the TLS connection failed (" in failed and "http://" not in failed
 
