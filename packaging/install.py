@@ -1,7 +1,8 @@
 """Install with pip and say how far it is: `python packaging/install.py --megabytes N -e '.[dev]'` (`make demo` and others).
 
 Plain lines, at most one every two seconds: what is downloaded and how many megabytes of about N that are, how many of
-the packages are in place. pip knows the whole only when all is downloaded, so N is given: what was measured last. pip itself says nothing while it installs, so the folder of packages is
+the packages are in place. pip knows the whole only when all is downloaded, so N is given: what was measured last. pip
+itself says nothing while it installs, so the folder of packages is
 counted. Uses the standard library alone, with the pip of the Python that runs it.
 """
 
@@ -70,7 +71,7 @@ class Progress:
             return f"downloading: {size:,.0f}{whole} MB, now {self.last}"
         if self.looked_up:
             return (
-                f"looking up what is needed: {len(self.looked_up)} packages so far, now {self.last}"
+                f"looking up what is needed: packages so far {len(self.looked_up)}, now {self.last}"
             )
         return ""
 
