@@ -82,7 +82,8 @@ def checkout(folder: Path) -> Path:
         script = copy / ".venv" / "bin" / name
         script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module} "$@"\n', "utf-8")
         script.chmod(0o755)
-    (copy / ".venv" / ".installed").touch()
+    for stamp in (".product", ".installed"):  # make compares their times
+        (copy / ".venv" / stamp).touch()
     return copy
 
 
