@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -236,21 +237,34 @@ def claim(
     claimed.remaining = dict(Counter(row["kind"] for row in rows))
     mine, taken = leases.held(folder, client), leases.taken(folder, client)
     order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
-    for lease, item in _offered(folder, settings, snapshot, claimed, order, taken):
+    asks: dict[str, Ask[Any]] = {}
+    for lease, item, ask in _offered(folder, settings, snapshot, claimed, order, taken):
         if not fits(replace(claimed, items=[*claimed.items, item])):
             if claimed.items:
                 break
             claimed.too_long += 1
             continue
         claimed.items.append(item)
+        asks[lease.key] = ask
         leased.append(Lease(lease.work_id, lease.key, lease.kind, lease.subject, client, process))
         if len(leased) >= most:
             break
-    had = leases.take(folder, leased)
+    book = shared_replies.book(folder)
+    had = leases.take(folder, leased, answered=lambda key: _has_reply(book, asks[key]))
+    book.close()
     claimed.held += len(leased) - len(had)
     claimed.items = [item for item in claimed.items if item.work_id in had]
     claimed.again = [one.work_id for one in mine if one.work_id in had]
     return claimed
+
+
+def _has_reply(book: AnswerBook, ask: Ask[Any]) -> bool:
+    """Is a reply to this question in the reply cache, and can it be read?"""
+    for reply in book.get(ask.key):
+        with suppress(BadReply):
+            ask.parse(reply.text)
+            return True
+    return False
 
 
 def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:
@@ -275,7 +289,7 @@ def _offered(
     claimed: Claimed,
     rows: Sequence[Row],
     taken: Set[str],
-) -> Iterator[tuple[Lease, Item]]:
+) -> Iterator[tuple[Lease, Item, Ask[Any]]]:
     """Open questions in order, each once, without those that others have: these are counted."""
     seen: set[str] = set()
     unmerged = False  # an answer that the next merge takes in changes what the reports are about
@@ -288,7 +302,7 @@ def _offered(
             if key not in taken and key not in seen:  # the same text may stand in two documents
                 seen.add(key)
                 item = Item(leases.work_id(key), ask.kind, _prompt(ask))
-                yield Lease(item.work_id, key, row["kind"], row["subject"]), item
+                yield Lease(item.work_id, key, row["kind"], row["subject"]), item, ask
 
 
 def submit(

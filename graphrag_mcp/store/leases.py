@@ -64,8 +64,17 @@ def _active(folder: Path) -> list[Lease]:
         return list(map(_lease, db.execute(query, (time.time(),))))
 
 
-def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
-    """Claim items, or for longer; gives the work ids that were had: others may be quicker."""
+def take(
+    folder: Path,
+    leases: Iterable[Lease],
+    seconds: float = SECONDS,
+    answered: Callable[[str], bool] = lambda key: False,
+) -> set[str]:
+    """Claim items, or for longer; gives the work ids that were had: others may be quicker.
+
+    `answered` says of a key whether its question has a reply by now. It is asked while no other
+    process can take or give back a lease: who read the open questions a second ago must not be given
+    one that another client has handed in since."""
     now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -73,7 +82,8 @@ def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set
         for one in leases:
             query = "SELECT who FROM leases WHERE work_id = ? AND until > ?"
             held = db.execute(query, (one.work_id, now)).fetchone()
-            if held is None or _parts(held[0])[0] == one.client:
+            free = held is None or _parts(held[0])[0] == one.client
+            if free and not answered(one.key):
                 who = f"{one.client}@{one.process}"
                 row = (one.work_id, one.key, one.kind, one.subject, who, now + seconds)
                 db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", row)

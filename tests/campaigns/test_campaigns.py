@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import edit_scripts, kills, many_agents, model_campaign
+from campaigns import edit_scripts, kills, many_agents, model_campaign, summary_agents
 from tests.support.command import clean_environment
 
 
@@ -55,3 +55,9 @@ def test_half_of_all_calls_going_wrong_is_listed_and_made_good_by_the_next_run(t
     kinds = ["refusal", "half characters", "429 with Retry-After", "reset"]
     for made in model_campaign.misbehaving(tmp_path, kinds, 4):
         assert made.good and made.degraded, made
+
+
+@pytest.mark.slow
+def test_agents_whose_servers_are_killed_summarise_every_document_once(tmp_path: Path) -> None:
+    figures, wrong = summary_agents.run(tmp_path, agents=3, documents=24, kills=3, seed=2)
+    assert wrong == [] and "| documents with an accepted summary | 24 |" in figures

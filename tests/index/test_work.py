@@ -31,6 +31,7 @@ TEXTS = {
     "b": "The tide mill at Sable Point burned in 1931. Jonas Okafor rebuilt it with the Sable Cooperative.",
     "c": "潮汐磨坊由米拉·奥卡福于1904年建造。萨布尔合作社后来重建了它。",
 }
+NAMES = ("Mira Okafor", "Jonas Okafor", "米拉·奥卡福")
 MIRA = {
     "entities": [
         {"name": "Mira Okafor", "type": "person", "description": "Mira Okafor built the tide mill at Sable Point."},
@@ -121,6 +122,23 @@ def test_two_agents_share_the_queue_and_a_lost_one_gives_its_items_back(folder: 
     held = [leases.find(folder, [item.work_id])[item.work_id] for item in first.items]
     leases.take(folder, held, seconds=-1.0)  # ada never came back
     assert len(claim(folder, settings(folder), "bob", max_items=5).items) == 3
+
+
+def test_a_question_that_is_answered_while_another_agent_claims_is_not_given_to_it(folder: Path) -> None:
+    answered: list[str] = []
+
+    def ada_is_quicker(_: Claimed) -> bool:
+        """Ada claims and hands in after Bob's claim has read this question as open."""
+        if not answered:
+            item = claim(folder, settings(folder), "ada", max_items=1).items[0]
+            answered.append(item.work_id)
+            named = [{"name": name, "type": "person", "description": f"{name} is named."} for name in NAMES]
+            result = {"work_id": item.work_id, "entities": [one for one in named if one["name"] in item.prompt]}
+            assert submit(folder, settings(folder), "ada", [result]).accepted
+        return True
+
+    second = claim(folder, settings(folder), "bob", max_items=5, fits=ada_is_quicker)
+    assert len(second.items) == 2 and answered[0] not in {item.work_id for item in second.items}
 
 
 def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Path) -> None:
