@@ -29,6 +29,7 @@ from graphrag_mcp.explorer.files import holder_of
 from graphrag_mcp.logs import Repeats, to_stderr
 from graphrag_mcp.server import build, to_the_end
 from graphrag_mcp.settings import Settings, of_tenant
+from graphrag_mcp.tools.limits import too_many_values
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -235,6 +236,11 @@ class Door:
             scope = {**scope, "headers": kept}
         self.requests[name or ""] += 1
         try:
+            if scope["method"] == "POST" and scope["path"] == PATH:
+                body, receive = await _received(receive)
+                if what := too_many_values(body):
+                    await _refuse(scope, receive, send, 413, what)
+                    return
             await self.apps[self._tenant(name)](scope, receive, send)
         finally:
             self.requests[name or ""] -= 1
@@ -316,6 +322,22 @@ class Door:
                 listen.close()
             for transport in _transports(server.session_manager).values():
                 transport.close_standalone_sse_stream()
+
+
+async def _received(receive: Any) -> tuple[bytes, Any]:
+    """The body of a request up to LONGEST, and a `receive` that gives the same messages once more and then
+    goes on; what is longer the SDK refuses."""
+    messages: list[Any] = [await receive()]
+    size = len(messages[0].get("body", b""))
+    while messages[-1].get("more_body") and size <= LONGEST:
+        messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
+    body = b"".join(message.get("body", b"") for message in messages)
+
+    async def again() -> Any:
+        return messages.pop(0) if messages else await receive()
+
+    return body, again
 
 
 def _transports(manager: StreamableHTTPSessionManager) -> dict[str, StreamableHTTPServerTransport]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
+LONGEST_NAME = 200  # characters of a tool's name
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
 
 _HALVES = re.compile("[\ud800-\udfff]")  # after parsing, whole pairs are one character
@@ -197,6 +198,10 @@ def _door(
         user = getattr(ctx.request, "scope", {}).get("user")  # of a token that http.py has verified
         if ctx.method != "tools/call" and (what := excess(ctx.params or {})):
             raise MCPError(INVALID_PARAMS, f"{what[:1].upper()}{what[1:]}")
+        params = ctx.params if is_object(ctx.params) else {}
+        called = str(params.get("name", "")) if ctx.method == "tools/call" else ""
+        if len(called) > LONGEST_NAME or not called.isprintable():  # the SDK would repeat it
+            raise MCPError(INVALID_PARAMS, f"there is no tool {called[:60]!r}")
         SUBJECT.set(str(user.display_name) if user is not None and user.is_authenticated else "")
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)

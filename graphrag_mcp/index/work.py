@@ -39,6 +39,7 @@ from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.schema import doubts
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.trust import fencing
 
 NO_ENTITY = "end that is not among the entities"
 
@@ -368,7 +369,7 @@ def submit(
 
 
 def _refused(id: str, reason: str) -> dict[str, str]:
-    return {"work_id": id[:40], "reason": reason}
+    return {"work_id": fencing.visible(id[:40]), "reason": reason}
 
 
 def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:

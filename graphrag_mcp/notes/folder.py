@@ -24,6 +24,9 @@ from graphrag_mcp.text.citing import Fingerprint
 
 HIDDEN = ".graphrag"
 LONGEST = 150  # bytes of a name, which is with its suffix below the 255 of systems
+LONGEST_FOLDER = (
+    400  # characters of the folders above a note; systems take paths of 1,024 to 4,096 bytes
+)
 LARGEST = 1_000_000  # bytes of a note
 KEPT = 20  # earlier contents of a note
 SOURCE = 20_000  # characters that are kept of one cited text
@@ -54,6 +57,9 @@ def place(base: Path, title: str, folder: str = "") -> Path:
     """The file of a note, of which the folder need not exist. A name that differs from one that is
     there only in case or in the form of its accents is that one. BadInput for a folder outside of
     `base`, and for a name that no index reads."""
+    if len(folder) > LONGEST_FOLDER:
+        what = f"the folder has {len(folder):,} characters, and may have {LONGEST_FOLDER}"
+        raise BadInput(what, 'Give a short one, e.g. folder="meetings"')
     at = base
     parts = [part for part in re.split(r"[\\/]", folder.strip()) if part not in ("", ".")]
     if os.path.isabs(folder.strip()) or ".." in parts or any(part[0] == "." for part in parts):

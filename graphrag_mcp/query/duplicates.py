@@ -102,6 +102,7 @@ def hidden(snapshot: Snapshot, key: str) -> str:
 
 COLUMNS = ["id", "n", "key", "title", "type", "degree", "frequency", "names"]
 MOST = 30  # proposals in one answer
+ASKED = 100  # entities of one call, as many as get_source takes; each takes 6 ms
 NEAR = 60  # rows that a search for the words of one name looks at
 BLOCK = 40  # names with the same key: more say nothing about each other
 TYPO_LETTERS = 8  # from which one letter more or less is no other name
@@ -138,7 +139,7 @@ class Proposal:
 def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
     """Names that may mean one entity, as results of edit_graph; of these entities, or of all."""
     found: list[Proposal] = []
-    for name in names:
+    for name in names[:ASKED]:
         row, _ = resolve(snapshot, name.strip().strip("[]` "))
         found += of_entity(snapshot, row) if row is not None else []
     if not names:
@@ -161,6 +162,8 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         ids = '", "'.join(result.proposals[0]["ids"])
         result.hint = 'To accept a pair, merge its ids with dry_run=false; to refuse it for good, op="reject".'
         result.next_call = f'edit_graph(op="merge", ids=["{ids}"])'
+    if len(names) > ASKED:
+        head += f" {len(names)} ids were given; the first {ASKED} were looked up."
     result.text = "\n".join([head, *map(line, shown)])
     return result
 

@@ -30,6 +30,7 @@ from graphrag_mcp.explorer.page import body_of, caller, json_response
 from graphrag_mcp.packing.budget import shown
 from graphrag_mcp.tools import all_tools
 from graphrag_mcp.tools.contract import API_CALL, LATE, ApiCall, Desk, encodable, sendable
+from graphrag_mcp.tools.limits import too_many_values
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import is_object
 
@@ -97,6 +98,8 @@ async def _called(desk: Desk, as_owner: bool, request: Request) -> Response:
     body = await body_of(request, LONGEST)
     if body is None:
         return _failed(413, f"The request is over {LONGEST // 2**20} MiB.")
+    if what := too_many_values(body):
+        return _failed(413, what)
     try:
         arguments = json.loads(body or b"{}")
     except (ValueError, RecursionError):

@@ -555,7 +555,13 @@ def _cut(arguments: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any
         f"{name} of {len(text):,} characters was cut to {CHARACTERS:,}."
         for name, text in long.items()
     ]
-    return {**arguments, **{name: text[:CHARACTERS] for name, text in long.items()}}, remarks
+    return {**arguments, **{name: _of_whole_words(text) for name, text in long.items()}}, remarks
+
+
+def _of_whole_words(text: str) -> str:
+    """As much of a text as is read; half a word would be one that the corpus does not have."""
+    blank = max(text.rfind(sign, CHARACTERS // 2, CHARACTERS + 1) for sign in " \n\t")
+    return text[: CHARACTERS if blank < 0 else blank]
 
 
 def usage(tool: Tool) -> str:

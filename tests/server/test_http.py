@@ -400,3 +400,16 @@ def test_a_client_is_told_why_it_may_not_come_in_and_what_is_too_large(tmp_path:
                         await client.call_tool("index_documents", {"texts": [{"id": "x", "text": "word " * 900_000}]})
 
         anyio.run(story)
+
+
+def test_a_request_of_too_many_values_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with running(served(tmp_path), tmp_path / "log") as (_, port):
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            call = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_source", "arguments": %s}}'
+            dense = '{"ids": [' + "[]," * 1_300_000 + "0]}"
+            headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+            replies = [client.post("/mcp", content=call % dense, headers=headers), client.post("/api/get_source", content=dense, headers=headers)]
+            for reply in replies:
+                assert reply.status_code == 413 and "the request holds over 200,000 values" in reply.text
+            told = client.post("/mcp", content=call % '{"ids": ["t1"]}', headers=headers)
+            assert "values" not in told.text and told.status_code in (200, 400)

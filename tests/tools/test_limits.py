@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from mcp.types import PromptReference
 from graphrag_mcp.app import App
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.tools.limits import too_many_values, values_in
 from tests.support.client import Caller, connected
 
 
@@ -34,6 +36,7 @@ TOO_MUCH: dict[str, tuple[str, dict[str, Any], str]] = {
     "queries": ("local_search", {"queries": ["long words " * 1_000] * 90}, "over 200,000 characters"),
     "history": ("local_search", {"query": "x", "history": [{"role": "user", "content": "y" * 30_000}]}, "30,000"),
     "fields": ("edit_graph", {"op": "create", "ids": ["Zed"], "fields": {"description": "z" * 10**6}}, "1,000,000"),
+    "texts": ("index_documents", {"texts": ["x"] * 20_000}, "'texts' has 20,000 items, and at most 10,000"),
     "pair": ("fetch", {"id": "q" * 10**6}, "1,000,000"),
     "quotes": ("search_text", {"query": " ".join(f'"w{at}"' for at in range(500))}, "500 quoted strings"),
 }  # fmt: skip
@@ -50,9 +53,38 @@ def test_a_question_of_megabytes_is_cut_and_answered(call: Caller) -> None:
     assert "Charles Babbage" in found["text"] and "of 4,000,000 characters was cut to 20,000" in found["hint"]
 
 
+def test_a_question_is_cut_between_words(call: Caller) -> None:
+    found = call.good("local_search", query="Lovelace and Babbage " * 2_000)
+    assert "was cut to" in found["hint"] and "Nowhere in this corpus" not in found["hint"]
+
+
+def test_a_tool_that_is_not_there_is_named_short_and_visible(call: Caller) -> None:
+    async def ask(name: str) -> str:
+        with pytest.raises(MCPError) as error:
+            await call.client.call_tool(name, {})
+        return str(error.value)
+
+    for name in ("x" * 10**6, "no\x1b[31m\u202etool"):
+        told = call.portal.call(ask, name)
+        assert "there is no tool" in told and len(told) < 120 and told.isprintable()
+
+
+def test_an_id_that_is_refused_is_shown_without_escapes(call: Caller) -> None:
+    found = call.good("submit_work", results=[{"work_id": "\x1b[31m\u202e", "text": "x"}])
+    assert found["rejected"][0]["work_id"] == "\\u001b[31m\\u202e"
+
+
 def test_unknown_arguments_are_named_up_to_the_fifth(call: Caller) -> None:
     found = call.good("get_entity", id_or_name="Ada Lovelace", **{f"arg{at}": 1 for at in range(60)})
     assert found["text"].count("has no argument") == 5
+
+
+def test_values_of_a_request_are_counted_outside_of_its_strings() -> None:
+    plain = {"texts": ['a, "b" [c]\\', "{,,,"], "more": {"x": 1, "y": []}}
+    assert values_in(json.dumps(plain).encode()) == 7
+    for unit in (b"[],", b'"",', b"0,", b'"a":1,', b'{"a":[]},'):
+        assert "over 200,000 values" in too_many_values(b'{"ids":[' + unit * 500_000 + b"0]}")
+    assert not too_many_values(json.dumps({"text": '[],"' * 10**6}).encode())
 
 
 def test_texts_to_be_indexed_and_what_agents_hand_in_may_be_long(call: Caller) -> None:
@@ -63,8 +95,11 @@ def test_texts_to_be_indexed_and_what_agents_hand_in_may_be_long(call: Caller) -
 
 
 def test_more_ids_than_are_looked_up_are_counted(call: Caller) -> None:
-    found = call.good("get_source", ids=["d1", *(f"name {at}" for at in range(400))])
+    ids = ["d1", *(f"name {at}" for at in range(400))]
+    found = call.good("get_source", ids=ids)
     assert "401 ids were given; the first 100 were looked up." in found["hint"]
+    found = call.good("edit_graph", op="proposals", ids=ids)
+    assert "401 ids were given; the first 100 were looked up." in found["text"]
 
 
 def test_other_requests_have_the_same_limits(call: Caller) -> None:
