@@ -24,7 +24,7 @@ MODES = ("local", "fused", "hybrid", "basic", "global", "text")
 
 
 def eval(options: argparse.Namespace) -> int:
-    """Measure how well an index answers your own questions, or which of two does it better."""
+    """Measure how well an index answers your questions, or which of two indexes answers better."""
     from graphrag_mcp.evaluate import evaluate
 
     path = existing(options.file)

@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
             listed = [f"  {name:<11} {self.commands[name].description}" for name in names]
             wrapped = [textwrap.fill(one, width, subsequent_indent=" " * 14) for one in listed]
             lines += [f"{title}:", *wrapped, ""]
-        lines += [f"{self.prog} COMMAND --help says more of one. {self.prog} --version", ""]
+        lines += [f"{self.prog} COMMAND --help describes a command. {self.prog} --version", ""]
         return "\n".join([*lines, str(self.epilog), ""])
 
     def error(self, message: str) -> NoReturn:
@@ -123,7 +123,7 @@ def parser(names: Iterable[str] = COMMANDS) -> Parser:
     """The command line with these commands; without an argument, with all."""
     common = argparse.ArgumentParser(add_help=False)
     _add(common, _TABLES["common"])
-    about = "A folder of documents in, a knowledge graph and tools for agents out."
+    about = "Turn a folder of documents into a knowledge graph, and search it."
     parser = Parser(prog="graphrag-mcp", description=about)
     parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -320,7 +320,7 @@ def elsewhere(app: App, corpus: str) -> str:
     return (
         ""
         if meant == corpus
-        else f"note: add --corpus {corpus} to commands that you give in this folder"
+        else f"note: in this folder add --corpus {corpus} to every command"
     )
 
 

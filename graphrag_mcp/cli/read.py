@@ -129,7 +129,7 @@ def marked(text: str, words: set[str]) -> Text:
 
 
 def explore(options: argparse.Namespace) -> int:
-    """Open the graph as a page in the browser; with START what is around an entity, in the terminal."""
+    """Open the page in the browser; with START show the neighbours of an entity in the terminal."""
     if not options.start and not options.json and not options.kind:
         return _page(options)
     from graphrag_mcp.query.explore import explore_graph
@@ -189,7 +189,7 @@ def _page(options: argparse.Namespace) -> int:
 
 
 def drift(options: argparse.Namespace) -> int:
-    """A DRIFT session as a tree, as JSON or as a chart; without a session, which there are."""
+    """Show a DRIFT session as a tree, as JSON or as a chart; without a session list all."""
     from graphrag_mcp.query.drift import Drift, export
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.query.federated import wanted
@@ -236,7 +236,7 @@ MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
 
 
 def search(options: argparse.Namespace) -> int:
-    """Cited context for a question; with --answer a model's answer from it."""
+    """Find passages that answer a question; with --answer a model writes the answer."""
     from graphrag_mcp.query import federated, global_, local, text_search
     from graphrag_mcp.query.render import Form
     from graphrag_mcp.query.request import AnswerOptions, Request
@@ -308,7 +308,7 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
 
 
 def entity(options: argparse.Namespace) -> int:
-    """One entity: description, relationships, where it is named."""
+    """Show one entity: description, relationships, documents."""
     from graphrag_mcp.query.federated import get_entity
 
     timeline = {"order": options.order, "other": options.other}
@@ -317,7 +317,7 @@ def entity(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """One community report."""
+    """Show the report of one topic."""
     from graphrag_mcp.query.federated import get_community_report
 
     given = _budget(options)
@@ -326,7 +326,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def list(options: argparse.Namespace) -> int:
-    """Which documents there are; with a query a timeline of those that speak of it."""
+    """List the documents; with a query those about it, each with its best sentences."""
     from graphrag_mcp.query.documents import list_documents
 
     found = list_documents(
@@ -343,7 +343,7 @@ def list(options: argparse.Namespace) -> int:
 
 
 def source(options: argparse.Namespace) -> int:
-    """The text behind ids."""
+    """Show the text of ids, with file and lines."""
     from graphrag_mcp.query.federated import changes, get_source
 
     if options.changes:
@@ -369,7 +369,7 @@ def _budget(options: argparse.Namespace) -> Budget:
 
 
 def status(options: argparse.Namespace) -> int:
-    """What is indexed, and what is running."""
+    """Show what is indexed, what has changed on disk, and which jobs run."""
     app = app_of(options)
     if options.since is not None or options.about:
         from graphrag_mcp.doctor.generations import changes, generation_of, told

@@ -29,7 +29,7 @@ NO_FOLDER = "no folder was named, so tools cannot index files; give --root FOLDE
 
 
 def check_model(options: argparse.Namespace) -> int:
-    """Make five calls of the configured models: what works, what it costs, which settings to write."""
+    """Make five calls of the configured models; say what works, what it costs and what to set."""
     import anyio
 
     from graphrag_mcp.llm.check import check_settings
@@ -52,7 +52,7 @@ def check_model(options: argparse.Namespace) -> int:
 
 
 def install(options: argparse.Namespace) -> int:
-    """Put this server into a host's configuration, or take it out again with --undo."""
+    """Add this server to a client's configuration, or remove it with --undo."""
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install import launch
     from graphrag_mcp.install.hosts import BY_NAME, PRINTED
@@ -62,7 +62,7 @@ def install(options: argparse.Namespace) -> int:
         raise BadInput(what, "Use letters, digits, - and _")
     if not options.client:
         if options.undo:
-            raise BadInput("--undo takes the server out of one host", "Say which with --client")
+            raise BadInput("--undo removes the server from one client", "Name it with --client")
         return _overview(options)
     if options.client == "all":
         return _everywhere(options)
@@ -98,7 +98,7 @@ def install(options: argparse.Namespace) -> int:
     lines += [f"the file as it was: {backup}"] if backup else []
     if started:
         how = f"{started['tools']} tools after {started['seconds']} s"
-        lines.append(f"started it as the host would: {how}")
+        lines.append(f"started it as the client would: {how}")
     following = [*following, "Then say: index this folder, and tell me what it is about"]
     return output.say(options, record, *lines, *_told(notes, following))
 
@@ -122,10 +122,10 @@ def _everywhere(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.hosts import here
 
     if options.config or options.json:
-        raise BadInput("--client all takes no --config and no --json", "Name one host")
+        raise BadInput("--client all takes no --config and no --json", "Name one client")
     found = here(os.environ, Path.home())
     if not found:
-        raise BadInput("no host was found on this machine", "Name one with --client")
+        raise BadInput("no client was found on this machine", "Name one with --client")
     worst = 0
     for host in found:
         one = argparse.Namespace(**{**vars(options), "client": host.name})
@@ -161,7 +161,7 @@ def _show(
     text = installs.block(host, options.name, made)
     own = own_way(host, options.name, made)
     record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
-    way = [f"the host's own way to the same: {own}"] if own else []
+    way = [f"the client's own way to the same: {own}"] if own else []
     lines = [f"{host.title}, for {file}:\n\n{text}", *_told(notes, way)]
     return output.say(options, {**record, "notes": notes}, *lines)
 
@@ -290,12 +290,12 @@ def _file(host: Host, project: Path | None) -> Path:
 
 
 def _told(notes: list[str], following: list[str]) -> list[str]:
-    steps = [step if step.startswith("the host's") else f"{step}." for step in following]
+    steps = [step if step.startswith("the client's") else f"{step}." for step in following]
     return [*(f"note: {note}." for note in notes), *steps]
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Check everything that is stored; exit status 1 when something is still wrong."""
+    """Check everything that is stored; the exit status is 1 if something is damaged."""
     if options.folder:
         return _examine(options)
     from graphrag_mcp.doctor.doctor import doctor as examine
@@ -361,7 +361,7 @@ def _examine(options: argparse.Namespace) -> int:
 
 
 def digest(options: argparse.Namespace) -> int:
-    """Two stable hashes of an index: its content, and its communities."""
+    """Print two hashes of an index, one of its content and one of its communities."""
     from graphrag_mcp.doctor.generations import digest as hashes
 
     found = hashes(output.snapshot_of(options))
@@ -370,7 +370,7 @@ def digest(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write the index as Parquet files with GraphRAG's column names, or its graph as one page."""
+    """Write the index as Parquet files with GraphRAG's column names, or its graph as an HTML file."""
     if options.html:
         from graphrag_mcp.explorer.page import document
 
@@ -392,7 +392,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def import_(options: argparse.Namespace) -> int:
-    """Bring in what GraphRAG, LightRAG or export has written, without asking a model."""
+    """Copy an index of GraphRAG or LightRAG, or what export wrote, without asking a model."""
     from graphrag_mcp.exchange.files import located
     from graphrag_mcp.exchange.importing import import_folder
 
@@ -413,7 +413,7 @@ def import_(options: argparse.Namespace) -> int:
 
 
 def rollback(options: argparse.Namespace) -> int:
-    """Make the content of an earlier generation current again."""
+    """Return to an earlier generation of the index."""
     from graphrag_mcp.doctor.generations import rollback as back
 
     app = output.app_of(options)
@@ -424,8 +424,7 @@ def rollback(options: argparse.Namespace) -> int:
 
 
 def delete(options: argparse.Namespace) -> int:
-    """Delete a corpus with all that is kept of it; the documents that were indexed stay where they
-    are."""
+    """Delete a corpus and all that belongs to it; your documents stay."""
     from graphrag_mcp.jobs import delete
 
     app = output.app_of(options)

@@ -42,7 +42,7 @@ READ = 5  # sentences of which one is chosen as the answer
 
 
 def try_(options: argparse.Namespace) -> int:
-    """Index a folder (a sample without one) and show what it is about, questions, how to connect."""
+    """Index a folder (or the sample), show its topics and three answers, and say how to connect."""
     from graphrag_mcp.install.hosts import here
     from graphrag_mcp.query import topics
 
@@ -149,8 +149,8 @@ YES = "Nothing was changed. The same with --yes does it."
 
 
 def edit(options: argparse.Namespace) -> int:
-    """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
-    the log."""
+    """Create, update, rename, merge or delete entities and relationships; undo edits; list edits, and
+    names that may mean the same entity."""
     from graphrag_mcp.store.edit_log import in_force
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
@@ -167,7 +167,7 @@ def edit(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """Take documents out of the index, for good: their folder, indexed again, leaves them out."""
+    """Remove documents from the index for good: indexing their folder again does not add them."""
     from graphrag_mcp.tools.edit import remove as take_out
 
     given = (options.corpus, options.ids, f"cli:{_user()}", not options.yes)
@@ -235,7 +235,7 @@ SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
+    """Serve the tools to a client over MCP, on stdin and stdout or over HTTP."""
     settings = output.settings_of(options, roots=options.root, notes=options.notes)
     offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
     offer["corpus"] = options.corpus
@@ -257,7 +257,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def index(options: argparse.Namespace) -> int:
-    """Bring a corpus to what the folders and files are: adds, updates, removes."""
+    """Index folders and files: add new ones, update changed ones, remove deleted ones."""
     if options.job:
         from graphrag_mcp.jobs import start
 
@@ -435,7 +435,7 @@ def init(options: argparse.Namespace) -> int:
 
 
 def answers(options: argparse.Namespace) -> int:
-    """What models and agents answered for an index: list it, or forget it."""
+    """List or delete the stored replies of models and agents for an index."""
     from graphrag_mcp.store.shared_replies import book as opened
 
     app = output.app_of(options)

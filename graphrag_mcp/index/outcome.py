@@ -34,10 +34,8 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
     capped = ""
     if run.capped:
-        one = len(run.capped) == 1
-        capped = "1 text unit lists" if one else f"{len(run.capped):,} text units list"
-        capped += " more names, or pairs of names, than the graph keeps of one: "
-        capped += "search_text finds the others."
+        texts = "1 text unit is a list" if len(run.capped) == 1 else f"{len(run.capped):,} text units are lists"
+        capped = f"{texts} of names, of which the graph keeps the best; search_text finds the others."
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
     degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}

@@ -213,7 +213,7 @@ def apply(change: Change) -> Path | None:
     file, backup = change.file, backup_of(change.file)
     if change.before != change.after:
         if _read(file) != change.before:
-            raise Busy(f"{file} has changed meanwhile", "Quit the host and run this again")
+            raise Busy(f"{file} has changed meanwhile", "Quit the client and run this again")
         try:
             if change.after is None:
                 file.resolve().unlink()  # what a link leads to, as it was made

@@ -124,7 +124,7 @@ def trial(
             if not why:
                 late = f"no answer within {seconds:.0f} s"
                 why = late if isinstance(error, TimeoutError) else f"no answer that is MCP: {error}"
-            what = f"the server does not start as this host would start it ({why})"
+            what = f"the server does not start as this client would start it ({why})"
             raise GraphRAGError(what, _BY_HAND) from error
 
 
@@ -208,14 +208,14 @@ def lines(record: Mapping[str, Any]) -> list[str]:
         ("home", record["home"]),
         ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
         ("corpora", ", ".join(names) or "none yet"),
-        ("meant here", meant),
+        ("used here", meant),
     ]
     for host in record["hosts"]:
         problem = f" ({host['problem']})" if host["problem"] else ""
         where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
-        rows.append(("in host", where))
+        rows.append(("in client", where))
     if not record["hosts"]:
-        rows.append(("in host", f"none; found here: {', '.join(found)}" if found else "none"))
+        rows.append(("in client", f"none; found here: {', '.join(found)}" if found else "none"))
     rows += [("next", step) for step in record["next"]]
     return [f"{name:<11} {row}" for name, row in rows]
 

@@ -157,7 +157,7 @@ def _documents(
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
     if dated and len(dated) < len(ids):
-        span += f", {len(ids) - len(dated)} without a date of their own"
+        span += f", {len(ids) - len(dated)} without a date"
     least = "at least " if found.at_least else ""
     head = f"{least}{counted(len(ids), 'documents')}{found.about(len(ids))}{span}."
     head = head[0].upper() + head[1:]

@@ -79,7 +79,7 @@ def explore_graph(
             return candidates(snapshot, result, end, others, budget, advice)
         if others:
             context.note(
-                result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}."
+                result, f"Also named {end[:60]!r}: {entities.named_list(others)}."
             )
         ends.append(row)
     result.start = f"e{ends[0]['n']}"

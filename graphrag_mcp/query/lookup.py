@@ -701,7 +701,7 @@ def get_entity(
         title = f"{one_line(row['title'], 80)} (e{row['n']})"
         hints.append(f"{asked[:80]!r} was read as {title}.")
     if found:
-        hints.append(f"Others hold this name: {entities.named_list(found)}.")
+        hints.append(f"Also with this name: {entities.named_list(found)}.")
     hint = " ".join(filter(None, hints))
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)

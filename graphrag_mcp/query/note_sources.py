@@ -110,7 +110,7 @@ def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -
 
 
 def _same(found: Sequence[Source]) -> str:
-    return f"{counted(len(found), 'sources')}, all as they were" if found else "names no sources"
+    return f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
 
 
 def since(found: Sequence[Source]) -> str:
@@ -161,7 +161,7 @@ def differences(
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
     alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
-    said = since(found) or f"{counted(len(found), 'sources')}, all as they were"
+    said = since(found) or f"{counted(len(found), 'sources')}, unchanged"
     same = dict.fromkeys(one.id for one in found if one.state == "same")
     head = f"[{alias}] {one_line(title, 120)}: {said}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]

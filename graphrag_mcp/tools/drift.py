@@ -150,7 +150,7 @@ async def drift_finish(
     format: Form = "answers",
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session
+    """The answers of a DRIFT session, ranked and cited: write the final answer from them. The session
     stays open."""
     inner, whole = budgets(ctx, max_tokens, 3000)
 

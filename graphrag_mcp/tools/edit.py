@@ -55,8 +55,8 @@ DocumentIds = Annotated[contract.Strings, contract.called("document_ids")]
 async def remove_documents(
     ctx: contract.Ctx, ids: DocumentIds, corpus: contract.Corpus = "", dry_run: DryRun = True
 ) -> Annotated[CallToolResult, RemoveResult]:
-    """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
-    itself brings it back."""
+    """Remove documents for good: indexing their folder again does not add them; indexing the file by
+    its name does."""
     given = corpus, ids, f"agent:{contract.who(ctx)}", dry_run
     return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *given))
 
@@ -69,8 +69,8 @@ async def edit_graph(
     corpus: contract.Corpus = "",
     dry_run: DryRun = True,
 ) -> Annotated[CallToolResult, EditResult]:
-    """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
-    undone."""
+    """Correct entities and relationships. Edits take precedence over documents, survive indexing, can
+    be undone."""
     given = corpus, op, ids, fields, f"agent:{contract.who(ctx)}", dry_run
     return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *given))
 

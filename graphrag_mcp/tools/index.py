@@ -78,8 +78,8 @@ async def index_documents(
     remove_missing: RemoveMissing = False,
     wait_seconds: Wait = 20,
 ) -> Annotated[CallToolResult, IndexResult] | InputRequiredResult:
-    """Build or update the index from folders, files or texts: first, and after changes. Only changes
-    are read again; files that vanished leave it."""
+    """Build or update the index from folders, files or texts: first, and after changes. It reads only
+    changed files, and removes deleted files."""
     from graphrag_mcp.tools import sampling
 
     desk = desk_of(ctx)
@@ -143,7 +143,7 @@ async def graph_status(
 
 
 async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
-    """Stop an indexing job. What it committed stays; index_documents goes on from there."""
+    """Stop an indexing job. What it stored stays; index_documents continues from there."""
     desk = desk_of(ctx)
     with telling("cancel_job"):
         job = await _aside(desk, lambda: start.cancel(desk.app.home, job_id.strip()))

@@ -102,8 +102,8 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """With query: what each document says on it, a line each. Without query: all documents by
-    topic. Counts by month or name; the outline of one."""
+    """With query: a line for each document on it. Without: all documents by topic. Counts by month or
+    name; the outline of a document."""
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -135,7 +135,7 @@ async def get_entity(
     order: Order = "",
     other: Other = "",
 ) -> CallToolResult:
-    """A person, organization, place or thing: what is said of it, relationships, documents."""
+    """A person, organization, place or thing: description, relationships, documents."""
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)

@@ -76,9 +76,9 @@ async def write_note(
     check: Check = "",
     corpus: contract.Corpus = "",
 ) -> Annotated[CallToolResult, NoteResult]:
-    """Keep what was found as a Markdown note that people and later searches read. Cite the ids that
-    it is from: they become links, and the note says when their text changes. The next search for it
-    shows it first and whole: write all of the answer, under the words of the question."""
+    """Keep an answer as a Markdown note that people and later searches read. Cite the ids of its
+    sources: they become links, and the note says when a source changes. The next search for it
+    shows it first and whole: write the whole answer, in the words of the question."""
     note = Note(title, text, folder, op, check)
     with telling("write_note"):
         return reply(await written(ctx, note, corpus))

@@ -88,7 +88,7 @@ def test_install_for_all_writes_to_every_host_that_is_here(tmp_path: Path) -> No
     assert not (tmp_path / ".claude.json").exists()
     (tmp_path / "none").mkdir()
     nowhere = {**env, "HOME": str(tmp_path / "none"), "USERPROFILE": str(tmp_path / "none")}
-    assert "no host was found" in run_cli("install", "--client", "all", env=nowhere, cwd=tmp_path).stderr
+    assert "no client was found" in run_cli("install", "--client", "all", env=nowhere, cwd=tmp_path).stderr
 
 
 def test_no_help_shows_an_argument_that_is_hidden() -> None:

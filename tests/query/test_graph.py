@@ -218,7 +218,7 @@ def test_an_unknown_or_ambiguous_name_gives_candidates(sample: Snapshot) -> None
     result = explore_graph(sample, "Tobias Fenn", "East Sea")
     assert result.state == "not_found" and result.candidates[0]["title"].startswith("East Sea")
     assert "Did you mean" in result.text and "again with an id" in result.hint
-    assert "Others hold the name 'Fenn'" in explore_graph(sample, "Fenn").hint
+    assert "Also named 'Fenn'" in explore_graph(sample, "Fenn").hint
     assert explore_graph(sample, "zzqx").candidates == []
 
 

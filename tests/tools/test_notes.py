@@ -467,7 +467,7 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
         assert first.startswith(
             f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"
         ), shown
-        assert first.endswith("; 6 sources, all as they were)")
+        assert first.endswith("; 6 sources, unchanged)")
         if "max_tokens" not in query:
             assert all(line in shown for line in lines) and shown.count("It was mended") == 60
     for tool in ("global_search", "search_text"):
