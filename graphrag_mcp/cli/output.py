@@ -317,11 +317,7 @@ def elsewhere(app: App, corpus: str) -> str:
         meant = app.corpus_for_reading()
     except GraphRAGError:
         meant = ""
-    return (
-        ""
-        if meant == corpus
-        else f"note: in this folder add --corpus {corpus} to every command"
-    )
+    return "" if meant == corpus else f"note: in this folder add --corpus {corpus} to every command"
 
 
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:

@@ -34,8 +34,14 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
     capped = ""
     if run.capped:
-        texts = "1 text unit is a list" if len(run.capped) == 1 else f"{len(run.capped):,} text units are lists"
-        capped = f"{texts} of names, of which the graph keeps the best; search_text finds the others."
+        texts = (
+            "1 text unit is a list"
+            if len(run.capped) == 1
+            else f"{len(run.capped):,} text units are lists"
+        )
+        capped = (
+            f"{texts} of names, of which the graph keeps the best; search_text finds the others."
+        )
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
     degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}

@@ -78,9 +78,7 @@ def explore_graph(
                 advice = "Call explore_graph again with an id."
             return candidates(snapshot, result, end, others, budget, advice)
         if others:
-            context.note(
-                result, f"Also named {end[:60]!r}: {entities.named_list(others)}."
-            )
+            context.note(result, f"Also named {end[:60]!r}: {entities.named_list(others)}.")
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
     if len(ends) == 1:
