@@ -37,7 +37,7 @@ from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 PICTURES = "Descriptions of pictures are counted as long as they may be, pictures without their own tokens."
-RECORDS_OF_A_CALL = 3_000  # tokens of entities and relationships in one call of 64 for vectors
+RECORDS_OF_A_CALL = 6_000  # tokens of replies whose entities make one call of 64 for vectors
 ENOUGH = 10  # replies of a kind from which its length is learnt
 # the file of o200k_base in the cache of tiktoken
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
@@ -123,7 +123,7 @@ class Tally:
             self.counts.update(text_units=1, passages=len(unit.passages))
             for part in unit.passages:
                 row = {"title": document.title, "text": text[part.start : part.end]}
-                self.embed("passages", vectors.embedded_text("passages", row, {}))
+                self.embed("passages", vectors.embedded_text("passages", row))
             shown = masked(text[unit.span.start : unit.span.end])
             for kind, reader in readers if asks else ():
                 if reader is not None:

@@ -1,4 +1,4 @@
-"""Vectors of passages, entities, relationships and reports, made at the end of a run.
+"""Vectors of passages and entities, made at the end of a run.
 
 A commit that replaces a row takes its vector away, so a row without one is a row to embed. What
 could not be embedded has none, and the next run finds it missing."""
@@ -6,10 +6,11 @@ could not be embedded has none, and the next run finds it missing."""
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -17,20 +18,17 @@ import pyarrow as pa
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
-from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Change, Snapshot, values_of
 from graphrag_mcp.text.terms import written_language
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
-_REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
+# Of a small model in this process, multilingual-e5-small in 8 bits, in a second of CPU (llm/local.py).
+TOKENS_A_SECOND = 4_400
 BATCH = 1_000  # rows between two signs of progress: half a minute of a model in this process
-COLUMNS = {
-    "passages": ["id", "title", "text"],
-    "entities": ["id", "title", "description"],
-    "relationships": ["id", "source_id", "target_id", "keywords", "description"],
-    "reports": ["id", "title", "summary"],
-}
+COLUMNS = {"passages": ["id", "title", "text"], "entities": ["id", "title", "description"]}
 
 
 def missing(snapshot: Snapshot | None) -> int:
@@ -40,17 +38,31 @@ def missing(snapshot: Snapshot | None) -> int:
     return sum(snapshot.count(table) - snapshot.count(own) for table, own in VECTORS.items())
 
 
+def cpu_seconds(snapshot: Snapshot) -> int:
+    """What the missing vectors cost with a small model in this process, by the length of the first
+    BATCH rows of each table."""
+    tokens = 0.0
+    for table, own in VECTORS.items():
+        for _, texts in islice(missing_texts(snapshot, (table,)), 1):
+            mean = sum(map(count_tokens, texts.values())) / len(texts)
+            tokens += mean * (snapshot.count(table) - snapshot.count(own))
+    return math.ceil(tokens / TOKENS_A_SECOND)
+
+
 def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None:
     """Vectors of another model, of another length or in tables of another form cannot stand beside
     what comes now: all are made again. From the first commit on the manifest names whose they are: who goes back after a
-    stop must not take these for others."""
+    stop must not take these for others. Vectors of rows that no search compares (an earlier release made them of
+    relationships and reports) go as well."""
     made = {"embedding": embedding, "vectors": VECTOR_FORM}
     if manifest is None or not embedding:
         return manifest
-    if all(manifest.parameters.get(name, "") == value for name, value in made.items()):
-        return manifest
+    same = all(manifest.parameters.get(name, "") == value for name, value in made.items())
+    stay = set(VECTORS.values()) if same else set[str]()
     kept = {
-        name: version for name, version in manifest.tables.items() if name not in VECTORS.values()
+        name: version
+        for name, version in manifest.tables.items()
+        if name in stay or not name.endswith("_vectors")
     }
     return replace(manifest, tables=kept, parameters={**manifest.parameters, **made})
 
@@ -67,38 +79,28 @@ def embed_missing(
     yield from (_change(*one, take) for one in asked)
 
 
-def missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
-    """The table and the texts by id of rows without a vector, BATCH at a time."""
-    for table, vectors in VECTORS.items():
+def missing_texts(
+    snapshot: Snapshot, named: Collection[str] = VECTORS.keys()
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The table and the texts by id of rows without a vector, BATCH at a time, of the tables named."""
+    for table in named:
+        vectors = VECTORS[table]
         every: set[str] = set(values_of(snapshot.rows(table, columns=["id"])["id"]))
         left = sorted(every.difference(values_of(snapshot.rows(vectors, columns=["id"])["id"])))
         for start in range(0, len(left), BATCH):
             ids = left[start : start + BATCH]
             rows = snapshot.by_key(table, ids, "id", COLUMNS[table]).to_pylist()
-            titles = _titles(snapshot, rows) if table == "relationships" else {}
-            yield table, {row["id"]: embedded_text(table, row, titles) for row in rows}
+            yield table, {row["id"]: embedded_text(table, row) for row in rows}
 
 
-def embedded_text(table: str, row: Row, titles: Mapping[str, str]) -> str:
+def embedded_text(table: str, row: Row) -> str:
     """The words of a row that its vector stands for. No model is sent a key that stands in a text;
     what is said of names was made of texts without."""
     if table == "passages":
         text = masked(f"{row['title']}\n{row['text']}")
-    elif table == "entities":
-        text = f"{row['title']}: {row['description']}"
-    elif table == "relationships":
-        ends = (titles.get(row["source_id"], ""), titles.get(row["target_id"], ""))
-        text = " ".join(part for part in (row["keywords"], *ends, row["description"]) if part)
     else:
-        # ids mean nothing, and change with a rename
-        text = f"{row['title']}\n{_REFERENCES.sub('', row['summary'])}"
+        text = f"{row['title']}: {row['description']}"
     return text[:LONGEST]
-
-
-def _titles(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, str]:
-    """Names of the ends of relationships, by id."""
-    ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
-    return dict(rows_of(snapshot.by_key("entities", ends, "id", ["id", "key"])))
 
 
 def _change(

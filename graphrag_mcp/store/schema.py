@@ -49,7 +49,7 @@ TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["ta
 # fixed size, whose length is the model's. Half precision moves a similarity by less than 0.001.
 # Tables of another form than VECTOR_FORM (the manifest's parameter `vectors`) are made again.
 VECTOR_FORM = "half"
-VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities", "relationships", "reports")}
+VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities")}
 TABLES |= {
     name: pa.schema([("id", S), ("sha", S), ("language", S), ("vector", pa.list_(pa.float16()))])
     for name in VECTORS.values()

@@ -9,16 +9,21 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.vectors import without_others
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import manifest
+from graphrag_mcp.store import manifest, reply_cache
+from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.small_model import shortened, write_model
 
@@ -123,3 +128,54 @@ def test_a_run_that_is_killed_while_vectors_are_made_goes_on(notes: Path, model:
     assert asked(notes, "storm off the cape", model)[0]
     assert not index(notes, model).pending
     assert open_snapshot(corpus).count("passages_vectors") == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
+def test_vectors_that_were_made_before_a_kill_are_not_made_again(notes: Path, model: Path) -> None:
+    for number in range(300):
+        (notes / f"{number}.txt").write_text(f"The boat {number} of the cape. " + f"It carries salt {number}. " * 12, "utf-8")
+    home, corpus = notes.parent / "home", corpus_of(notes)
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(notes), "--corpus", "notes", "--home", str(home)]
+    environment = {**os.environ, "GRAPHRAG_MCP_EMBEDDING_MODEL": f"local:{model}"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not vectors_kept(corpus):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    kept = vectors_kept(corpus)
+    result = index(notes, model)
+    made = vectors_kept(corpus) - kept
+    assert kept and made and not result.pending
+    most = made + Settings().embedding_batch * len(VECTORS)  # each table ends with a call that is not full
+    assert result.usage["by_stage"]["embedding"]["calls"] * Settings().embedding_batch <= most
+
+
+def vectors_kept(corpus: Path) -> int:
+    """How many vectors the reply cache holds."""
+    exists = (corpus / reply_cache.NAME).exists()
+    return reply_cache.AnswerBook(corpus).kinds().get("embedding", 0) if exists else 0
+
+
+def test_status_says_what_vectors_would_do_and_which_passages_lack_one(notes: Path, model: Path) -> None:
+    def told(settings: Settings) -> str:
+        return next(line for line in status(App(settings), "notes").text.splitlines() if line.startswith("Vectors"))
+
+    plain = Settings(home=notes.parent / "home")
+    index_documents(corpus_of(notes), IndexRequest(paths=(str(notes),)), plain)
+    assert "none" in told(plain) and "--vectors" in told(plain) and "about 1 second of CPU (3 passages)" in told(plain)
+    chosen = replace(plain, embedding_model=f"local:{model}")
+    assert "3 of 3 passages have none" in told(chosen)
+    index(notes, model)
+    assert told(plain) == f"Vectors: every passage has one, by local:{model}."
+    served = replace(plain, embedding_model="text-embedding-3-small", base_url="http://127.0.0.1:9")
+    assert "every passage" in told(served)
+
+
+def test_vectors_that_no_search_compares_leave_an_index_of_an_earlier_release(notes: Path, model: Path) -> None:
+    index(notes, model)
+    corpus = corpus_of(notes)
+    held = manifest.read(corpus)
+    assert held is not None and "passages_vectors" in held.tables
+    old = replace(held, tables={**held.tables, "reports_vectors": 1})
+    kept = without_others(old, f"local:{model}")
+    assert kept is not None and kept.tables == held.tables
