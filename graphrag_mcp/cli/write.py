@@ -330,9 +330,10 @@ def _watch(options: argparse.Namespace) -> int:
     def gone(path: str) -> None:
         print(f"{path} is gone; waiting until it is there again", file=sys.stderr, flush=True)
 
-    once = argparse.Namespace(**{**vars(options), "watch": False})
-    for number, _ in enumerate(changes(named, output.settings_of(options).home.resolve(), gone)):
-        _again(once)
+    home = output.settings_of(options).home.resolve()
+    for number, there in enumerate(changes(named, home, gone)):
+        paths = [str(path) for path in there]
+        _again(argparse.Namespace(**{**vars(options), "watch": False, "paths": paths}))
         if not number:
             print("watching for changes; Ctrl-C ends it", file=sys.stderr)
         sys.stdout.flush()

@@ -26,27 +26,29 @@ def changes(
     ignored: Path,
     gone: Callable[[str], None],
     stop: threading.Event | None = None,
-) -> Generator[None]:
+) -> Generator[tuple[Path, ...]]:
     """Yields at once, and after every change of a file under these paths but in `ignored`, until
-    `stop` is set. `gone` is told of a path that is not there; it is waited for.
+    `stop` is set: the paths that are there. `gone` is told of each that is not; it is waited for, while the
+    others are watched.
 
-    The system watches what stands at a path when it is asked. What is removed and made again, or
-    replaced under its name (a checkout, a mount, an editor that renames), is another: it is watched
-    and reported like the first."""
+    The system watches what stands at a path when it is asked, and what may be read then. What is
+    removed and made again, replaced under its name (a checkout, a mount, an editor that renames), or given
+    other rights is watched and reported like the first."""
     from watchfiles import Change, watch
 
-    waiting = ""
+    waiting: set[Path] = set()
     while stop is None or not stop.is_set():
         watched = [_identity(path) for path in paths]
-        missing = next((str(path) for path, one in zip(paths, watched, strict=True) if not one), "")
-        if missing:
-            if missing != waiting:
-                gone(missing)
-            waiting = missing
+        there = tuple(path for path, one in zip(paths, watched, strict=True) if one)
+        for path in paths:
+            if path not in there and path not in waiting:
+                gone(str(path))
+        waiting = {path for path in paths if path not in there}
+        if not there:
             time.sleep(LOOK_EVERY)
             continue
-        first, waiting = True, ""
-        places = [os.path.realpath(path) for path in paths]
+        first = True
+        places = [os.path.realpath(path) for path in there]
         ends = {(Change.deleted, place) for place in places}  # a new folder may get the old inode
         # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
         turns = watch(
@@ -55,6 +57,7 @@ def changes(
             stop_event=stop,
             yield_on_timeout=True,
             rust_timeout=int(1000 * LOOK_EVERY),
+            ignore_permission_denied=True,
         )
         try:
             for seen in turns:
@@ -62,7 +65,10 @@ def changes(
                     break
                 if seen or first:
                     first = False
-                    yield
+                    yield there
+                # A folder is modified when its rights are: what could not be read had no watch.
+                if any(change == Change.modified and os.path.isdir(path) for change, path in seen):
+                    break
             else:
                 return
         except FileNotFoundError:  # it went between the look and the watch
@@ -88,10 +94,11 @@ def heeded(places: Sequence[str], ignored: Path) -> Callable[[Any, str], bool]:
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """What tells a file or folder from another of the same name; () where there is none."""
+    """What tells a file or folder from another of the same name, and whether it may be read; () where there
+    is none."""
     with contextlib.suppress(OSError):
         status = path.stat()
-        return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino, os.access(path, os.R_OK)
     return ()
 
 
@@ -123,13 +130,19 @@ class Watches:
 
     def _watch(self, corpus: str, paths: tuple[str, ...], end: threading.Event) -> None:
         within = tuple(str(root.resolve()) for root in self.settings.roots)
-        request = IndexRequest(paths, within=within)
         home = self.settings.home.resolve()
-        for _ in changes([Path(path) for path in paths], home, self._gone, end):
-            try:
-                start.start(self.settings, corpus, request)
-            except GraphRAGError as error:
-                log.warning("%s was not indexed after a change: %s", corpus, error)
+        try:
+            for there in changes([Path(path) for path in paths], home, self._gone, end):
+                request = IndexRequest(tuple(map(str, there)), within=within)
+                try:
+                    start.start(self.settings, corpus, request)
+                except GraphRAGError as error:
+                    log.warning("%s was not indexed after a change: %s", corpus, error)
+        except Exception as error:  # of the system, such as too many watches
+            log.warning("%s is watched no more: %s", corpus, error)
+            with self._lock:
+                if self._ends.get(corpus) is end:
+                    del self._ends[corpus]
 
     def _gone(self, path: str) -> None:
         log.warning("%s is gone; its watch waits until it is there again", path)
