@@ -431,8 +431,10 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
 
 
 def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
-    if all(low in STOP_WORDS or low in lex.MONTHS or low.isdigit() for low in name.lows):
-        return None
+    if all(
+        low in STOP_WORDS or low in lex.MONTHS or low.isdigit() or len(low) < 2 for low in name.lows
+    ):
+        return None  # R. E.
     usual = [ordinary(low) or low.isdigit() for low in name.lows]
     if name.titled:
         return True
