@@ -32,7 +32,8 @@ def is_han(ch: str) -> bool:
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:
-    """All candidates of these scripts; `short`: take words seen once as well."""
+    """All candidates for names in Chinese, Japanese and Korean. With `short`, as for a question,
+    words that occur once are candidates too."""
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
@@ -87,8 +88,8 @@ _SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못
 
 
 def alone(question: str) -> list[str]:
-    """Chinese and Japanese words of one character in a question: in pairs with what stands beside
-    them (狗吃, 弟は) they are not found where something else does (狗喜, 弟の)."""
+    """Words of one character in a Chinese or Japanese question. A search by pairs of characters
+    (狗吃, 弟は) does not find them beside other characters (狗喜, 弟の)."""
     if not _HAN_CHAR.search(question):
         return []
     japanese = _KANA.search(question)
@@ -351,7 +352,7 @@ def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
 
 
 def nouns(texts: Iterable[str]) -> Counter[str]:
-    """How often each Chinese noun, or row of nouns, stands in the texts."""
+    """How often each Chinese noun, or sequence of nouns, occurs in the texts."""
     found: Counter[str] = Counter()
     for words in (_repaired(run) for text in texts for run in _tokens(text)):
         row = ""
@@ -553,8 +554,8 @@ _LONG_FORM = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 def shortened(
     text: str, pattern: re.Pattern[str]
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Places of short forms that a text introduces (世界卫生组织（简称世卫组织）), each with the place of
-    the long one: the characters before that hold those of the short one in order."""
+    """Pairs of spans (start, end): a short form that the text introduces (世界卫生组织（简称世卫组织）), and its
+    long form, which contains the characters of the short form in their order."""
     for match in pattern.finditer(text):
         before = _LONG_FORM.search(text, max(0, match.start() - 64), match.start())
         if not before:
@@ -574,7 +575,8 @@ def shortened(
 
 
 def titled_names(keys: Iterable[str], type_of: Mapping[str, str]) -> dict[str, set[str]]:
-    """A family name with a title -> the people of the text with that family name: 张经理, 张伟."""
+    """For each key that is a family name with a title (张经理), the people of the text with that
+    family name (张伟)."""
     people = {
         key for key, kind in type_of.items() if kind == "person" and key[1:] not in lex.ZH_TITLES
     }

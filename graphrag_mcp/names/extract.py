@@ -77,9 +77,10 @@ _BLANKED = (
 
 
 def without_markup(text: str) -> str:
-    """As long as before, with NULs (no document has any) for web and mail addresses, comments,
-    attributes and characters of HTML, tags of templates, keys of JSON and front matter. Their words
-    would stand beside everything: `https` beside 3,299 names of one corpus."""
+    """The text with NULs (which no document contains) in place of markup: web and mail addresses,
+    comments, attributes and characters of HTML, tags of templates, keys of JSON and front
+    matter. Its length is unchanged. Words of markup would be connected with everything: `https`
+    occurred beside 3,299 names of one corpus."""
     used = dict.fromkeys(pattern for sign, pattern in _BLANKED if sign in text)
     spans = [match.span() for pattern in used for match in pattern.finditer(text)]
     at = 0
@@ -115,7 +116,8 @@ QUESTION_TERMS = 300
 
 
 def terms_of(question: str) -> list[str]:
-    """The search terms of a question, then its words of one character that are none of these."""
+    """The search terms of a question, then its words of one character that are not among these
+    terms."""
     question = composed(question)
     found = query_terms(question, QUESTION_TERMS)
     if question.isascii():
@@ -124,8 +126,9 @@ def terms_of(question: str) -> list[str]:
 
 
 def mentions(text: str, short: bool = False, spans: Sequence[Span] | None = None) -> list[Fields]:
-    """The same as plain tuples, which are made five times as fast. `short`: single rare words too,
-    as of a question. `spans`: of the sentences, where they are known."""
+    """The mentions that `extract` gives, as plain tuples, which are made five times as fast. With
+    `short`, as for a question, rare single words are names too. `spans` are the sentences, if
+    they are known."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return _named(text, short, sentences(text) if spans is None else spans)
     whole, at = with_origins(text)
@@ -136,7 +139,7 @@ def mentions(text: str, short: bool = False, spans: Sequence[Span] | None = None
 
 
 def most(text: str) -> int:
-    """Of how many distinct names of a composed text `mentions` gives the places."""
+    """The largest number of distinct names whose places `mentions` gives for a composed text."""
     return PER_THOUSAND * (1 + (len(text) - 1) // 1000)
 
 
@@ -426,10 +429,13 @@ _LINE = re.compile(
 
 
 def speakers(text: str) -> list[Candidate]:
-    """Who speaks, where lines begin with a time and a name (`[15:01] <mara> ...`, `12/03/24, 10:15 -
-    Jens Ott: ...`; a relay `<bot> <mara>` too), or half of them with one of two names or more that
-    come twice or before a sentence (`Anna Berg: ...`, `**Tom**: ...`). Of words that are
-    ordinary (Tom, Question) those that stand elsewhere in the text too, and beside another name."""
+    """The names of speakers in a text of turns, as candidates.
+
+    It is such a text if lines begin with a time and a name (`[15:01] <mara> ...`, `12/03/24,
+    10:15 - Jens Ott: ...`; also behind a relay, `<bot> <mara>`). It is also if half of its lines
+    begin with a name and a colon (`Anna Berg: ...`, `**Tom**: ...`), of at least two names, each
+    used twice or before a sentence. A name that is an ordinary word (Tom, Question) counts if it
+    occurs elsewhere in the text, beside another name."""
     turns = [
         (*match.span(group), "person", True)
         for match in _FORMS.turn.finditer(text)

@@ -24,8 +24,8 @@ _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
 
 def by_form(words: Sequence[str]) -> str:
-    """By the noun that the name ends with, or that stands before its "of": Stanford University,
-    Battle of Hastings, Acme Inc., J. Smith."""
+    """The type of a name by the noun with which it ends, or that stands before its "of": Stanford
+    University, Battle of Hastings, Acme Inc., J. Smith. "" if it is unknown."""
     last, first = words[-1].lower().rstrip("."), words[0].lower()
     if len(words) < 2:
         return ""
@@ -39,12 +39,13 @@ def by_form(words: Sequence[str]) -> str:
 
 
 def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool) -> str:
-    """The type of one mention of a name. `titled`: a title of a person stands before it."""
+    """The type of a mention of a name, "" if it is unknown. `titled`: the title of a person stands
+    before it."""
     return "person" if titled else by_form(words) or by_context(text, start, end, words)
 
 
 def by_context(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    """By the words around one mention of the name."""
+    """The type of a mention of a name by the words around it, "" if it is unknown."""
     return _by_definition(text, end) or _by_neighbours(text, start, end, words)
 
 
@@ -64,7 +65,8 @@ def _by_definition(text: str, end: int) -> str:
 
 
 def attributive(text: str, end: int) -> bool:
-    """Does a word that may be a noun stand behind this place: a London-based firm, not Ban Ki-moon said?"""
+    """Is the next word behind `end` perhaps a noun, so that the name describes it? In "a
+    London-based firm" it is, in "Ban Ki-moon said" it is not."""
     word = _WORD_BEHIND.match(text, end)
     return word is not None and not (
         stop_word(word[1].lower())
@@ -74,13 +76,15 @@ def attributive(text: str, end: int) -> bool:
 
 
 def noun_type(noun: str) -> str:
-    """The type of a thing that is called by this noun; of people by endings too: a violinist."""
+    """The type of things that this noun means, "" if it is unknown; of people also by its ending
+    (violinist)."""
     kind = lex.NOUN_TYPES.get(noun, "")
     return kind or ("person" if len(noun) > 5 and noun.endswith(("ist", "ician")) else "")
 
 
 def words_before(text: str, at: int) -> list[str]:
-    """The last words before this offset (of 28 characters), with a blank and opening marks between."""
+    """The words in the 28 characters before an offset, if a blank (and opening marks) separate them
+    from it; else []."""
     before = text[max(0, at - 28) : at].rstrip("\"“‘'(*_`[")
     return before.split() if before[-1:].isspace() else []
 

@@ -57,7 +57,8 @@ _LONGEST = 6  # words of a name
 
 
 def language(lower: AbstractSet[str]) -> str:
-    """The language with most words of grammar among these lower-case words; else English."""
+    """The language to which most of these lower-case words belong, by its words of grammar; English
+    if no other has more."""
     english = len(LANGUAGES["en"] & lower)
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
     return best if len(LANGUAGES[best] & lower) > english else "en"
@@ -65,9 +66,10 @@ def language(lower: AbstractSet[str]) -> str:
 
 @dataclass(slots=True)
 class Name:
-    """A capitalised phrase, or a part of one. `opening`: a sentence, a heading or a quotation begins
-    with it; `titled`: a title stands before it; `prose`: it stands in a sentence; `kind`: its type; `article`: "the" or
-    "a", in whatever language, stands before it; "a" too where a noun follows (the Asian economy)."""
+    """A capitalised phrase, or a part of such a phrase. `opening`: a sentence, a heading or a
+    quotation begins with it. `titled`: a title stands before it. `prose`: it stands in a
+    sentence. `kind`: its type. `article`: "the" or "a", whatever the language, if an article
+    stands before it; also "a" if a noun follows (the Asian economy)."""
 
     start: int
     end: int
@@ -87,12 +89,14 @@ class Name:
 
 @dataclass(slots=True)
 class Evidence:
-    """What one text shows of its words. `lower`: how often each stands in lower case; `inside`: how
-    often each phrase stands capitalised within sentences, `led`: behind "the", `one_of`: behind "a";
-    `subject`: how often a sentence begins with it and goes on in lower case. `holders`: first and last
-    words of phrases, each with the other words of these phrases. `speakers`: first words of the names
-    of those who speak. `dates`: where words such as May and Sunday are dates. `compounds`: words such as
-    Ki-moon, that are names whole; London-based is none."""
+    """What a text shows about its words.
+
+    `lower`: how often each word occurs in lower case. `inside`: how often each phrase occurs
+    capitalised inside sentences; `led`: the same behind "the"; `one_of`: behind "a". `subject`:
+    how often a sentence begins with the phrase and continues in lower case. `holders`: for the
+    first and last words of phrases the other words of these phrases. `speakers`: first words of
+    the names of speakers. `dates`: offsets at which words such as May and Sunday are dates.
+    `compounds`: words such as Ki-moon that are names as a whole, unlike London-based."""
 
     language: str
     lower: Counter[str]
@@ -109,8 +113,8 @@ class Evidence:
 def names(
     text: str, spans: Sequence[tuple[int, int]], speakers: Iterable[str] = ()
 ) -> tuple[list[tuple[Name, bool]], Evidence]:
-    """The names of a text, each with whether the text shows it to be one; and the evidence.
-    `spans`: of its sentences; `speakers`: names of those who speak in it."""
+    """The names of a text, each with True if the text shows that it is a name; and the evidence.
+    `spans` are the sentences, `speakers` the names of speakers in the text."""
     lower = Counter(_LOWER_WORD.findall(text))
     evidence = Evidence(language(_GRAMMAR.intersection(lower)), lower)
     evidence.speakers = frozenset(name.split(" ")[0] for name in speakers)

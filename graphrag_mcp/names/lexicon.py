@@ -45,7 +45,8 @@ NOUN_TYPES = _kinds("NOUN_TYPES")
 
 @lru_cache(maxsize=1 << 15)
 def ordinary(word: str) -> bool:
-    """Is this lower-case word, or what it is inflected from, an everyday word of English or grammar?"""
+    """Is this lower-case word, or the word of which it is a form, an everyday word of English or a
+    word of grammar?"""
     if word in ONE_TOKEN or word in STOP_WORDS or word in TITLES or word in NOUN_TYPES:
         return True
     for ending in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "al"):

@@ -54,7 +54,8 @@ _DATA = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer with stored ids in its references; without one `by` is "" and `reason` says why."""
+    """A model's answer, whose references are stored ids. If no model answered, `by` is "" and
+    `reason` says why."""
 
     checked: citations.Checked
     by: str = ""
@@ -157,14 +158,15 @@ def without_references(text: str) -> str:
 
 
 def report_line(row: Mapping[str, Any], characters: int) -> str:
-    """A report on one line of a prompt: summary and findings. Its own references are left out, since
-    a reply refers to the report."""
+    """A report as one line of a prompt, at most `characters` long: summary and findings. The
+    references of the report are left out, since a reply refers to the report as a whole."""
     parts = [row["summary"], *map(context.finding, context.findings(row))]
     return packing.one_line(without_references(" ".join(parts)), characters).replace("|", "/")
 
 
 def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
-    """The first blocks, as many as fit with `account` tokens more for each; at least one."""
+    """The first blocks that fit into `tokens`, each counted with `account` tokens more; at least
+    one block."""
     found: list[str] = []
     for block in blocks:
         tokens -= count_tokens(block) + account
@@ -184,8 +186,8 @@ def word_limit(budget: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question on one corpus, whom to ask, and what is wanted: a result of `budget` tokens.
-    `cursor` leads to the context without an answer."""
+    """A question on one corpus, the model to ask, and the result to make, of at most `budget`
+    tokens. `cursor` leads to the context without an answer."""
 
     snapshot: Snapshot
     query: str
@@ -202,7 +204,8 @@ def with_answer(
     plain: Callable[[SearchResult], SearchResult],
     meter: Meter | None = None,
 ) -> SearchResult:
-    """The result with an answer from the sections; without one, what `plain` makes of it."""
+    """The result with a model's answer from the sections. If no model answers, the result that
+    `plain` makes."""
     asker, snapshot, budget = question.asker, question.snapshot, question.budget
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)

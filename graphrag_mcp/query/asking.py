@@ -32,8 +32,8 @@ _SIGNED_LETTER = re.compile(r"(?<!\w)[^\W\d_][+#]")  # C++
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Some words of asking.toml: whole ones, beginnings, those that are written with capitals, and those of scripts
-    without blanks."""
+    """Words of asking.toml: whole words, beginnings of words, words that are written with capitals,
+    and words of scripts without blanks."""
 
     whole: frozenset[str]
     beginnings: tuple[str, ...]
@@ -71,7 +71,7 @@ class Question:
     dense: tuple[str, ...]
 
     def joined(self) -> str:
-        """The runs of scripts without blanks as one, without Korean."""
+        """The runs of characters of scripts without blanks (Korean apart), joined into one string."""
         return "".join(run for run in self.dense if not _KOREAN.fullmatch(run))
 
     def korean(self) -> list[str]:
@@ -251,8 +251,9 @@ def asking_terms(query: str) -> frozenset[str]:
 
 
 def without_asking(query: str) -> str:
-    """A question, simplified, without the words that ask of scripts without blanks. Those of one character
-    or with Hiragana stay: they may be parts of other words (きのこ). Of Korean and Thai whole words go."""
+    """A question, simplified, without the words that ask. This concerns scripts without blanks; of
+    Korean and Thai, whole words are removed. Words of one character, or with Hiragana, stay,
+    since they may be parts of other words (きのこ)."""
     asking = words_of("en", "overview", "orders", "asking")
 
     def kept(word: re.Match[str]) -> str:

@@ -195,7 +195,8 @@ def findings(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def finding(one: Mapping[str, Any]) -> str:
-    """A finding as one text: the explanation, behind the summary where it does not begin with it."""
+    """A finding as one text: its explanation, after the summary if the explanation does not begin
+    with it."""
     summary, told = str(one.get("summary", "")), str(one.get("explanation", ""))
     return told if not summary or told.startswith(summary) else f"{summary}: {told}"
 

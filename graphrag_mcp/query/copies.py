@@ -24,8 +24,9 @@ def first_of_equal(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def files(snapshot: Snapshot) -> list[str]:
-    """The uris of files that hold nothing of their own, in order. Of files that are equal the first by
-    uri stays, and a file that holds another and more stays."""
+    """The uris, sorted, of files all of whose passages stand in other files. Of files with the same
+    passages the first by uri is not listed, and neither is a file that contains another and
+    more."""
     passages: dict[str, set[bytes]] = defaultdict(set)
     for batch in snapshot.batches("passages", ["uri", "text"]):
         for uri, text in rows_of(batch):

@@ -18,8 +18,8 @@ READ = 60  # passages of which several documents are told
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:
-    """The best sentences of a text in its order, at most `room` characters. `forms`: only sentences
-    with one of them, where there are any."""
+    """The best sentences of a text in their order, at most `room` characters. With `forms`, only
+    sentences that contain one of these forms, if there are any."""
     worth = quote.weights_of([text], lambda terms: term_worth(snapshot, terms)[0])
     found = quote.quotes(text, worth, MOST, skip=[title])
     found = [one for one in found if any(form in one.text for form in forms)] or found

@@ -86,11 +86,14 @@ def list_documents(
     cursor: str = "",
     max_tokens: int = DEFAULT_TOKENS,
 ) -> ListResult:
-    """Documents that pass the filters, one line each; with `by` one line a year, month or day; or one
-    line a person, organization, location or event, those that most of the documents name first; or the
-    statements of their text by the days they speak of (of a question or a community: `query`); with
-    `document` the headings of that one. With `query` only documents that speak of it, each with what
-    it says on it, by time."""
+    """A list of the documents that pass the filters.
+
+    Without other arguments it has one line for each document. With `query` it has the documents
+    that speak of a question, an entity or a community. `by` gives one line for each year, month
+    or day; or for each person, organization, location or event, names of most documents first;
+    or, for "statement", the sentences of a question or community by the days of which they
+    speak. `document` gives the headings of one document. `cursor` continues a list. BadInput for
+    an unknown `sort` or `by`, NotFound for an unknown document or community."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
@@ -229,9 +232,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
-    """Documents that speak of a question, by content id, each with a function from a number of
-    characters to its line; and how a list of them is headed. `ranked`: they are the ones that say
-    most, best first; else all that name or hold it, or `at_least` these."""
+    """Documents that speak of a question: for each content id a function from a number of
+    characters to its line, and the words of the list's heading. If `ranked`, these are the
+    documents that say most, best first; else all documents that name or contain it (`at_least`:
+    perhaps not all)."""
 
     lines: Mapping[str, Callable[[int], str]]
     verb: str = ""
@@ -240,7 +244,7 @@ class Speaking:
     at_least: bool = False
 
     def about(self, number: int) -> str:
-        """` that name "Ana Ruiz"`, for one document ` that names ...`."""
+        """` that name "Ana Ruiz"`; with the number 1 ` that names "Ana Ruiz"`."""
         if not self.verb:
             return ""
         verb, _, what = self.verb.partition(" ")

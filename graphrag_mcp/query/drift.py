@@ -125,7 +125,8 @@ class Drift:
         max_nodes: int = NODES,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
-        """Open the session with the primer over the best-rated reports. A known one goes on."""
+        """Open the session with the primer over the best-rated reports. A session that exists
+        already continues."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
@@ -461,14 +462,15 @@ SHORTER = ((WHOLE, 0), (1_000, 0), (300, 120), (120, 60), (0, 30), (0, 12), (0, 
 
 
 def export(session: Drift, form: str = "tree") -> str:
-    """The whole session in one form. BadInput for another form, NotFound when there is no session."""
+    """The whole session as "tree", "json" or "mermaid". BadInput for another form, NotFound if
+    there is no session."""
     form, walk = checked(form), session.walk()
     return _text(session, walk.shortened(_gone(session, walk), WHOLE, 0), form)
 
 
 def note_text(session: Drift, answer: str) -> str:
-    """What a note keeps of a session: the answer, or without one the three best answers, and the tree
-    of questions. NotFound where no node has an answer."""
+    """The text that a note keeps of a session: the answer (if it is empty, the three best answers)
+    and the tree of questions. NotFound if no node has an answer."""
     walk = session.walk()
     best = [node["answer"] for node, _ in ranked(walk)]
     if not best:
@@ -480,7 +482,8 @@ def note_text(session: Drift, answer: str) -> str:
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in one form and budget: shorter answers first, then without the last nodes."""
+    """The session in this form, within `max_tokens`: answers are shortened first, then the last
+    nodes are left out."""
     form = checked(form)
     budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()

@@ -147,8 +147,8 @@ def _accounted(session: Drift, asker: Asker) -> Iterator[answers.Meter]:
 
 
 def saturated(walk: Walk) -> bool:
-    """Do further rounds promise nothing: none of the last one's answers scores 10, or two rounds
-    brought no better score than there was before them."""
+    """Do further rounds promise nothing? So it is if no answer of the last round scores 10, or if
+    the last two rounds brought no better score than the rounds before them."""
     best = [walk.graph.nodes[walk.root]["score"] or 0.0]
     for groups in walk.rounds:
         scores = [walk.graph.nodes[id]["score"] or 0.0 for group in groups for id in group]
@@ -352,7 +352,8 @@ def answer_node(
     max_tokens: int = DEFAULT_TOKENS,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """Let the model answer one node, and open the next. Without a model the node is shown."""
+    """Let the model answer a node, and open the next node. If no model is configured, the node is
+    shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     id = session.known(walk, node_id)
@@ -399,7 +400,8 @@ def reduce(
     options: AnswerOptions = ANY_FORM,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """The answers joined to one by the model, before them. Without one, the answers alone."""
+    """The answers of a session, with an answer before them in which the model joins them. If no
+    model answers, the answers alone."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     best = drift.ranked(walk)

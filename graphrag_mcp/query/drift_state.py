@@ -297,7 +297,8 @@ def words(query: str) -> frozenset[str]:
 
 
 def near(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Nearly the same words; a number in one alone ("in 1990?", "in 1991?") is a difference."""
+    """Do two questions have nearly the same words? A number that only one of them has ("in 1990?",
+    "in 1991?") is a difference."""
     if not one or not other or len(one & other) < SAME * len(one | other):
         return False
     return not any(any(ch.isdigit() for ch in word) for word in one ^ other)
@@ -334,9 +335,8 @@ def read_score(value: object) -> tuple[float | None, str]:
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
-    """At most `most` questions, and a sentence when more were sent.
-
-    Lists, JSON, lines of text, {query: ...} and one list under any name all do."""
+    """At most `most` questions, and a sentence if more were sent. `value` may be a list, JSON,
+    lines of text, {query: ...}, or an object with a list under any name."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.lstrip()[:1] in ("[", "{") else value.splitlines()

@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def log(snapshot: Snapshot) -> EditResult:
-    """The edits so far, the last one first."""
+    """The edits so far, the latest first."""
     overlay, result = in_force(snapshot), EditResult(op="log")
     lines = ["Nothing was edited by hand."]
     if overlay.log:
@@ -128,7 +128,8 @@ _BEHIND = re.compile(r"[\s,;:.!?、，。；：“\"「『《]+")  # where a nam
 
 @dataclass(frozen=True)
 class Proposal:
-    """`one` is named more often than `other`; accepting it makes `other` a name of `one`."""
+    """Two names that may mean the same entity. `one` is mentioned more often than `other`;
+    accepting the proposal makes `other` a name of `one`."""
 
     one: Row
     other: Row
@@ -177,8 +178,8 @@ def _short(row: Row) -> str:
 
 
 def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
-    """What one entity may also be called: from names that share a word or the initials with it, and
-    from its own sentences."""
+    """Other names that an entity may have: names that share a word or the initials with it, and
+    names that its sentences give beside it."""
     overlay = in_force(snapshot)
     words = sorted({*terms(row["title"]), _initials_of(_words(row["key"]))} - {""})[:16]
     near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()

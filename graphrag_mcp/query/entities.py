@@ -140,7 +140,7 @@ def called(asked: str) -> str:
 
 
 def holds(row: Mapping[str, Any], key: str) -> bool:
-    """Is it a whole word of the entity's name, or the family name of one without blanks?"""
+    """Is `key` a whole word of the entity's name, or, in a name without blanks, the family name?"""
     if key in _SURNAMES:
         given = len(row["key"]) - len(key)
         return row["type"] == "person" and row["key"].startswith(key) and 0 < given < 4
@@ -194,8 +194,7 @@ Names = tuple[list[str], list[str], list[str], Sequence[int]]
 
 
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
-    """Entities whose names look most like this one: {id, n, key, title, type, degree}, best first.
-
+    """Entities whose names look most like `name`, as {id, n, key, title, type, degree}, best first.
     Likeness is optimal string alignment (insert, delete, change, swap neighbours) of the whole
     names or, a little less, of the name and one word of another ("Tobais" is near Tobias Fenn)."""
     key = normalise_name(name[:200])

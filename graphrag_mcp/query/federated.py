@@ -21,7 +21,8 @@ _QUALIFIED = re.compile(
 
 
 def wanted(corpus: str, known: Sequence[str]) -> list[str]:
-    """Names in `a,b`, all for `*`; [] when one corpus or none is named."""
+    """The corpora that `corpus` names: several as `a,b`, all for `*`. [] if it names one corpus or
+    none."""
     if corpus.strip() in ("*", "all") and corpus.strip() not in known:
         return list(known)
     named = [one.strip() for one in re.split(r"[,，、;]", corpus) if one.strip()]
@@ -35,15 +36,15 @@ def qualified(id: str) -> tuple[str, str]:
 
 
 def named_by(ids: Iterable[str], known: Sequence[str]) -> tuple[list[str], bool]:
-    """The corpora that qualified ids name, and whether every id names one."""
+    """The corpora that qualified ids (`a/e12`) name, and whether every id names a corpus."""
     named = [name for name, _ in map(qualified, ids)]
     found = dict.fromkeys(name for name in named if name in known)
     return list(found), bool(named) and all(name in known for name in named)
 
 
 def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str, str, str]:
-    """Corpus, start and goal of a walk, which stays in one corpus: the one that `a/e12` names, else
-    `corpus`. BadInput where two are named."""
+    """Corpus, start and goal of a path. A path stays in one corpus: the corpus that `a/e12` names,
+    else `corpus`. BadInput if start and goal name two corpora."""
     named, every = named_by([one for one in (start, goal) if one], known)
     if not named:
         return corpus, start, goal
@@ -118,7 +119,7 @@ def get_source(
 def changes(
     parts: Sequence[Part], ids: Sequence[str], kept: Callable[[Fingerprint], str], **given: Any
 ) -> SourceResult:
-    """What became of the sources of notes, which are of one corpus."""
+    """What happened to the sources of notes; all notes must be in the same corpus."""
     if not parts[0][0]:
         return lookup.changes(parts[0][1], ids, kept, **given)
     named, known = [qualified(one) for one in ids], dict(parts)

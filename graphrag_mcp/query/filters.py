@@ -67,8 +67,9 @@ class Condition:
 
 @dataclass(slots=True)
 class Filters:
-    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities one of
-    which a passage must name; of entities they come first."""
+    """What a search may show. `documents` are content ids of documents, None for all. `first` are
+    rows of entities; a passage must name at least one of them, and they come first among
+    entities. `without` are ids of entities that a passage must not name."""
 
     conditions: tuple[Condition, ...] = ()
     documents: frozenset[str] | None = None
@@ -122,8 +123,8 @@ class Filters:
         return [replace(one, parts={**one.parts, "included": 1.0}) for one in ranked]
 
     def speaks_of(self, intervals: Sequence[tuple[str, str]], said: str) -> bool:
-        """Does one of these (ISO days) pass the conditions on `when`, and the day on which a
-        sentence was said those on `said` and `as_of`?"""
+        """Does one of these intervals (pairs of ISO days) pass the conditions on `when`, and the
+        day on which a sentence was said the conditions on `said` and `as_of`?"""
         wanted = self.of("when")
         of_then = not wanted or any(_fit(wanted, one) for one in intervals)
         return of_then and _was_said(self.of("said", "as_of"), said)
@@ -179,8 +180,8 @@ class Filters:
         return _all(self.of("rating"), [rank])
 
     def nothing(self, snapshot: Snapshot) -> tuple[str, str]:
-        """What is said where nothing that passes speaks of a question, and an advice; with the first
-        documents that pass by date, for a question that has no word but "what happened?"."""
+        """The text of a result if no passage that passes the filters speaks of the question, and an
+        advice. The text lists the first documents that pass."""
         facts = documents(snapshot)
         passed = len(self.passing_documents(snapshot))
         said = (one_line(f"{one.field}{one.op}{one.value}", 80) for one in self.conditions)
@@ -495,10 +496,9 @@ def _number(text: str) -> float | None:
 
 
 class Narrowed(Snapshot):
-    """A snapshot whose full text and reports hold only what passes; all else is read through the
-    one it is made of.
-
-    It counts as the same key where something is remembered by snapshot."""
+    """A snapshot whose full text and reports are limited to what passes the filters; everything
+    else is read through the snapshot that it is made of. It counts as the same key in caches by
+    snapshot."""
 
     def __init__(self, inner: Snapshot, filters: Filters) -> None:
         self.__dict__["inner"], self.__dict__["filters"] = inner, filters

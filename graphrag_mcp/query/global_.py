@@ -68,7 +68,8 @@ def global_search(
 def search(
     corpora: Sequence[local.Corpus], request: Request, askers: Mapping[str, Asker] | None = None
 ) -> SearchResult:
-    """The same in one corpus or several."""
+    """Global search in one corpus or in several: `request` against `corpora`, with the models of
+    `askers` by corpus."""
     budget, note = request.budget(DEFAULT_TOKENS)
     result, corpora = local.begun(corpora, "global"), local.with_text(corpora)
     if not corpora:
@@ -124,9 +125,9 @@ def show(
     offset: int,
     cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
-    """The result without a model: a map of the topics, or what the documents say on the question. A
-    question of which one clause asks for the map and the rest finds nothing gets the map.
-    What stands in the result's text already comes first."""
+    """The result without a model: a map of the topics, or the sentences of the documents on the
+    question. A question with a clause that asks for the map, and whose other words find nothing,
+    gets the map. The text that the result has already stands first."""
     found: list[Source | None] | None = None
     if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
         found = [local.asked(part, query, request.explain) for part in parts]
@@ -269,7 +270,8 @@ def with_answer(
     question: answers.Question,
     plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
-    """The result of a global search with its answer; without one, what `plain` makes of it."""
+    """The result of a global search with the model's answer. If no model answers, the result that
+    `plain` makes."""
     snapshot, query, asker = question.snapshot, question.query, question.asker
     options, budget, cursor = question.options, question.budget, question.cursor
     if asker is None or not asker.may_answer("reduce"):

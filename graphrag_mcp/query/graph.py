@@ -77,7 +77,8 @@ class Graph:
         return steps
 
     def reached(self, id: str) -> int:
-        """How many entities can be reached from one, with itself."""
+        """The number of entities that can be reached from an entity, which is counted as well; 1
+        for an unknown id."""
         number = self.number(id)
         return int((self.steps(number) >= 0).sum()) if number >= 0 else 1
 
@@ -104,9 +105,9 @@ def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:
 
 @dataclass
 class Around:
-    """Entities around one by their steps from it: the nearest ring first, in a ring the strongest
-    first. `edges` are the relationships that lead to them, then others among them. `found` counts
-    the entities that are in each ring."""
+    """The neighbourhood of an entity. `steps` gives the distance of each entity shown, the nearest
+    ring first, in a ring the strongest first. `edges` are the relationships that lead to them,
+    then others among them. `found` is the number of entities in each ring, shown or not."""
 
     steps: dict[str, int]
     edges: dict[Pair, Edge]
@@ -114,10 +115,10 @@ class Around:
 
 
 def around(snapshot: Snapshot, start: str, hops: int, most: int) -> Around:
-    """The strongest entities within `hops` steps of one, at most `most` with itself.
+    """The strongest entities within `hops` steps of `start`, at most `most`, `start` included.
 
-    Each ring is sure of half as many places as the one before it; what a ring does not need goes to
-    the nearest."""
+    Each ring has at least half as many places as the ring before it; places that a ring does not
+    need go to the nearest ring."""
     graph = graph_of(snapshot)
     if (begin := graph.number(start)) < 0:
         return Around({start: 0}, {}, [0])
@@ -171,9 +172,9 @@ class Path:
 
 
 def connect(snapshot: Snapshot, start: str, goal: str) -> list[Path]:
-    """The strongest of the shortest paths, the strongest of those at most one step longer where it
-    is another one, and further ones with as few of their entities as can be; [] where there is no
-    path."""
+    """Paths between two entities: the strongest of the shortest paths; the strongest of those at
+    most one step longer, if it is a different path; and further paths that share as few entities
+    with these as possible. [] if there is no path."""
     graph = graph_of(snapshot)
     first, last = graph.number(start), graph.number(goal)
     if min(first, last) < 0:

@@ -36,8 +36,9 @@ PERSON = 0.3  # worth of a person's name within a passage, where the person is s
 
 @dataclass(slots=True)
 class Source:
-    """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores.
-    `explained`: results say of each passage why it is there. `useful`: it may be shown."""
+    """The findings of a search in one corpus. `corpus` is put before ids, and `factor` weighs the
+    scores among several corpora. If `explained`, results say why each passage was found. If not
+    `useful`, nothing of it is shown."""
 
     snapshot: Snapshot
     found: Ranking
@@ -194,9 +195,9 @@ def _body(raw: str, title: str, uri: str) -> str:
 
 @once
 def names_of(snapshot: Snapshot) -> dict[str, str]:
-    """What each document is called in results, by content id: its title; with its path where another
-    one has the same title; the name of its file where it has no other title, or in a series; its path
-    where a plug-in knows its kind."""
+    """The name of each document in results, by content id. It is the title, with the path if
+    another document has the same title; the file name if there is no other title, or in a
+    series; and the path for kinds of documents of a plug-in."""
     facts, of_series = times.documents(snapshot), series.by_document(snapshot)
     apart = note_sources.ids(snapshot)  # a note changes the name of no document
     others = [fact for id, fact in facts.items() if id not in apart]
@@ -234,7 +235,8 @@ def _stem(uri: str) -> str:
 
 
 def merged(sources: Sequence[Source]) -> MergedPassages:
-    """Passages of all corpora by score; those of one corpus in its own order."""
+    """The passages of all corpora by score. Passages of one corpus keep the order in which they
+    were ranked."""
     ranked = [
         (passage.score * source.factor, number, passage)
         for number, source in enumerate(sources)
@@ -355,5 +357,6 @@ def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
 
 
 def by_time(hit: Hit) -> tuple[str, str, int]:
-    """Dated ones first, oldest first; within a document in the order of the text."""
+    """The key that sorts hits by time: dated hits first, the oldest first; hits of one document in
+    the order of the text."""
     return hit.moment or "9999", hit.uri, hit.citation.char_start

@@ -49,7 +49,8 @@ _AGAIN = re.compile(r"(.+)[-_](\d{1,9})")  # `install-1`: the second heading of 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or tag as it is stored, with the numbers of its document and of the one it leads to (-1: none)."""
+    """A stored link or tag, with the number of its document and of the document to which it leads
+    (-1: none)."""
 
     source: int
     target: int
@@ -437,8 +438,9 @@ def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
 
 
 def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
-    """What is said of the links of a document (content id), and the call that shows them, which is no word of a
-    document and stands outside of fences; "" and "" where it has none."""
+    """A sentence about the links of a document (content id), and the call that shows them; "" and
+    "" if the document has no links. The call contains no words of a document, so it may stand
+    outside of fences."""
     if not snapshot.count("links"):
         return "", ""
     found = links(snapshot)

@@ -76,8 +76,9 @@ def local_search(
 def search(
     corpora: Sequence[Corpus], request: Request, askers: Mapping[str, Asker] | None = None
 ) -> SearchResult:
-    """The result of one corpus, or of several merged by score. Scores of one corpus are relative to
-    its best passage, so among several they are weighed by how much of the question that holds."""
+    """Local search in one corpus or in several. Scores of a corpus are relative to its best
+    passage; among several corpora they are weighed by the share of the question that this
+    passage contains."""
     if request.mode not in MODES:
         wrong = f"there is no search mode {request.mode[:40]!r}"
         raise BadInput(wrong, f"Use one of {', '.join(MODES)}")
@@ -228,8 +229,8 @@ def several(
     form: Form,
     beside: int = 0,
 ) -> SearchResult:
-    """Several questions in one result, of one corpus (named "") or several. `beside`: tokens that notes may take
-    beside the budget."""
+    """Several questions in one result, in one corpus (its name is "") or in several. `beside` is
+    the number of tokens that notes may take beside the budget."""
     budget, note = clamp_budget(max_tokens, QUERIES_TOKENS)
     wanted = list(dict.fromkeys(one.strip() for one in queries if one.strip()))
     dropped = len(wanted) - MOST_QUERIES
@@ -256,8 +257,9 @@ def show(
     form: Form,
     beside: int = 0,
 ) -> SearchResult:
-    """The result for one question, from the hit or line `offset` on. What stands in its text already
-    comes first, then notes on the question, which may take so many tokens `beside` the budget."""
+    """The result for one question, from the hit or line `offset` on. The text that the result has
+    already stands first, then notes on the question, which may take `beside` tokens beside the
+    budget."""
     if not form.every:
         if not offset:
             budget = note_hits.put(result, sources, budget, beside)
@@ -425,7 +427,7 @@ def narrowed(
 def found_in(
     parts: Sequence[Part], request: Request, keywords: Sequence[str], askers: Mapping[str, Asker]
 ) -> tuple[list[Source], list[str]]:
-    """What is found in each corpus, and what is to be said of it."""
+    """The findings of the question in each corpus, and sentences on how it was searched."""
     sources, notes = [], []
     for name, snapshot, kept in parts:
         asker = askers.get(name)
@@ -505,7 +507,7 @@ def _ranked_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | N
 
 
 def asked(part: Part, query: str, explain: bool = False) -> Source | None:
-    """What a search for a question finds in one corpus; None where that says nothing on it."""
+    """The findings of a search in one corpus; None if the corpus says nothing on the question."""
     corpus, snapshot, kept = part
     found = find(snapshot, query, filters=kept)
     if not found.passages or only_common_words(found):
@@ -526,8 +528,8 @@ def source_of(
     filters: Filters | None = None,
     explain: bool = False,
 ) -> Source:
-    """What was found, ready to be shown. Among several corpora the best passage of one counts half,
-    and more by the share of the question that it holds."""
+    """The findings of a corpus, ready to be shown. Among several corpora the score of its best
+    passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
     source = Source(snapshot, found, corpus, filters, explained=explain)
     source.useful = bool(found.passages)
     if corpus and found.passages and (wanted := set(query_terms(found.query))):
@@ -598,7 +600,7 @@ def history_keywords(turns: Sequence[str], query: str) -> list[str]:
 
 
 def history_block(turns: Sequence[str], budget: int) -> str:
-    """As many of the newest turns as their share of the budget holds; "" when that is not one."""
+    """The newest turns that fit into their share of the budget; "" if not even one fits."""
     left = int(budget * HISTORY_SHARE) - count_tokens(HEADING)
     kept: list[str] = []
     for turn in reversed(turns):

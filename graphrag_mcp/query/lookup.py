@@ -140,7 +140,7 @@ def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> s
 
 
 def options(raw: bool, query: str) -> str:
-    """What the call for the rest repeats of this one."""
+    """The arguments of this call that the call for the rest repeats."""
     asked = f", query={json.dumps(query[:QUERY], ensure_ascii=False)}" if query else ""
     return f"{asked}{', raw=true' if raw else ''}"
 
@@ -281,8 +281,8 @@ def changes(
     *,
     max_tokens: int = 4_000,
 ) -> SourceResult:
-    """What the sources of notes said when they were cited, and what stands there now. `kept` gives the
-    text of a fingerprint, "" where it was not kept. BadInput where no id names a note."""
+    """What the sources of notes said when they were cited, and what they say now. `kept` gives the
+    text of a fingerprint, "" if it was not kept. BadInput if no id names a note."""
     budget, hint = packing.clamp_budget(max_tokens, 4_000)
     aliases = list(dict.fromkeys(one for given in ids[:NAMES] for one in _meant(snapshot, given)))
     rows = [row for alias in aliases[:IDS] for row in passages_of(snapshot, alias)[:1]]

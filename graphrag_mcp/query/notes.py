@@ -32,7 +32,7 @@ COMMON = 1 / 8  # of the passages hold a word that names nothing
 
 
 def joined(*sentences: str) -> str:
-    """Sentences on one line, each once."""
+    """The sentences on one line, without repetitions."""
     return " ".join(dict.fromkeys(filter(None, sentences)))
 
 

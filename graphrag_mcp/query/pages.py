@@ -146,7 +146,8 @@ def pages(snapshot: Snapshot) -> Pages:
 
 
 def path_of(uri: str) -> str:
-    """The uri of a document as a path: label of its folder, folders, name. Texts without a file have one folder."""
+    """The path of a document in its folder, from its uri: label of the folder, folders, name. Texts
+    without a file share one folder."""
     return _plain(f"text:/{uri.removeprefix(INLINE_TEXT)}" if uri.startswith(INLINE_TEXT) else uri)
 
 

@@ -102,7 +102,7 @@ def named(snapshot: Snapshot, asked: str) -> list[Row]:
 
 
 def meant(snapshot: Snapshot, asked: str) -> list[Row]:
-    """As `named`, or the one of them that has exactly this name."""
+    """The entities of this name; if one of them has exactly this name, that entity alone."""
     return [
         row for one in plugins().values() for row in one.narrowed(one.named(snapshot, asked), asked)
     ]

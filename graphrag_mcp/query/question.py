@@ -162,9 +162,9 @@ def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
 
 
 def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
-    """Keys under which the question may name something: the names found in it, and its runs of up
-    to six words. A question is short, so titles that no rule recognises as a name ("How to Eat")
-    can be tried one by one."""
+    """The keys under which a question may name something: the names found in it, and its runs of up
+    to six words. A question is short, so titles that no rule recognises as names ("How to Eat")
+    can be tried too."""
     keys = dict.fromkeys(mention.key for mention in names)
     spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
     plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
@@ -217,9 +217,10 @@ def words_near(
 def nearest(
     snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
 ) -> dict[str, list[tuple[str, int]]]:
-    """{unknown term: [(term, passages that hold it), ...]}, nearest first; without terms that have
-    nothing near. `known` are the terms of the question that occur: who has one form of a word needs
-    no other."""
+    """For each unknown term of the question the similar terms of the corpus, nearest first:
+    {unknown term: [(term, number of passages), ...]}. Terms without a similar term are missing.
+    `known` are the terms of the question that the corpus contains: a question that has one form
+    of a word needs no other form."""
     wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
     # Korean words of one syllable are tried with other particles; no ends of longer words.
     longer = [term for term in unknown if len(term) > 2]

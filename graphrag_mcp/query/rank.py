@@ -149,7 +149,7 @@ def retrieve(
 
 
 def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
-    """The passages, best first, with scores as shares of the best one's."""
+    """The passages, best first, with scores from 0 to 1, relative to the best score."""
     top = ordered[0].total() if ordered else 0.0
     return [replace(one, score=one.total() / top if top > 0 else 0.0) for one in ordered]
 
@@ -174,8 +174,9 @@ def ranked(
 
 
 def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
-    """The passages, each text once: the others that have it come last with a score of 0, and their ids
-    stand with the best one. `copies`: of `candidates.copies`."""
+    """The passages, each text once. Further passages with the same text come last with the score 0,
+    and the best of them lists their ids in `copies`. The argument `copies` comes from
+    `candidates.copies`."""
     if not copies:
         return list(ordered)
     same = lists_of((copies.get(one.id, one.id), one) for one in ordered)

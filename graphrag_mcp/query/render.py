@@ -319,8 +319,8 @@ def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], 
 
 
 def lines_as_they_are(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
-    """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
-    several lines the id stands before the first."""
+    """`- [t12.3] path/file.py:40: line` for each line that contains a literal; if none does, for
+    the best line. Of several lines only the first has the id."""
     rows = hit.raw.splitlines() or [""]
     small = [literal.casefold() for literal in literals]
     at = [n for n, row in enumerate(rows) if any(literal in row for literal in literals)]
@@ -336,5 +336,5 @@ def lines_as_they_are(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[s
 
 
 def narrowed(form: Form) -> Form:
-    """The form for one of several questions."""
+    """The form of each result if several questions are asked at once."""
     return replace(form, window=WINDOW)

@@ -53,7 +53,8 @@ FROM_CHILD = 0.8
 
 @dataclass(slots=True)
 class Rated:
-    """A report that was looked at. `own`: by its words; `rating`: with what its children lend."""
+    """A report with its rating. `own` is the rating by its own words; `rating` adds what its
+    children lend it."""
 
     id: str
     level: int
@@ -143,7 +144,8 @@ def opening(snapshot: Snapshot, query: str, near: Sequence[Rated], most: int) ->
 
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
-    """The reports of a level and childless ones above it: nearest to the question first."""
+    """The reports of a level, and reports above it that have no children: nearest to the question
+    first; and counts of reports."""
     every = all_rated(snapshot, query)
     chosen = sorted(at_level(every, level), key=by_rating)
     return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
@@ -154,8 +156,8 @@ def by_rating(one: Rated) -> tuple[float, float, float, str]:
 
 
 def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
-    """Level n is the communities of that level and the childless ones above it: each entity once.
-    The deepest level stands for those below it."""
+    """The communities of a level, and those above it that have no children, so that each entity is
+    in one of them. A level below the deepest stands for the deepest."""
     level = min(level, max((one.level for one in every.values()), default=0))
     fits = (one for one in every.values() if one.level <= level)
     return [one for one in fits if one.level == level or one.childless]

@@ -66,7 +66,8 @@ def holding(snapshot: Snapshot, terms: Sequence[str]) -> dict[str, int]:
 
 
 def terms_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, set[str]]:
-    """The terms of the summaries of each of these documents that has one, by content id."""
+    """The terms of the summaries of each document, by content id; documents without a summary are
+    missing."""
     fields = _fields(snapshot)
     found: dict[str, set[str]] = {}
     for (document, _, _), terms in zip(fields.spans, fields.terms, strict=True):
@@ -94,15 +95,15 @@ def best(
 
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
-    """The summary of each of these documents that has one, by content id."""
+    """The summary of each document, by content id; documents without a summary are missing."""
     return {
         id: one.text for id, some in read(snapshot, ids).items() for one in some if one.place == 0
     }
 
 
 def read(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Summary]]:
-    """The summaries of each of these documents and of its sections, that of the whole first. What one
-    says and its text does not have stands behind it."""
+    """The summaries of each document and of its sections, by content id, that of the whole document
+    first. Words of a summary that its text does not contain are listed behind it."""
     if "summaries" not in snapshot.manifest.tables or not ids:
         return {}
     rows = snapshot.by_key("summaries", list(ids), "document_id", COLUMNS).to_pylist()
@@ -126,8 +127,8 @@ def read(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Summary]]:
 
 
 def covering(some: Sequence[Summary], at: int) -> Summary | None:
-    """Of the summaries of one document that of the section in which a character stands, else that of
-    the whole."""
+    """The summary of the section of a document that contains the character `at`; if there is none,
+    the summary of the whole document."""
     inside = (one for one in some if one.place and one.start <= at < one.end)
     return next(inside, next((one for one in some if one.place == 0), None))
 
@@ -148,7 +149,7 @@ def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
 
 
 def shown(text: str, unsupported: Sequence[str]) -> str:
-    """A summary in one line, marked where it says what its text does not."""
+    """A summary on one line, with the words that its text does not contain listed behind it."""
     missing = f"({doubts(unsupported)})" if unsupported else ""
     return " ".join(filter(None, [one_line(text, LONGEST), one_line(missing, LONGEST)]))
 

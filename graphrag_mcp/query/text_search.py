@@ -68,9 +68,10 @@ def quoted(query: str) -> list[str]:
 
 
 def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
-    """What is to occur, as it was written: of each group one. A group is a quotation, or what OR
-    stands between: quotations, words or phrases of words. Where no text holds such a phrase (`known`)
-    its word beside OR counts, and the others rank what is found ("Hayek Hitler OR Weimar")."""
+    """The strings that a passage must contain, as they were written. Of each group it must contain
+    one string. A group is a quotation, or the strings on both sides of OR: quotations, words, or
+    phrases of words. A phrase that no text contains (`known`) counts with the word beside OR,
+    and its other words only rank ("Hayek Hitler OR Weimar"). BadInput for too many quotations."""
     query = query.replace("\0", " ")
     marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
     sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]

@@ -17,8 +17,8 @@ KEYS = ("message_id", "in_reply_to", "thread")
 
 
 def of_document(snapshot: Snapshot, id: str) -> list[Fact]:
-    """The documents of the thread of this one (a content id) by time, itself among them; [] where it is in no
-    thread or alone in it."""
+    """The documents in the thread of a document (content id) by time, this document included; [] if
+    it is in no thread, or alone in its thread."""
     return _threads(snapshot).get(id, [])
 
 

@@ -36,7 +36,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 @dataclass(slots=True)
 class Statement:
-    """A sentence with the days (ISO 8601) of which it speaks, else on which it was said."""
+    """A sentence with the days (ISO 8601) of which it speaks, else with the day on which it was
+    written or spoken."""
 
     id: str
     text: str
@@ -62,7 +63,7 @@ class Statement:
 
     @property
     def date(self) -> str:
-        """The first day, month or year of which it speaks, as exact as it was said."""
+        """The first day, month or year of which the sentence speaks, as exact as the text."""
         label = times.span(*self.days[0]) if self.days else ""
         label = label if len(label) < 20 else self.start  # of several days the first
         return f"{'about ' * self.approximate}{label} {self.clock}".strip()

@@ -90,7 +90,8 @@ def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 
 def shown(facts: Iterable[Fact]) -> dict[str, str]:
-    """The date of each document by content id, with its clock where another one has that date."""
+    """The date of each document by content id, with the time of day if several documents have this
+    date."""
     found: dict[str, str] = {}
     for date, some in lists_of((fact["date"], fact) for fact in facts).items():
         for fact in some:
@@ -212,7 +213,8 @@ class Times:
 
     @cached_property
     def said(self) -> tuple[str, ...]:
-        """The days (ISO 8601) on which it was said, in the order of its text."""
+        """The days (ISO 8601) on which parts of the passage were written or spoken, in the order of
+        the text."""
         return tuple(dict.fromkeys(day for _, _, day in self.parts() if day))
 
     @cached_property
@@ -226,11 +228,13 @@ class Times:
         )
 
     def said_at(self, offset: int) -> str:
-        """The day on which what stands at this offset was said; "" for none."""
+        """The day (ISO 8601) on which the text at an offset was written or spoken; "" if it is
+        unknown."""
         return next((day for start, _, day in reversed(self.parts()) if start <= offset), "")
 
     def parts(self) -> list[tuple[int, int, str]]:
-        """Its turns: from where to where, and the day on which that was said."""
+        """The parts of the passage that were written or spoken on one day each: (start, end, day),
+        with offsets in the document and "" for an unknown day."""
         inside = [one for one in self.anchors if one.at > self.start]
         first = next((one.day for one in self.anchors if one.at <= self.start), None)
         at = [self.start, *(one.at for one in inside), self.start + len(self.text)]
@@ -239,11 +243,13 @@ class Times:
         return [(start, end, day.isoformat() if day else "") for start, end, day in spans]
 
     def moment(self, day: str) -> str:
-        """What sorts by time what was said on this day: that of the document, if it is its day."""
+        """The key that sorts texts of a day by time: that of the document if this is its day, else
+        the day."""
         return self.document["moment"] if day and day == self.document.get("date") else day
 
     def days(self) -> tuple[When, ...]:
-        """`when`; of turns without such a day that on which they were said, of kind `document`."""
+        """The times of which the passage speaks (`when`), and for parts that speak of no time the
+        days on which they were written or spoken, of kind `document`."""
         spans = (part for part in self.parts() if part[2])
         at = [one.char_start for one in self.when]
         silent = dict.fromkeys(day for a, b, day in spans if not any(a <= one < b for one in at))

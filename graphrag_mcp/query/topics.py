@@ -368,7 +368,7 @@ def _listed(
 
 
 def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
-    """A community by content id, with one line that says how much of the corpus it holds."""
+    """The topic of a community (content id), and a line with its share of the corpus."""
     known = count(snapshot)
     row = known.communities[id]
     every = of_level(snapshot, row["level"])
@@ -502,8 +502,8 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
 
 
 def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
-    """The series of the documents that pass the filters, each as a topic without a number; none
-    where there is but one."""
+    """The series of the documents that pass the filters, each as a topic without a number; [] if
+    there are fewer than two."""
     held = series.grouped(snapshot, passing(snapshot, kept))
     if len(held) < 2:
         return []
@@ -560,8 +560,9 @@ def describe(
 
 
 def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
-    """`- [t12] 2024-05-03 Title: summary` of the documents of a topic that have one, those first whose
-    summaries hold most of what is characteristic of it; of documents with the same text one."""
+    """`- [t12] 2024-05-03 Title: summary` for the documents of a topic that have a summary.
+    Documents come first whose summaries contain most of the terms that are typical of the topic.
+    Of documents with the same text one is shown."""
     worth = _worth(report, topic.title)
     held = summaries.terms_of(snapshot, topic.main)
     value = {
