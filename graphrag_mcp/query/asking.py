@@ -24,7 +24,7 @@ _HIRAGANA = re.compile("[ぁ-ゖ]")
 _KOREAN = re.compile("[가-힣]+")
 _BLANKED = re.compile("[가-힣]+|[\u0e00-\u0e7f]+")  # Korean words; Thai between blanks
 _SENTENCE_ENDS = re.compile(r"[.!?:;…¿¡\n。！？：；]")
-_NUMBER = re.compile(r"\S*\d\S*")
+_NUMBER = re.compile(r"(?<!\S)\S*?\d\S*")
 _COUNT = re.compile(r"\d{1,2}")
 _COUNTED = re.compile(r"(?<![第\d.,/:-])\d{1,2}(?=[个つ大点]|가지|개)")  # 5个主题
 _SIGNED_LETTER = re.compile(r"(?<!\w)[^\W\d_][+#]")  # C++

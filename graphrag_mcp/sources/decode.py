@@ -110,7 +110,7 @@ def _is_japanese(data: bytes, encoding: str) -> bool:
     return len(_KANA.findall(text)) * 5 >= letters > 0 and not _mixes_scripts(text)
 
 
-_WORD_OF_ASCII = re.compile(r"[A-Za-z]+[^\W\d_A-Za-z]+[A-Za-z]+")
+_WORD_OF_ASCII = re.compile(r"(?<![A-Za-z])[A-Za-z]++[^\W\d_A-Za-z]++[A-Za-z]+")
 # Letters of Chinese, Japanese and Korean, which put no blanks beside a Latin word.
 _UNSPACED = re.compile("[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
 

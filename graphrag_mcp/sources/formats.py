@@ -24,8 +24,9 @@ from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, utc
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
-from graphrag_mcp.sources.office import office, pdf
+from graphrag_mcp.sources.office import office
 from graphrag_mcp.sources.opendocument import opendocument
+from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
 from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, header_row
 from graphrag_mcp.sources.rtf import rtf

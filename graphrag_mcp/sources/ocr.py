@@ -66,7 +66,7 @@ def engine() -> Any:
 
 def read(picture: bytes) -> Reading:
     """The lines of a picture, from top to bottom. ReadError where it is none, or too large."""
-    return _read(_opened(picture))
+    return read_opened(_opened(picture))
 
 
 def _opened(data: bytes) -> Image.Image:
@@ -81,7 +81,8 @@ def _opened(data: bytes) -> Image.Image:
         raise ReadError("it is damaged, or no picture") from error
 
 
-def _read(picture: Image.Image) -> Reading:
+def read_opened(picture: Image.Image) -> Reading:
+    """The lines of a picture, as in `read`."""
     for signal in signals:
         signal()
     if picture.width * picture.height > PIXELS:
@@ -133,7 +134,7 @@ def picture(data: bytes, suffix: str) -> Iterator[Piece]:
     """The text of a picture; of a TIFF with several, each is a page."""
     picture = _opened(data)
     if picture.format != "TIFF" or not _has(picture, 1):
-        reading = _read(picture)
+        reading = read_opened(picture)
         if not reading.text:
             raise ReadError("no text was found in the picture")
         metadata = {"read_by": "ocr", "ocr_confidence": round(reading.confidence, 3)}
@@ -143,7 +144,7 @@ def picture(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError(f"it holds over {MOST} pictures, which is as many as are read. Split it")
     writer, confidence, page = Writer(), list[float](), 0
     while _has(picture, page):
-        reading = _read(picture.copy())
+        reading = read_opened(picture.copy())
         page += 1
         if reading.text:
             writer.add(reading.text, f"p. {page}")

@@ -1,146 +1,19 @@
-"""Text of pdf, docx, pptx, doc, ppt and xls files, by pdf-oxide and office-oxide.
+"""Text of docx, pptx, doc, ppt and xls files, by office-oxide.
 
 Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from graphrag_mcp.sources import archive, ocr
+from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, table_text
-from graphrag_mcp.sources.walk import ocr_installed
+from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, table_text
 
-PAGES = 20_000  # of a PDF
-LONGEST = 2_400  # pixels of a page's picture, about A4 at 200 dots per inch
-_TITLE = re.compile(rb"/Title\s*\(((?:[^()\\]|\\.){1,400})\)", re.DOTALL)
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
 Node = Mapping[str, Any]
-
-
-def parser(name: str) -> str:
-    """What read it, e.g. "pdf-oxide 0.3.78", so that another version is seen."""
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError:
-        return name
-
-
-# ---- PDF -----------------------------------------------------------------------------------------
-
-
-def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
-    """The text of the pages; those without any are read from their picture, with the extra [ocr]."""
-    import pdf_oxide
-
-    if b"%PDF-" not in data[:2_000]:
-        raise ReadError("it is damaged, or no PDF file")
-    try:
-        document = pdf_oxide.PdfDocument.from_bytes(data)
-        count = document.page_count()
-    except Exception as error:  # whatever the library says of bytes that it does not expect
-        raise ReadError("it is damaged, or no PDF file") from error
-    if b"/Encrypt" in data and not document.authenticate(""):
-        raise ReadError("it is encrypted with a password")
-    if count > PAGES:
-        raise ReadError(f"it says that it has {count:,} pages; {PAGES:,} are read")
-    metadata: dict[str, Any] = {"pages": count, "parser": parser("pdf-oxide")}
-    pages: list[str] = []
-    broken: list[int] = []
-    scanned: list[int] = []
-    for number in range(count):
-        try:
-            pages.append(document.extract_text(number))
-        except (ValueError, RuntimeError, OSError):
-            pages.append("")
-            broken.append(number + 1)
-            continue
-        if not pages[-1].strip():
-            scanned.append(number)
-    first = next((words for words in pages if words.strip()), "")
-    why = ocr.SCANNED
-    if scanned and ocr_installed():
-        if len(scanned) > ocr.MOST:
-            many = f"{len(scanned):,} of its pages are without text"
-            why = f"{many}, and {ocr.MOST} are read from their picture. Split it"
-        else:
-            read, why = _read_scans(document, scanned, pages, broken)
-            metadata |= read
-    writer = Writer()
-    for number, words in enumerate(pages, 1):
-        writer.add(words, f"p. {number}")
-    if len(broken) == count:
-        raise ReadError("it is damaged: no page can be read")
-    if not writer.size:
-        shown = why and _pictures(document, scanned[:5])
-        raise ReadError(f"no text in it: {why}" if shown else "no text in it")
-    if broken:
-        metadata["pages_not_read"] = broken[:100]
-        yield NotRead("", "some pages are damaged")
-    if scanned:
-        metadata["pages_without_text"] = len(scanned)
-        if why != ocr.SCANNED:
-            yield NotRead("", why)
-    yield writer.piece(_title(data, first), metadata=metadata)
-
-
-def _pictures(document: Any, pages: Sequence[int]) -> bool:
-    """Does one of these pages show a picture?"""
-    try:
-        return any(document.page_images(number) for number in pages)
-    except (ValueError, RuntimeError, OSError):
-        return False
-
-
-def _read_scans(
-    document: Any, scanned: list[int], pages: list[str], broken: list[int]
-) -> tuple[dict[str, Any], str]:
-    """Put what is read of the pictures of pages into `pages`, and the numbers of those that cannot be
-    into `broken`. Gives metadata, and why pages are left in `scanned`."""
-    confidence: list[float] = []
-    why = ""
-    while scanned:
-        number = scanned[0]
-        try:
-            left, low, right, high = document.page_media_box(number)
-            longest = max(abs(right - left), abs(high - low), 1.0)  # in points
-            dpi = max(1, min(ocr.DPI, int(72 * LONGEST / longest)))
-            read = ocr.read(document.render_page(number, dpi=dpi))
-        except ocr.TooMany as error:
-            why = str(error)
-            break
-        except (ReadError, ValueError, RuntimeError, OSError):
-            broken.append(number + 1)
-        else:
-            pages[number] = read.text
-            confidence += [read.confidence] if read.text else []
-        del scanned[0]
-    broken.sort()
-    if not confidence:
-        return {}, why
-    found = {"pages_by_ocr": len(confidence), "ocr_confidence": round(min(confidence), 3)}
-    return found, why
-
-
-def _title(data: bytes, first: str) -> str:
-    """The title that the file says, where its first page bears it: many name another document, or
-    the program that wrote them."""
-    found = _TITLE.search(data)
-    if not found:
-        return ""
-    said = re.sub(rb"\\([()\\])", rb"\1", found[1])
-    title = said.decode(
-        "utf-16" if said.startswith((b"\xfe\xff", b"\xff\xfe")) else "latin-1", "replace"
-    )
-    borne = "".join(title.split()).casefold() in "".join(first.split()).casefold()
-    return title if borne else ""
-
-
-# ---- Office --------------------------------------------------------------------------------------
 
 
 # What office-oxide calls the format of a suffix.

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from zipfile import ZipFile
 
-from graphrag_mcp.sources import archive, ocr
+from graphrag_mcp.sources import archive, ocr, pdf
 from graphrag_mcp.sources.archive import attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.office import PAGES
 from graphrag_mcp.sources.piece import NotRead, Picture
 
 MOST = 100  # pictures of one file
@@ -64,13 +63,11 @@ def _found(data: bytes, suffix: str) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _of_pages(data: bytes) -> Iterator[tuple[str, str, bytes]]:
-    import pdf_oxide
-
-    with suppress(ValueError, RuntimeError, OSError):  # the reader of its text says what is wrong
-        document = pdf_oxide.PdfDocument.from_bytes(data)
-        for number in range(min(document.page_count(), PAGES)):
-            for at, found in enumerate(document.extract_image_bytes(number), 1):
-                yield f"picture {at} of p. {number + 1}", f"p. {number + 1}", bytes(found["data"])
+    count: dict[int, int] = {}  # pictures of a page
+    with suppress(ReadError):  # the reader of its text says what is wrong
+        for page, picture in pdf.pictures(data):
+            count[page] = count.get(page, 0) + 1
+            yield f"picture {count[page]} of p. {page}", f"p. {page}", picture
 
 
 def _of_parts(parts: ZipFile) -> Iterator[tuple[str, str, bytes]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, clean
@@ -71,6 +72,14 @@ class NotRead:
 
     name: str
     reason: str
+
+
+def parser(name: str) -> str:
+    """What read a file, e.g. "pypdfium2 5.15.2", so that another version is seen."""
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return name
 
 
 def tidy(text: str) -> str:

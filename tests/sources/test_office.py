@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, office
+from graphrag_mcp.sources import decode, piece
 from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.read import Document, load
 from graphrag_mcp.sources.walk import find
@@ -43,7 +43,7 @@ def test_a_pdf_is_text_and_knows_its_pages(tmp_path: Path) -> None:
     )
     assert document.places == ((0, "p. 1"), (38, "p. 2"))
     assert place_of(document, 3, 9) == "p. 1" and place_of(document, 3, 50) == "pp. 1-2"
-    assert document.metadata == {"pages": 2, "parser": office.parser("pdf-oxide")} and document.title == "tides.pdf"
+    assert document.metadata == {"pages": 2, "parser": piece.parser("pypdfium2")} and document.title == "tides.pdf"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,53 @@ def test_a_pdf_has_the_title_that_it_says_where_its_first_page_bears_it(tmp_path
     data = hostile_archives.pages("REPORT ON\nTIDES", "More")
     data = data.replace(b"trailer << ", b"9 0 obj\n<< /Title (%s) >>\nendobj\ntrailer << /Info 9 0 R " % said.encode())
     assert one(tmp_path / "d", "a.pdf", data).title == title
+
+
+def at(x: int, y: int, words: str, size: int = 10) -> bytes:
+    return b"BT /F1 %d Tf 1 0 0 1 %d %d Tm (%s) Tj ET\n" % (size, x, y, words.encode("latin-1"))
+
+
+LAID_OUT = (
+    at(50, 750, "The harbour of Helm is closed for re-") + at(50, 738, "pairs until May, says the harbour") + at(50, 726, "master, who counts 40 ships")
+    + at(178, 731, "1", 5) + at(186, 726, "none of them") + at(320, 750, "may enter.") + at(320, 738, "Ana Holm is the state-")
+    + at(320, 710, "The pilots wait.") + at(320, 698, "They are paid.") + at(50, 40, "Page 7")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("turn", [0, 90, 180, 270])
+def test_a_pdf_has_paragraphs_columns_hyphens_and_marks_as_they_are_read(tmp_path: Path, turn: int) -> None:
+    drawn = {0: b"", 90: b"0 1 -1 0 800 0 cm ", 180: b"-1 0 0 -1 612 800 cm ", 270: b"0 -1 1 0 0 612 cm "}[turn]
+    whole = hostile_archives.page(hostile_archives.stream(drawn + LAID_OUT))
+    data = whole.replace(b"/MediaBox [0 0 612 792]", b"/MediaBox [0 0 800 800] /Rotate %d" % turn)
+    assert one(tmp_path / "d", "a.pdf", data).text == (
+        "The harbour of Helm is closed for repairs until May, says the harbour\nmaster, who counts 40 ships 1 none of them\n"
+        "may enter.\nAna Holm is the state-\n\nThe pilots wait.\nThey are paid.\n\nPage 7\n"
+    )
+
+
+def test_fields_and_comments_of_a_pdf_stand_below_its_page(tmp_path: Path) -> None:
+    shown = b"/Type /Annot /Rect [50 600 300 620] /P 3 0 R"
+    annotations = (
+        b"<< %s /Subtype /Widget /FT /Tx /T (surname) /TU (Family name) /V (Calloway) >>" % shown,
+        b"<< %s /Subtype /Widget /FT /Btn /T (member) /V /Yes /AS /Yes /AP << /N << /Yes 4 0 R /Off 4 0 R >> >> >>" % shown,
+        b"<< %s /Subtype /Widget /FT /Tx /T (empty) >>" % shown,
+        b"<< %s /Subtype /Text /T (Tom Reed) /Contents <FEFF0057006100720075006D003F00204E2D6587> >>" % shown,
+        b"<< %s /Subtype /FreeText /Contents (Urgent) >>" % shown,
+        b"<< %s /Subtype /Link /Contents (a link) >>" % shown,
+    )
+    names = b" ".join(b"%d 0 R" % number for number in range(6, 12))
+    data = hostile_archives.pdf(
+        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R 7 0 R 8 0 R] >> >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R "
+        b"/Annots [" + names + b"] >>",
+        hostile_archives.stream(at(50, 750, "Entry form")),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        *annotations,
+    )
+    assert one(tmp_path / "d", "a.pdf", data).text == (
+        "Entry form\n\nFamily name: Calloway\nmember: Yes\n\nComment (Tom Reed): Warum? 中文\n\nUrgent\n"
+    )
 
 
 def test_a_page_of_a_pdf_that_is_damaged_is_told_with_the_file(tmp_path: Path) -> None:
@@ -79,7 +126,7 @@ def test_a_docx_is_text_without_escapes(tmp_path: Path) -> None:
         tmp_path / "d", "a.docx", hostile_archives.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
     )
     assert document.text.startswith("Ines Calloway wrote this.\n\nAnd ") and "this" in document.text
-    assert document.metadata == {"parser": office.parser("office-oxide")}
+    assert document.metadata == {"parser": piece.parser("office-oxide")}
 
 
 def test_sheets_are_tables(tmp_path: Path) -> None:
@@ -183,7 +230,7 @@ def test_a_file_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> No
     (unit,) = tables.open_snapshot(corpus).rows("text_units", columns=["text", "char_start", "char_end"]).to_pylist()
     (row,) = live_documents(corpus, read_manifest(corpus), ["text", "metadata"]).to_pylist()
     assert row["text"][unit["char_start"] : unit["char_end"]] == unit["text"] and "Tom Reed" in unit["text"]
-    assert '"parser": "pdf-oxide' in row["metadata"]
+    assert '"parser": "pypdfium2' in row["metadata"]
     (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway stayed."))
     assert index_documents(corpus, request, SETTINGS).counts["changed"] == 1
 
