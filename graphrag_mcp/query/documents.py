@@ -164,6 +164,9 @@ def _documents(
     least = "at least " if found.at_least else ""
     head = f"{least}{counted(len(ids), 'documents')}{found.about(len(ids))}{span}."
     head = head[0].upper() + head[1:]
+    if found.ranked and not ids:
+        narrowed = " that passes the filters" if kept else ""
+        head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))

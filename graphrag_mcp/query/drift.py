@@ -57,7 +57,9 @@ def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], se
             listed = "; ".join(packing.one_line(other, 200) for other in others)
             lines.append(f"Also answers: {listed}")
         if not aliases and node["context"]:
-            lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
+            lines.append(
+                f"The answer cites nothing; its context had {', '.join(node['context'][:5])}."
+            )
         places = {known[alias].id: known[alias] for alias in aliases if alias in known}
         text, also = "\n".join(lines), tuple(places.values())
         items.append(packing.Item(node["id"], text, section="Answers", also=also))

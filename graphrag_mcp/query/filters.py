@@ -350,7 +350,7 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
     op, value = match[2].replace("==", "="), match[3].strip("\"'“”")
     if name == "min_rating":
         if op not in ("=", ">="):
-            raise BadInput(f"min_rating{op} says nothing", "Use rating<= or rating!=")
+            raise BadInput(f"min_rating{op} cannot be used", "Use rating<= or rating!=")
         name, op = "rating", ">="
     keys = sorted({key for fact in documents(snapshot).values() for key in fact["metadata"]})
     if name not in keys and name not in FIELDS:
@@ -373,7 +373,7 @@ def _check_value(name: str, op: str, value: str, date: str) -> None:
     """BadInput where a field does not take this operator or value, which is read as `date`."""
     ordered, said = op in (">=", "<="), one_line(value, 40)
     if ordered and name in ("document", "uri", "tag", "topic", "entity", "type"):
-        what = f"{name} has no order, so {name}{op} says nothing"
+        what = f"{name} has no order, so {name}{op} cannot be used"
         raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "topic" and not _TOPIC.fullmatch(value):
         what = f"{said!r} is no topic"
@@ -384,7 +384,7 @@ def _check_value(name: str, op: str, value: str, date: str) -> None:
         advice = f"After {name}{op} write {dates.advice(value)}"
         raise BadInput(f"{said!r} is no date, or could be two", advice)
     if name == "as_of" and op != "=":
-        raise BadInput(f"as_of{op} says nothing", "Use as_of=2024-05-03, or said>= and said<=")
+        raise BadInput(f"as_of{op} cannot be used", "Use as_of=2024-05-03, or said>= and said<=")
     if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
         raise BadInput(f"{said!r} is no number to compare with", f"Write one, as in {name}{op}3")
 

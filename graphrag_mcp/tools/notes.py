@@ -189,7 +189,9 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     if linked.topics:
         made.remarks.append(f"{', '.join(linked.topics)}: a topic is no source that is followed.")
     elif not linked.cited and note.op == "new":
-        made.remarks.append("It cites nothing, so it cannot say when it is out of date.")
+        made.remarks.append(
+            "The note cites nothing, so searches cannot say when it is out of date."
+        )
     return made
 
 
@@ -206,12 +208,8 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
         raise NotFound(f"there is no note {shown!r}", 'op="new" writes it')
     given = note.check.strip()
     if (given and given != now) or (note.op == "replace" and not given):
-        what = (
-            f"the note {shown!r} is not the one of this check value"
-            if given
-            else "replace needs check"
-        )
-        advice = f'Read it with get_source, then give check="{now}", so that nothing of it is lost unread'
+        what = f"the note {shown!r} has another check value" if given else "replace needs check"
+        advice = f'Read it with get_source, then give check="{now}", so that you overwrite nothing unread'
         raise BadInput(what, advice)
 
 

@@ -177,9 +177,9 @@ def _no_work(found: Any, kind: str) -> str:
     if found.agents:
         return f"Every question is answered. {more}"
     return (
-        "No text waits for an agent here: this corpus was indexed without one. To write the reports "
-        'of its top topics, call claim_work(kind="report", level=0). To open its texts, call '
-        'index_documents(paths=[...], method="agent") with its folders or texts.'
+        "No text waits for an agent: this corpus was not indexed for one. To write summaries, call "
+        'claim_work(kind="summary"); for the reports of its top topics kind="report", level=0. To read '
+        'its texts, first call index_documents(paths=[...], method="agent") with its folders or texts.'
     )
 
 

@@ -42,7 +42,7 @@ def test_writers_of_one_note_lose_nothing_and_of_two_that_replace_it_one_is_refu
                 assert written.count("]: ../ledger.md") == 1
                 assert [file.name for file in (root / "notes").glob("*.md")] == ["Mast.md"]
                 stale = {"title": "Mast", "op": "replace", "check": first["check"]}
-                assert "is not the one of this check value" in await bad(one, "write_note", text="Mine.", **stale)
+                assert "has another check value" in await bad(one, "write_note", text="Mine.", **stale)
                 now = await good(two, "get_source", ids=[first["id"]])
                 check = now["text"].partition("its check value ")[2][:12]
                 both: list[bool] = []

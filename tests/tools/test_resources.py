@@ -174,6 +174,11 @@ def test_prompts_hold_what_the_person_said(call: Caller) -> None:
     assert "corpora" in tuned and "$entity_types" in tuned
 
 
+def test_the_core_tools_are_enough_for_an_investigation(home: Path) -> None:
+    with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))), "core")) as caller:
+        assert "drift_investigate" in [one.name for one in caller.portal.call(caller.client.list_prompts).prompts]
+
+
 def test_every_tool_that_a_prompt_names_is_one(call: Caller) -> None:
     known = {function.__name__ for function, _, _ in TOOLS}
     for name in ("ask_corpus", "explore_entity", "drift_investigate", "index_folder"):

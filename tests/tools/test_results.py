@@ -304,6 +304,8 @@ def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
     assert all(": From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
     loosely = documents.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
     assert 'most on "ferries that came late"' in loosely.text
+    nothing = documents.list_documents(open_snapshot(tmp_path / "c"), query="xylophones")
+    assert nothing.text == 'No document says anything on "xylophones".'
     periods = documents.list_documents(open_snapshot(tmp_path / "c"), by="month")
     assert periods.text == "65 documents. None states a date, so there are no periods."
 
