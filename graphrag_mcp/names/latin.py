@@ -21,7 +21,15 @@ from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import attributive, by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.temporal import DAY_WORDS
-from graphrag_mcp.text.terms import LANGUAGES, LOWER, STOP_WORDS, UPPER, WORD, stop_word
+from graphrag_mcp.text.terms import (
+    LANGUAGES,
+    LEGAL_FORMS,
+    LOWER,
+    STOP_WORDS,
+    UPPER,
+    WORD,
+    stop_word,
+)
 
 _CAP = rf"[{UPPER}][{WORD}]*+(?:[’'‐&·-][{WORD}]++)*+(?!\$)"  # not US$370m
 _DOTTED = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|(?:{'|'.join(lex.ABBREVIATED)})\."
@@ -51,6 +59,8 @@ _NEXT_NAME = re.compile(rf"[ \n]([{UPPER}][{WORD}’'-]*+)")
 _LAST_NAME = re.compile(rf"(?<![{WORD}’'-])([{UPPER}][{WORD}’'-]*+)[ \n]\Z")
 _DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}(?:st|nd|rd|th|\.)?(?: of)?[ \n]\Z")
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
+_COUNTED = re.compile(r"(?<![\w.,/:–-])\d{1,3}(?:[.,]\d{3})*(?:[.,]\d{1,2})?[ \u00a0]\Z")  # 400 EUR
+_AMOUNT = re.compile(r"[ \u00a0]\d{1,3}(?:[.,]\d{3})+(?!\d)")  # EUR 400,000
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
 _LONGEST = 6  # words of a name
@@ -68,7 +78,7 @@ def language(lower: AbstractSet[str]) -> str:
 class Name:
     """A capitalised phrase, or a part of such a phrase. `opening`: a sentence, a heading or a
     quotation begins with it. `titled`: a title stands before it. `prose`: it stands in a
-    sentence. `kind`: its type. `article`: "the" or "a", whatever the language, if an article
+    sentence. `measure`: it stands beside a number as units and currencies do. `kind`: its type. `article`: "the" or "a", whatever the language, if an article
     stands before it; also "a" if a noun follows (the Asian economy)."""
 
     start: int
@@ -78,6 +88,7 @@ class Name:
     titled: bool = False
     prose: bool = True
     article: str = ""
+    measure: bool = False
     kind: str = ""
     lows: list[str] = field(default_factory=list)
     form: str = ""
@@ -322,7 +333,18 @@ class _Reader:
         if (article or origin) and (noun := _NOUN_BEHIND.match(self.text, end)):
             article = article if stop_word(noun[1]) else "a"  # the Asian economy, Russian ships
         opening = not lead and _opens(self.text, first)
-        return Name(start, end, words, opening, titled, self._is_prose(first), article)
+        measure = len(words) == 1 and self._measures(words[0], start, end)
+        return Name(start, end, words, opening, titled, self._is_prose(first), article, measure)
+
+    def _measures(self, word: str, start: int, end: int) -> bool:
+        """Does the word stand behind a number, or before an amount, and look as units and currencies do:
+        not like a name in English (787 Dreamliner), like any noun in German (20 Euro)?"""
+        if word.istitle() and self.evidence.language != "de":
+            return False
+        before = _COUNTED.search(self.text, max(0, start - 16), start)
+        if before and not _opens(self.text, before.start()):
+            return True
+        return _AMOUNT.match(self.text, end) is not None
 
     def _title(self, pieces: list[re.Match[str]]) -> tuple[int, bool]:
         """How many words stand before the name as titles or offices (Tory Shadow Chancellor Oliver
@@ -411,10 +433,10 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
         return None
     if name.titled:
         return True
-    if low in lex.MONTHS:
+    if low in lex.MONTHS or low in lex.TITLES or low in LEGAL_FORMS:
         return None
-    if low in lex.TITLES:
-        return None
+    if name.measure:
+        return False
     inside, led = evidence.inside[word], evidence.led[word]
     if word.isupper():  # the US, not US for us
         shown = led if ordinary(low) else len(word) < 9 and name.prose

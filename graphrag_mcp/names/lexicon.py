@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from graphrag_mcp.text.terms import STOP_WORDS, table
+from graphrag_mcp.text.terms import LEGAL_FORMS, STOP_WORDS, table
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
 _LISTS: dict[str, Any] = table(__file__)
@@ -35,7 +35,8 @@ def _kinds(name: str) -> dict[str, str]:
 # ---- scripts with capitals ----------------------------------------------------------------------
 
 COURTESIES, TITLES, MONTHS = map(_words, ("COURTESIES", "TITLES", "MONTHS"))
-PARTICLES, ARTICLES, COMPANY_FORMS = map(_words, ("PARTICLES", "ARTICLES", "COMPANY_FORMS"))
+PARTICLES, ARTICLES = map(_words, ("PARTICLES", "ARTICLES"))
+COMPANY_FORMS = _words("COMPANY_FORMS") | LEGAL_FORMS
 INDEFINITE_ARTICLES = _words("INDEFINITE_ARTICLES")
 PLACE_PREPOSITIONS, BEFORE_DATES = map(_words, ("PLACE_PREPOSITIONS", "BEFORE_DATES"))
 FILE_ENDINGS = _words("FILE_ENDINGS")

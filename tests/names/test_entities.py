@@ -8,6 +8,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import IndexRequest, InlineText
 
 
@@ -146,3 +147,21 @@ def test_chinese_words_behind_a_particle_or_a_number_are_no_places() -> None:
     assert sure("他们在水泥中掺入导电的炭黑，做成两层。它有四个广角镜头。") == {}
     assert set(sure("他去过西班牙的巴塞罗那。")) >= {"西班牙", "巴塞罗那"}
 
+
+
+def test_a_company_is_the_same_with_and_without_its_legal_form() -> None:
+    for written in ("Acme Inc.", "ACME Ltd", "Acme GmbH", "Acme S.p.A.", "Acme"):
+        assert normalise_name(written) == "acme"
+    assert normalise_name("Royal Flying Corps") == "royal flying corps"
+    assert normalise_name("Acme Group") == "acme group" and normalise_name("Inc.") == "inc"
+    text = "The council chose Pellwick Systems GmbH. On Monday Pellwick Systems, Inc. had no comment."
+    assert {key for key, *_ in mentions(text)} == {"pellwick system"}
+
+
+def test_units_and_currencies_are_no_names() -> None:
+    text = "They paid EUR 640,000 for 400 kW. Later 20 kW went, for 12,000 EUR. The IBM 360 and the BBC 2 stayed."
+    certain = {form for _, form, _, strong, *_ in mentions(text) if strong}
+    assert not {"EUR", "kW"} & certain
+    assert "BBC" in {form for _, form, _, strong, *_ in mentions("The BBC has 3 studios. In 400 BBC films it rains.") if strong}
+    german = "Der Vertrag kostet 20 Euro. Das sind 30 Euro mehr als 50 Euro, sagt Ida Holm in Lindental."
+    assert "Euro" not in {form for _, form, _, strong, *_ in mentions(german) if strong}
