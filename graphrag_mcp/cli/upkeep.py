@@ -161,7 +161,7 @@ def _show(
     text = installs.block(host, options.name, made)
     own = own_way(host, options.name, made)
     record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
-    way = [f"the client's own way to the same: {own}"] if own else []
+    way = [f"the client's command or link for the same: {own}"] if own else []
     lines = [f"{host.title}, for {file}:\n\n{text}", *_told(notes, way)]
     return output.say(options, {**record, "notes": notes}, *lines)
 
@@ -188,8 +188,8 @@ def _overview(options: argparse.Namespace) -> int:
             problem = f": {one['problem']}" if one["problem"] else ""
             lines.append(f"{'':<16}{state} in {one['file']}{problem}")
         lines.append(f"{'':<16}would start: {' '.join([made['command'], *made['args']])}")
-    lines.append("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
-    lines.append(f"With --print, a block to paste for: {', '.join(one.name for one in PRINTED)}")
+    lines.append("\nTo add it to a client: graphrag-mcp install --client NAME [--root FOLDER]")
+    lines.append(f"With --print, an entry to paste for: {', '.join(one.name for one in PRINTED)}")
     return output.say(options, {"hosts": rows}, *lines)
 
 
