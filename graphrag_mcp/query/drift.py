@@ -139,7 +139,7 @@ class Drift:
     def begin(
         self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
     ) -> Walk:
-        """Write the session's first event, unless it has one."""
+        """Write the first event of the session, unless the session has begun."""
         query = drift_state.clean_query(query)
         if not query:
             what = "the query is empty"
@@ -164,11 +164,11 @@ class Drift:
         *,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
-        """Record an answer to a node and open the next one.
+        """Record an answer to a node and open the next node.
 
-        `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
-        score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
-        changes nothing more."""
+        `open_next` is "" for the best frontier node, the id of a node, or "none". Without
+        answer, score, follow-ups and dropped nodes, the node `node_id` itself is opened. The
+        same call twice changes nothing more."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
@@ -228,7 +228,8 @@ class Drift:
         pruned: Sequence[str] = (),
         by: str = "",
     ) -> Walk:
-        """Write one answer with its follow-ups and prunings; gives the state after it."""
+        """Write an answer with its follow-ups and the nodes that it drops; gives the state after
+        it."""
         answered = {"node": id, "answered": bool(answer), "answer": answer, "score": score}
         event = {"op": "step", **answered, "follow_ups": list(queries), "prune": list(pruned)}
         sessions.append(self.path, event | ({"by": by} if by else {}))

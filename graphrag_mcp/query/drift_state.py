@@ -82,11 +82,10 @@ EVENTS = {"start": _Start, "step": _Step, "open": _Open, "round": _Round, "asked
 
 
 class Walk:
-    """State of one session. `header` is the start event; `root` the id of the first node.
-
-    `damaged` counts events that are left out because their fields are not those of such an event.
-    `rounds` are the nodes that an automatic walk took up together, in groups that one prompt asks
-    about; `usage` is what its models were asked for."""
+    """The state of a session. `header` is the start event, `root` the id of the first node.
+    `damaged` counts events that are left out because their fields are wrong. `rounds` are the
+    nodes that an automatic walk opened together, in groups that a prompt asks about; `usage` is
+    what its models were asked for."""
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         import networkx as nx
@@ -189,7 +188,7 @@ class Walk:
         return 0.5 * share + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
 
     def frontier(self) -> list[str]:
-        """Nodes that may be opened, best first: at most `breadth` visited ones at each depth."""
+        """Nodes that may be opened, best first. At each depth at most `breadth` nodes are opened."""
         nodes = self.graph.nodes
         visited = Counter(nodes[id]["depth"] for id in self.with_status("open", "answered"))
         breadth = self.header["breadth"]

@@ -98,7 +98,7 @@ class Hit:
         return " ".join(filter(None, (name, where)))
 
     def opening(self, said: str) -> str:
-        """`(Chelsea ridiculed over …)`, where that is not said anyway."""
+        """`(Chelsea ridiculed over …)`: how the document begins, unless `said` contains it."""
         return "" if self.begins.rstrip("…") in said else f"({self.begins})"
 
     def why(self) -> str:

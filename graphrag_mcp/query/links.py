@@ -90,7 +90,7 @@ class Links:
         return self._of((self.source == number) & ~self.is_tag)
 
     def into(self, number: int) -> list[Link]:
-        """The links of other documents to this one."""
+        """The links of other documents to this document."""
         return self._of((self.target == number) & (self.source != number))
 
     def tags(self, number: int) -> list[Link]:
@@ -105,7 +105,8 @@ class Links:
         return self._at(found)
 
     def all_tags(self) -> Counter[str]:
-        """How many documents have each tag, or one below it, in the spelling that comes first."""
+        """The number of documents with each tag, or with a tag below it, in the spelling that comes
+        first."""
         spelled: dict[str, str] = {}
         seen: set[tuple[int, str]] = set()
         for place in np.flatnonzero(self.is_tag):
@@ -455,7 +456,8 @@ def shows(alias: str) -> str:
 
 
 def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]:
-    """A line for each document that has one of these names (normalised), with its links; the call for the first."""
+    """A line with its links for each document that has one of these names (normalised); and the
+    call for the first document."""
     if not snapshot.count("links"):
         return [], ""
     known, of = pages(snapshot), _named(snapshot)

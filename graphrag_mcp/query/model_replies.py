@@ -53,7 +53,8 @@ STEPS_SCHEMA = _object_schema("steps", answers={"type": "array", "items": _ONE_S
 
 
 def distinct(queries: Iterable[str]) -> tuple[str, ...]:
-    """Questions as one line each, without those that ask nearly the same as an earlier one."""
+    """The questions, each on a line, without questions that ask nearly the same as an earlier
+    question."""
     found: dict[str, frozenset[str]] = {}
     for query in filter(None, map(clean_query, queries)):
         bag = words(query)
@@ -89,7 +90,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Node:
-    """What a model says to one node of a DRIFT walk; a score that cannot be read is None."""
+    """A model's reply to a node of a DRIFT walk. A score that cannot be read is None."""
 
     answer: Said = Field(validation_alias=AliasChoices("answer", "intermediate_answer"))
     score: Score = None
@@ -146,7 +147,7 @@ def read_answer(text: str) -> str:
 
 
 def read_points(text: str) -> tuple[Point, ...]:
-    """Points that help at all, as they come; one without a score is kept and ranked last."""
+    """The points that help at all, in their order. A point without a score is kept and ranked last."""
     points = _each(Point, _listed(text, "points")[:POINTS])
     scored = ((one, 1.0 if one.score is None else one.score) for one in points if one)
     return tuple(Point(one.description, score) for one, score in scored if score)
@@ -178,7 +179,7 @@ def read_node(text: str) -> Node:
 
 
 def read_nodes(text: str, count: int) -> tuple[Node | None, ...]:
-    """The answers to so many numbered questions, in the order of these; None where one is missing."""
+    """The replies to `count` numbered questions, in their order; None for a missing reply."""
     listed = [one for one in _listed(text, "answers") if isinstance(one, dict)]
     numbers = [str(one.get("question", place)) for place, one in enumerate(listed, 1)]
     found = dict(zip(numbers, _each(Node, listed), strict=True))

@@ -105,8 +105,9 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
 def put_once(
     page: render.Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
 ) -> int:
-    """Add the note that answers one of several questions to a page, whole where it has no more tokens than
-    `beside` and the page has room for its characters, else as a line; none that was `shown` before. The tokens by which the page grew."""
+    """Add the note that answers one of several questions to a page, and give the number of tokens
+    by which the page grew. The note is added whole if it has at most `beside` tokens and the
+    page has room for its characters, else as a line. A note in `shown` is not added again."""
     notes = [one for one in on(sources) if one.answers][:1]
     for one in notes:
         if one.key in shown:

@@ -77,8 +77,8 @@ def changed(snapshot: Snapshot, among: Collection[str]) -> dict[str, tuple[int, 
 
 
 def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    """`changed` of the notes of which other sources differ now than in an older generation. Only notes that are new,
-    or cite a document that is another one now, are compared."""
+    """`changed` for the notes whose sources differ now from those in an older generation. Only
+    notes that are new, or that cite a document whose text is another now, are compared."""
     before, now = ids(old), ids(snapshot)
     affected, facts = set(now - before), times.documents(snapshot)
     if times.documents(old).keys() != facts.keys():  # a note may cite a note

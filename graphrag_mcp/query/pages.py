@@ -63,8 +63,9 @@ class Pages:
         return self.known[asked]
 
     def find(self, path: str, folder: str = "", relative: bool = False) -> int:
-        """The document at `path`, seen from `folder` (a path of documents); `relative`: where there is one below
-        `folder` with just this path, it is that. -1 for none."""
+        """The number of the document at `path`, seen from `folder` (a path of documents); -1 if
+        there is none. If `relative` and there is a document below `folder` with exactly this
+        path, it is that document."""
         dotted = path.startswith(("./", "../"))
         if dotted or relative:
             found = self._at(posixpath.normpath(posixpath.join(folder, path)), path, folder)

@@ -38,8 +38,8 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage with the parts of its score, and the score as a share of the best one's; `summary`: as
-    in `Candidate`; `copies`: ids of passages with the same text, which come last."""
+    """A passage with the parts of its score, and its score relative to the best passage. `summary`
+    is that of `Candidate`. `copies` are ids of passages with the same text, which come last."""
 
     id: str
     document_id: str = ""

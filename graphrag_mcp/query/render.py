@@ -39,9 +39,10 @@ WINDOW = 220  # tokens of a passage where one result answers several questions
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How hits are shown. `breadth` is passages or sentences, `sort` is rank or time. `literals` must
-    be seen in what is shown. `every`: all hits are shown, not only those near the best one.
-    `window`: tokens of a passage at most; 0 for as many as have room."""
+    """How hits are shown. `breadth` is passages or sentences, `sort` is rank or time. `literals`
+    must be seen in the text that is shown. If `every`, all hits are shown, not only those near
+    the best hit. `window` is the largest number of tokens of a passage; 0 for as many as have
+    room."""
 
     breadth: str = "passages"
     sort: str = "rank"
@@ -114,9 +115,10 @@ def finished(
 
 
 def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Limits) -> int:
-    """Add hits to the page, best first: how many of them were shown or named. At least one hit is
-    shown, however little room there is. With `form.every` all are shown: the best of them in full, in
-    half of the room, others and those of plug-ins that define no literal as lines."""
+    """Add hits to the page, best first; gives the number of hits that were shown or named. At least
+    one hit is shown, however little room there is. With `form.every` all are shown: the best of
+    them in full in half of the room; others, and hits of plug-ins that define no literal, as
+    lines."""
     if not found:
         return 0
     told = found if form.every else [hit for hit in found if hit.body] or found
@@ -291,9 +293,9 @@ def _add_cut(page: Page, hit: Hit, said: str) -> bool:
 
 
 def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], str]) -> int:
-    """Add as many of these lines as have room, best first: how many. They stand below the heading of
-    their topic, in the order of its best line; `topic_of` gives the heading, "" for none. A line shows
-    the summary of its text, where there is one."""
+    """Add as many of these lines as have room, best first; gives their number. They stand below the
+    heading of their topic, in the order of the best line of each topic; `topic_of` gives the
+    heading, "" for none. A line shows the summary of its text, if there is a summary."""
     shown: dict[str, list[tuple[str, Line]]] = {}
     room, characters = page.room, page.characters
     for one in found:

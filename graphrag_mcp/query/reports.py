@@ -177,7 +177,8 @@ def _finest(rated: Iterable[Rated]) -> list[Rated]:
 
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
-    """Reports on the included entities first; where none is relevant, the finest ones."""
+    """Reports on the included entities, followed by the others; if none is relevant, the finest
+    reports on these entities."""
     ids = [row["id"] for row in filters.first]
     paths = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
     on = {id for path in paths for id in path}

@@ -86,7 +86,7 @@ def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
 
 
 def source_items(source: Source, count: int) -> list[Item]:
-    """The best passages as items; damaged ones are missing."""
+    """The best passages as items; damaged passages are missing."""
     snapshot, found = source.snapshot, source.found
     score = {one.id: one.score for one in found.passages[:count]}
     rows = snapshot.served("passages", list(score), context.PASSAGE)

@@ -134,7 +134,8 @@ def covering(some: Sequence[Summary], at: int) -> Summary | None:
 
 
 def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
-    """`- [t12] Heading: summary` for each section of one document; the id is of its first passage."""
+    """`- [t12] Heading: summary` for each section of a document; the id is that of its first
+    passage."""
     if not sections:
         return []
     names = ["char_start", "n", "part", "parts"]

@@ -40,8 +40,9 @@ AGAIN = 0.5  # share of the best sentence of a document from which another one o
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The best sentence of a hit, or several, and its share of the best one's worth. `summary`: what
-    was written of the text, "" for none; where no sentence is on the question, it is the text."""
+    """The best sentence of a hit, or several, and its value relative to the best line. `summary` is
+    what was written of the text, "" for none; if no sentence is on the question, the summary is
+    the text of the line."""
 
     hit: Hit
     text: str
@@ -119,7 +120,8 @@ def _cut(values: Sequence[float], least: float, few_least: float) -> int:
 
 
 def document_values(source: Source) -> dict[str, float]:
-    """How much each document (content id) of a ranking is on its question, the best one 1."""
+    """The value for the question of each document (content id) of a ranking, relative to the best
+    document, which has 1."""
     found = source.found
     passages = lists_of((passage.document_id, passage) for passage in found.passages)
     whole = math.fsum(found.terms.values()) or 1.0
@@ -223,8 +225,8 @@ def _with_summaries(
 
 
 def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
-    """The sentences of a passage that say most on these terms, at most `most`, in its order on one line;
-    None where no sentence holds any, and for lines of a plug-in's kind."""
+    """The sentences of a passage that say most on these terms, at most `most`, in their order on
+    one line. None if no sentence contains any of the terms, and for lines of a plug-in's kind."""
     found = [] if plugins.verbatim(hit.uri) else quote.quotes(hit.body, worth, most)
     found = [one for one in found if one.share and one.score >= AGAIN * found[0].score]
     if not found:

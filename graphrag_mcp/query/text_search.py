@@ -101,15 +101,16 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
 
 
 def plain(text: str) -> str:
-    """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones,
-    white space as one space, no line breaks in Chinese words, nothing UNSEEN."""
+    """The text in the form in which literals are compared: NFKC, case folded, traditional
+    characters as simplified characters, white space as one space, no line breaks in Chinese
+    words, nothing UNSEEN."""
     whole = unwrapped(unicodedata.normalize("NFKC", text))
     return " ".join(whole.casefold().translate(_PLAIN).split())
 
 
 def pattern(literal: str) -> str:
-    """A regular expression that ignores case, for texts in NFKC which may be `plain` the same as
-    this one. What it finds is still to be compared."""
+    """A regular expression that ignores case, for texts in NFKC whose `plain` form may equal that
+    of this text. Its matches are still to be compared."""
     literal = literal.encode("utf-8", "replace").decode("utf-8")  # half a character is in no text
     parts: list[str] = []
     for ch, following in zip(literal, [*literal[1:], " "], strict=True):
@@ -185,7 +186,8 @@ def _is_word(text: str, literal: str, end: bool = False) -> bool:
 def naming(
     snapshot: Snapshot, names: Sequence[str], kept: Filters | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of the passages that hold one of these names as whole words, in whatever case, best first."""
+    """Rows of the passages that contain one of these names as whole words, in upper or lower case,
+    best first."""
     rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names))]
     if kept is not None:
         passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])

@@ -128,8 +128,9 @@ def left_out(*counts: tuple[int, str, str]) -> str:
 
 
 def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: int) -> list[str]:
-    """Sentences of these documents (content ids) that name the entity, by day, undated ones last;
-    without those that stand in the earlier text of the same document; and what is left out."""
+    """The sentences of these documents (content ids) that name the entity, by day, undated
+    sentences last, and a sentence on what is left out. Sentences that the document repeats from
+    an earlier text are left out."""
     found, others = _naming(snapshot, [entity], documents)
     undated = sorted((one for one in found if not one.days), key=lambda one: one.id)
     said = [one.item().text for one in (*_by_time(found), *undated)]

@@ -101,9 +101,9 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
 
 @once
 def validity(snapshot: Snapshot) -> dict[str, str]:
-    """What documents say of their own validity, by content id: their status where it is not a usual
-    one, until when they are valid, and by which document they are superseded; and that another
-    document is a later version by its name. Read once a generation."""
+    """What documents say about their validity, by content id: their status, if it is not a usual
+    one; until when they are valid; which document supersedes them; and that another document is
+    a later version by its name. It is read once a generation."""
     facts = documents(snapshot)
     found: dict[str, list[str]] = defaultdict(list)
     pairs = _superseded(facts)
@@ -275,8 +275,9 @@ class Times:
         return any(0 < text.count(part) <= shown.count(part) for part in parts)
 
     def note(self, shown: str, among: Iterable[When] | None = None, date: str = "") -> str:
-        """`(said 2023-05-25; last Saturday = 2023-05-20)`, of the resolved expressions in the part
-        that is shown; "" for none. `date` stands beside it already. `among`: those of that part."""
+        """`(said 2023-05-25; last Saturday = 2023-05-20)`: the resolved expressions of the part
+        that is shown, "" for none. `date` already stands beside the part. `among` are the
+        expressions of the part."""
         if not self.anchors:
             return ""
         date, some = date[:10], self.when if among is None else among

@@ -148,8 +148,8 @@ def _naming(
 def named_overview(
     snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = ""
 ) -> str:
-    """`People, Tony Blair [e3] 55, ...`, one line a type; "" where
-    none is named by two documents. `prefix` stands before ids."""
+    """`People, Tony Blair [e3] 55, ...`: a line for each type; "" if no name of the type occurs in
+    two documents. `prefix` is put before ids."""
     lines = []
     for kind in ("person", "organization"):
         found = [
@@ -231,8 +231,8 @@ def overview(
     offset: int = 0,
     cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
 ) -> SearchResult:
-    """The result with the map of each corpus, each with its share of the budget. The map of one
-    corpus has pages."""
+    """The result with the map of each corpus, which gets an equal share of the budget. The map of a
+    single corpus has pages."""
     page = render.page_of(result, budget)
     room, left, documents = page.room - MORE, 0, 0
     for number, part in enumerate(corpora):
@@ -408,7 +408,7 @@ def inside(
 def parts_of(
     snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
 ) -> list[Topic]:
-    """The topics one level below a topic, those of most documents first."""
+    """The topics a level below a topic, those of most documents first."""
     if level is None:
         level = int(count(snapshot).communities[topic.id]["level"])
     below = of_level(snapshot, max(level, 0) + 1, kept)
@@ -480,8 +480,8 @@ def all_pass(kept: Filters | None) -> bool:
 
 
 def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> list[Topic]:
-    """Communities of a level (a coarser one where it ends sooner), those of most text first, with
-    the text units that pass the filters."""
+    """The communities of a level (of a coarser level where a branch ends sooner), those of most
+    documents first, with the text units that pass the filters."""
     known = count(snapshot)
     passing = None if kept is None or all_pass(kept) else set(kept.units(snapshot))
     found: dict[str, Topic] = {}
