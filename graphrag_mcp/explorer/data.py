@@ -306,14 +306,25 @@ def _edges(snapshot: Snapshot, names: Mapping[str, Row]) -> list[list[Any]]:
 
 
 def entity_graph(snapshot: Snapshot) -> Data:
-    """The most connected entities and the relationships among them."""
+    """The most connected entities and the relationships among them. An entity begins at the place (x, y)
+    of its topic on the map, so that the layout of the page has a topic's entities beside each other."""
     rows = snapshot.served("entities", entities.central(snapshot, DRAWN), ["id", *NUMBERED[1:]])
     total = snapshot.manifest.counters.get("entities", 0)
-    return {
-        "nodes": [marked_entity(row) for row in rows],
-        "edges": _edges(snapshot, {row["id"]: row for row in rows}),
-        "more": max(0, total - len(rows)),
+    edges = _edges(snapshot, {row["id"]: row for row in rows})
+    ends = {n for a, b, *_ in edges for n in (a, b)}
+    rows = [row for row in rows if row["n"] in ends] or rows  # the others have nothing to show here
+    known = topics(snapshot).by_id
+    held = snapshot.by_key("memberships", [row["id"] for row in rows], "entity_id", None)
+    circles = {
+        row["entity_id"]: known[leaf].circle
+        for row in held.to_pylist()
+        if (leaf := next((one for one in reversed(row["path"]) if one in known), ""))
     }
+    nodes = [marked_entity(row) for row in rows]
+    for node, row in zip(nodes, rows, strict=True):
+        if (circle := circles.get(row["id"])) is not None:
+            node |= {"x": round(circle.x, 4), "y": round(circle.y, 4)}
+    return {"nodes": nodes, "edges": edges, "more": max(0, total - len(rows))}
 
 
 def _evidence(one: Row, sources: Sources) -> Data:

@@ -51,8 +51,11 @@ FILLED = 0.6  # of the area of a circle, by the circles inside of it, before the
 # Room around each circle of a new map, and around all circles inside of one, so that the others need
 # not move when one of them grows; and the least that these reach before they are drawn larger.
 SLACK, LEAST = 1.06, 0.7
+GATHERED = 10  # circles side by side up to which a new map draws them together
 GAP = 0.01  # of the radii of circles that had to be moved, left free between them
 STEPS = 100  # of moving circles apart
+ROUNDS = 16  # of drawing circles together
+PULL = (0.94, 0.86)  # how far each time, along x and y: the room of the map is wide
 
 # Of a text unit: [x, y, radius, colour] of its communities on the map, the coarsest first.
 Way = list[list[float]]
@@ -365,6 +368,9 @@ def _placed(radii: Sequence[float], before: Sequence[Circle | None]) -> list[Cir
     fresh = spiral(areas)
     places = [(one.x, one.y) if one else point for one, point in zip(before, fresh, strict=True)]
     found = _apart(places, [r * scale for r in radii])
+    for _ in range(0 if known or len(radii) > GATHERED else ROUNDS):
+        nearer = [(one.x * PULL[0], one.y * PULL[1]) for one in found]
+        found = _apart(nearer, [one.r for one in found])
     reach = max(math.hypot(one.x, one.y) + one.r for one in found)
     fit = 1.0 if LEAST <= reach <= 1.0 else 1 / (reach * SLACK)
     radius = fit if known else fit / SLACK

@@ -82,7 +82,7 @@ const VIEWS = {
     return [...views.overview(found), ...(map.roots().length ? [element("h2", {}, "All topics"), tree.render()] : [])];
   },
   async community([n]) {
-    onMap();
+    onMap(); calm();
     const found = await transport.load("community", { id: n });
     for (const one of [...found.parents, found]) await map.open_(one.n);
     map.show(found.n);
@@ -109,8 +109,9 @@ const VIEWS = {
     const [only] = found.units.length === 1 ? found.units : [];
     let text = "";
     if (only) try { text = views.passage(await transport.load("passage", { id: only.id }), 0)[3]; } catch { /* a file that does not hold it: its first words are shown */ }
-    const [heading, ...shown] = views.document_(found, text !== "");
-    return [heading, source.actions(server, await server.state(), found.n), ...shown, text];
+    const { heading, main, beside } = views.document_(found, text), act = source.actions(server, await server.state(), found.n);
+    if (!alone) return [heading, act, ...(text ? [...main, ...beside] : [...beside, ...main])];
+    return [element("div", { class: "columns" }, element("div", {}, heading, act, ...main), element("div", { class: "beside" }, ...beside))];
   },
   async search(rest) {
     onMap();
@@ -152,6 +153,7 @@ const VIEWS = {
   async changes([since]) {
     onMap();
     const found = await transport.load("changes", { since: since || "" });
+    room(found.since === null); // then there is nothing to draw
     calm();
     map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); if (found.since !== null) map.paintBy("changes");
     map.whole();

@@ -73,8 +73,8 @@ function scopes(query, filters, whole) {
   return element("nav", { class: "choice", "aria-label": "Answer from" }, choice("passages", "Best passages", !whole), choice("all", "Whole collection", whole));
 }
 
-const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks, one.cites)), ...one.cites.slice(0, 4).map(views.cited)];
-const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type" }, " " + one.date) : "",
+const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks, one.cites)), views.sources(one.cites)];
+const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type day" }, " " + one.date) : "",
   element("span", { class: "type" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
 const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
 
@@ -89,7 +89,7 @@ export async function view(server, transport, rest, go) {
   const answer = whole || state.model && query && found.passages.length ? element("section", { class: "answer", "aria-label": "Answer", "aria-live": "polite" }) : "";
   const beside = element("div", { class: "beside" }, ...(whole ? [] : group("Documents", (found.documents || []).map(line))), ...group("Topics", found.communities.map(views.topic)));
   const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), element("div", { class: "bar-of-choices" }, choosable ? scopes(query, filters, whole) : "", chooser(query, filters, found.facets, chosen, go)), views.note(found.hint), answer,
-    nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
+    nothing && !whole ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
     ...(found.entities.length ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
     ...(whole ? [] : group("Passages", found.passages.map(hit), "plain hits")), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
   const ask = () => write(server, answer, beside, { query, filters: found.filters, whole }, to);

@@ -9,14 +9,18 @@ const REACH = 3 * LENGTH; // beyond it two nodes do not push each other
 const TICKS = 240; // of a new layout: its places depend on the data alone, never on time
 const CELLS = 128; // of the grid, at most, in each direction
 const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
+const FIRST = 40; // titles of the most connected nodes that may cover a dot
+const APART = 65; // pixels between two nodes at which dots are not made smaller; in a crowd they are
 const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
 const TONES = 8; // colours of the style sheet, --c0 to --c7
 const FEWEST = [0.03, 3]; // limits of zoom: 400 nodes have room on a phone
+const STRONGEST = 3; // edges of each node that shape the layout and are drawn in full; the others are faint
+const STRETCH = 1.6; // at most, of a new layout, to the proportions of its room
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged();
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75;
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
     this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
@@ -45,7 +49,7 @@ export class Graph {
     const known = this.nodes.get(one.n);
     if (known) { known.degree = Math.max(known.degree, one.degree || 0); return known; }
     // On a spiral around the place where it comes from, by the order in which nodes come.
-    const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(this.nodes.size + 1);
+    const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(at?.spread ? this.nodes.size % 12 + 1 : this.nodes.size + 1);
     const made = { n: one.n, title: visible(one.title), type: one.type || "", degree: one.degree || 0, date: one.date || "", x: (at?.x || 0) + far * Math.cos(turn), y: (at?.y || 0) + far * Math.sin(turn), vx: 0, vy: 0, parent: at?.n || 0 };
     this.nodes.set(one.n, made); this.known = null;
     return made;
@@ -70,7 +74,8 @@ export class Graph {
 
   whole_(found, kind) {
     this.begin(kind, kind === "entity" ? "The most connected entities" : "Documents by their links");
-    for (const one of found.nodes) this.node(one);
+    const room = 0.8 * LENGTH * Math.sqrt(found.nodes.length);
+    for (const one of found.nodes) this.node(one, one.x === undefined ? null : { x: one.x * room, y: one.y * room, spread: true });
     for (const [a, b, weight, date] of found.edges) this.line(a, b, weight, date ? { date } : {});
     this.settle();
   }
@@ -106,7 +111,7 @@ export class Graph {
     this.begin("entity", "The ways between two entities");
     const direct = found.paths.some((steps) => steps.length === 1), placed = new Set();
     let row = direct ? 1 : 0; // nothing stands on the line of a direct connection
-    const wide = Math.max(150 * Math.max(1, ...found.paths.map((steps) => steps.length)), 300);
+    const wide = Math.max(170 * Math.max(1, ...found.paths.map((steps) => steps.length)), 440);
     const put = (one, x, y) => { const made = this.node(one); if (!placed.has(one.n)) { placed.add(one.n); Object.assign(made, { x, y, fixed: true }); } return made; };
     put(found.from, 0, 0).centre = true; put(found.to, wide, 0).centre = true;
     for (const steps of found.paths) {
@@ -185,7 +190,7 @@ export class Graph {
     }
     const ends = element("strong", { dir: "auto" }, `${edge.a.title} – ${edge.b.title}`);
     this.told.replaceChildren(ends, element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => { this.edge = null; this.told.replaceChildren(); this.draw(); } }, "×"),
-      element("p", { dir: "auto" }, visible(edge.text || "No sentence is kept for this relationship.")), ...(edge.cites || []).slice(0, 3).map(views.cited));
+      element("p", { dir: "auto" }, visible(edge.text || "No sentence is kept for this relationship.")), views.sources((edge.cites || []).slice(0, 3)));
     this.draw();
   }
 
@@ -234,7 +239,10 @@ export class Graph {
 
   // What is drawn, the most connected first, and the edges between: worked out once a change, not once a frame.
   current() {
-    if (!this.known) { const many = this.visible().sort(important); this.known = { many, edges: this.drawnEdges(new Set(many)) }; }
+    if (!this.known) {
+      const many = this.visible().sort(important), edges = this.drawnEdges(new Set(many));
+      this.known = { many, edges }; backbone(many, edges);
+    }
     return this.known;
   }
 
@@ -252,18 +260,31 @@ export class Graph {
   }
 
   // ---- layout: springs along edges, nodes push each other, all are drawn to the middle ---------------------
-  // After Fruchterman and Reingold (1991) with their grid: only nodes of neighbouring cells push each other.
+  // After Fruchterman and Reingold (1991) with their grid: only nodes of neighbouring cells push each other. A spring
+  // is the weaker the more edges its ends have, as in d3-force: else hubs pull everything into one heap.
 
-  settle() { for (let at = 0; at < TICKS; at += this.nodes.size > MANY ? 3 : 1) this.tick(1 - at / TICKS); this.heat = 0; this.after(); this.whole(); this.draw(); }
+  settle() {
+    for (let at = 0; at < TICKS; at += this.nodes.size > MANY ? 3 : 1) this.tick(1 - at / TICKS);
+    this.heat = 0; this.after(); this.stretch(); this.whole(); this.draw();
+  }
+
+  // A new layout is about round; it is drawn out to the proportions of its room.
+  stretch() {
+    const { many } = this.current(), [wide, high] = ["x", "y"].map((name) => Math.max(...many.map((one) => one[name])) - Math.min(...many.map((one) => one[name])));
+    if (many.length < 3 || !wide || !high || !this.width) return;
+    const by = Math.min(Math.max((this.width / this.height) / (wide / high), 1 / STRETCH), STRETCH);
+    for (const one of many) if (by > 1) one.x *= by; else one.y /= by;
+  }
 
   warm(heat) { this.heat = Math.max(this.heat, heat); this.after(); }
 
   tick(heat) {
     const { many, edges } = this.current(), wide = Math.min(Math.max((this.width || 1) / (this.height || 1), 0.5), 2);
     repel(many, heat);
-    for (const { a, b } of edges) {
-      const dx = b.x - a.x, dy = b.y - a.y, far = Math.hypot(dx, dy) || 1, pull = ((far - LENGTH) / far) * 0.12 * heat;
-      a.vx += dx * pull; a.vy += dy * pull; b.vx -= dx * pull; b.vy -= dy * pull;
+    for (const { a, b, strong } of edges) {
+      const dx = b.x - a.x, dy = b.y - a.y, far = Math.hypot(dx, dy) || 1, share = a.links / (a.links + b.links);
+      const pull = ((far - LENGTH) / far) * heat * (strong ? 0.5 / Math.min(a.links, b.links) : 0.001);
+      a.vx += dx * pull * (1 - share); a.vy += dy * pull * (1 - share); b.vx -= dx * pull * share; b.vy -= dy * pull * share;
     }
     for (const one of many) {
       one.vx -= 0.02 * one.x * heat; one.vy -= 0.02 * wide * one.y * heat;
@@ -293,8 +314,9 @@ export class Graph {
   whole() {
     const many = this.visible(), [width, height] = [this.width || 600, this.height || 400];
     if (!many.length) return;
+    this.least = Math.min(0.75, Math.max(0.3, Math.sqrt((width * height) / many.length) / APART));
     const left = Math.min(...many.map((one) => one.x)), right = Math.max(...many.map((one) => one.x)), top = Math.min(...many.map((one) => one.y)), bottom = Math.max(...many.map((one) => one.y));
-    const aside = Math.min(70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 22, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
+    const aside = Math.min(many.length < FIRST ? 110 : 70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 22, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
     const k = Math.min(Math.max(Math.min((width - 2 * aside) / (right - left || 1), (height - above - below) / (bottom - top || 1)), FEWEST[0]), 1.8);
     this.view = { k, x: width / 2 - (k * (left + right)) / 2, y: (height + above - below) / 2 - (k * (top + bottom)) / 2 };
   }
@@ -385,7 +407,7 @@ export class Graph {
 
   // ---- drawing ----------------------------------------------------------------------------------------
 
-  radius(one) { return this.large * (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.nodes.size > MANY ? 0.5 : 0.75, Math.sqrt(this.view.k))); }
+  radius(one) { return this.large * (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;
@@ -414,7 +436,8 @@ export class Graph {
       }
     };
     const touching = edges.filter(({ a, b }) => a === focus || b === focus);
-    stroke(edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), line, dim ? 0.55 : 0.85, 0); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
+    const rest = edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), faint = rest.filter((one) => !one.strong);
+    stroke(faint, line, dim || faint.length > MANY ? 0.12 : 0.25, 0); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.4 : 0.9, 0); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
     if (this.edge && edges.includes(this.edge)) stroke([this.edge], second, 1, 2);
     for (const one of [...many].reverse()) {
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
@@ -431,9 +454,14 @@ export class Graph {
     context.globalAlpha = 1; this.frames++;
   }
 
-  // Titles, those of the chosen and the most connected nodes first; one that would cover another is left out.
+  // Titles, those of the chosen and the most connected nodes first, each on the side of its node where the fewest lines
+  // cross it. One that would cover another title or a node is left out; those of the chosen node, its neighbours and the
+  // most connected nodes may cover others. While the picture moves a title keeps its side.
   titles(many, lit, dim, { ink, paper }) {
-    const { context } = this, { x, y, k } = this.view, most = many.length <= MANY / 2 ? TITLES : this.heat > 0 || this.dragged ? MOVING : TITLES / 2;
+    const { context } = this, { x, y, k } = this.view, moving = this.heat > 0 || this.dragged, most = many.length <= MANY / 2 ? TITLES : moving ? MOVING : TITLES / 2;
+    const inside = (px, py) => px > -20 && py > -20 && px < this.width + 20 && py < this.height + 20;
+    const discs = moving || many.length > MANY ? [] : many.map((one) => ({ one, px: x + one.x * k, py: y + one.y * k, radius: this.radius(one) })).filter(({ px, py }) => inside(px, py));
+    const lines = moving || many.length > MANY ? [] : this.current().edges.filter((edge) => edge.strong || edge.way || lit.has(edge.a) && lit.has(edge.b)).slice(0, MANY).map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k]);
     this.boxes = []; context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = paper; context.fillStyle = ink;
     const order = [...many].sort((a, b) => rank(b) - rank(a));
     function rank(one) { return 4 * (one.centre === true) + 2 * lit.has(one); }
@@ -443,12 +471,22 @@ export class Graph {
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
       const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2));
       context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const title = short(one.title, 30), half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half);
-      const free = [py + radius + size + 1, py - radius - 5].map((base) => [cx - half, base - size, cx + half, base + 4]).find((box) => !this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]));
-      if (!free) continue;
-      this.boxes.push({ box: free, one });
-      context.globalAlpha = dim && !lit.has(one) ? 0.5 : 1; context.lineWidth = 3.5;
-      context.strokeText(title, cx, free[3] - 4); context.fillText(title, cx, free[3] - 4);
+      const title = short(one.title, 30), half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
+      const places = [[cx, py + radius + size + 1], [cx, py - radius - 5], [px + aside, py + size / 2 - 2], [px - aside, py + size / 2 - 2]];
+      let best = null, least = Infinity;
+      for (const [side, [middle, base]] of moving && one.side !== undefined ? [[one.side, places[one.side]]] : places.entries()) {
+        const box = [middle - half, base - size, middle + half, base + 4];
+        if (box[0] < -0.5 || box[2] > this.width + 0.5 || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+        const covered = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]).length;
+        if (covered && !(strong || lit.has(one) || covered < 2 && this.boxes.length < FIRST)) continue;
+        const crossed = lines.filter((line) => crosses(line, box)).length, cost = 4 * covered + crossed + side / 10;
+        if (cost < least) { least = cost; best = { side, middle, base, box, crossed }; }
+      }
+      if (!best) continue;
+      one.side = best.side; this.boxes.push({ box: best.box, one });
+      context.globalAlpha = dim && !lit.has(one) ? 0.5 : 1; context.lineWidth = 4;
+      if (best.crossed) { const [left, top, right, bottom] = best.box; context.fillStyle = paper; context.fillRect(left + 1, top + 1, right - left - 2, bottom - top - 2); context.fillStyle = ink; } // no line runs through letters
+      context.strokeText(title, best.middle, best.base); context.fillText(title, best.middle, best.base);
     }
   }
 
@@ -459,6 +497,30 @@ export class Graph {
     if (!this.widths.has(key)) this.widths.set(key, this.context.measureText(text).width);
     return this.widths.get(key);
   }
+}
+
+// Marks the edges that each node has for its strongest, by weight in proportion to the relationships of both ends:
+// else the strongest of every node leads to the same hubs. `links` counts those of a node.
+function backbone(many, edges) {
+  const of = new Map(many.map((one) => [one, []]));
+  for (const edge of edges) { edge.strong = false; edge.near = edge.weight / Math.sqrt((edge.a.degree || 1) * (edge.b.degree || 1)); of.get(edge.a).push(edge); of.get(edge.b).push(edge); }
+  for (const [one, its] of of) {
+    if (its.length > STRONGEST) its.sort((a, b) => b.near - a.near || a.a.n - b.a.n || a.b.n - b.b.n);
+    for (const edge of its.slice(0, STRONGEST)) edge.strong = true;
+  }
+  for (const [one, its] of of) one.links = its.filter((edge) => edge.strong).length || 1;
+}
+
+// Does a line cross a box? (Liang and Barsky 1984)
+function crosses([x1, y1, x2, y2], [left, top, right, bottom]) {
+  let [from, to] = [0, 1];
+  for (const [step, room] of [[x1 - x2, x1 - left], [x2 - x1, right - x1], [y1 - y2, y1 - top], [y2 - y1, bottom - y1]]) {
+    if (step === 0) { if (room < 0) return false; continue; }
+    const at = room / step;
+    if (step < 0) from = Math.max(from, at); else to = Math.min(to, at);
+    if (from > to) return false;
+  }
+  return true;
 }
 
 const important = (a, b) => b.degree - a.degree || a.n - b.n;

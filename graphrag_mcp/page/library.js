@@ -82,7 +82,7 @@ function adding(page) {
     return [input, button(label, () => input.click())];
   };
   const zone = state.uploads ? element("div", { class: "drop" }, element("p", {}, "Drop files or folders here, or ", ...picker("choose files", false), " ", ...picker("choose a folder", true)),
-    element("p", { class: "note", dir: "auto" }, `They are copied to ${visible(state.uploads)}`)) : element("p", { class: "note" }, "This server has no folder for files. Start it with --root FOLDER to add some.");
+    element("p", { class: "note", dir: "auto" }, `They are copied to the folder ${visible(state.uploads)}`)) : element("p", { class: "note" }, "This server has no folder for files. Start it with --root FOLDER to add some.");
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));
   zone.addEventListener("drop", async (event) => { event.preventDefault(); zone.classList.remove("over"); const files = await dropped(event.dataTransfer); if (state.uploads && files.length) working(page, () => send(page, files)); });
@@ -160,12 +160,13 @@ export async function view(page) {
   const watch = element("input", { type: "checkbox", id: "watch", checked: state.watched, onchange: (event) => working(page, async () => { const { watched } = await page.server.post("watch", { on: event.target.checked, corpus: state.corpus }); tell(watched ? "Folders are watched: a change of a file is indexed at once, as long as this server runs." : "Folders are no longer watched."); }) });
   const again = state.writes && paths.length ? button("Index again", () => working(page, () => index(page, { paths }))) : "";
   const last = data.jobs[0], lists = [["Files that could not be read", data.unread], ["New files on disk", data.new.map((uri) => ({ uri }))]].filter(([, many]) => many.length);
-  return [element("div", { class: "one" }, element("h1", {}, "Documents"), element("p", { class: "note" }, `${number(data.documents.length + data.more)} documents in ${visible(data.title)}`),
-    state.writes ? adding(page) : "", report,
+  const count = number(data.documents.length + data.more);
+  const beside = element("div", { class: "beside" }, state.writes ? adding(page) : "", report,
     data.folders.length ? section("Folders", list(data.folders.map((one) => element("span", { dir: "auto" }, visible(/[/\\]/.test(one.path) ? one.path : one.name)))), element("p", {}, again, watchable ? [" ", watch, element("label", { for: "watch" }, " watch for changes")] : "")) : "",
     ...lists.map(([title, many]) => section(title, list(many.map(why)))),
     last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${number(last.skipped.length + last.more)} files`), list(last.skipped.map(why))) : "",
-    documents(page),
-    data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id)) : ""]))) : "",
-    open(page), element("details", {}, element("summary", {}, "Models and settings"), element("table", {}, element("tbody", {}, data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, visible(value))))))))];
+    open(page), element("details", {}, element("summary", {}, "Models and settings"), element("table", {}, element("tbody", {}, data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, visible(value))))))));
+  const main = element("div", {}, documents(page),
+    data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id)) : ""]))) : "");
+  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${count} documents in ${visible(data.title)}`), element("div", { class: "columns manage" }, beside, main)];
 }

@@ -3,7 +3,7 @@
 import { byId, element, enlarged, link, short, visible } from "./dom.js";
 
 const MOST = 1500; // marks drawn at once
-const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
+const OPEN = 90, DOTTED = 80, DOT = 8; // pixels of radius from which a circle shows the circles, or the names, inside; of a dot at most
 const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
 const CHANGED = "#d9480f";
 const WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"; // letters between which a line may end
@@ -21,6 +21,8 @@ function shorter(title) {
     if (at <= 0) return found;
   }
 }
+
+const touches = ([left, top, right, bottom], x, y, r) => left < x + r && x - r < right && top < y + r && y - r < bottom;
 
 export class Map2D {
   constructor(transport, open) {
@@ -257,7 +259,7 @@ export class Map2D {
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = this.opened(one, pr);
       const hit = this.hits.get(one.dot ? "e" + one.n : one.n), chosen = one.n === this.selected && !one.dot;
-      context.beginPath(); context.arc(px, py, Math.max(pr, one.dot ? 2.5 : 1), 0, 7);
+      context.beginPath(); context.arc(px, py, one.dot ? this.dot(pr) : Math.max(pr, 1), 0, 7);
       if (!one.dot) { context.fillStyle = styles.paper; context.fill(); } // lines run behind the circles that they pass
       context.globalAlpha = (one.dot ? 0.9 : open ? 0.08 : 0.32) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
       context.globalAlpha = 1;
@@ -269,6 +271,8 @@ export class Map2D {
     this.legend(); this.where();
     this.frames = (this.frames || 0) + 1;
   }
+
+  dot(pr) { return Math.min(Math.max(pr, 2.5), DOT * enlarged()); }
 
   // By the topic that holds both ends: the lines between topics that share documents.
   lines_(shown) {
@@ -294,7 +298,7 @@ export class Map2D {
 
   // Titles, those of large circles first; one that would cover another is left out.
   labels(styles) {
-    const { context } = this, { x, y, k } = this.view, large = enlarged(), taken = [], dots = this.drawn.filter((one) => one.dot);
+    const { context } = this, { x, y, k } = this.view, large = enlarged(), taken = this.covered(), dots = this.drawn.filter((one) => one.dot);
     context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
@@ -307,15 +311,21 @@ export class Map2D {
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
       if (opened && Math.abs(cx - px) > 0.6 * pr) continue; // pushed back onto the screen it would stand in another circle
-      const top = one.dot ? py + Math.max(pr, 2.5) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
+      const top = one.dot ? py + this.dot(pr) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
       const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
-      if (one.dot && dots.some((dot) => dot !== one && box[0] < x + (dot.x + dot.r) * k && x + (dot.x - dot.r) * k < box[2] && box[1] < y + (dot.y + dot.r) * k && y + (dot.y - dot.r) * k < box[3])) continue;
+      if (one.dot && dots.some((dot) => dot !== one && touches(box, x + dot.x * k, y + dot.y * k, this.dot(dot.r * k)))) continue;
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
       context.lineWidth = 3;
       lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, cx, base); context.fillText(line, cx, base); });
     }
     this.boxes = taken;
+  }
+
+  // Boxes of what lies over the picture: where it is, its buttons.
+  covered() {
+    const { left, top } = this.canvas.getBoundingClientRect();
+    return ["crumbs", "tools", "legend"].map((id) => byId(id).getBoundingClientRect()).filter((box) => box.width && box.height).map((box) => [box.left - left, box.top - top, box.right - left, box.bottom - top]);
   }
 
   // As much of a text as has room in so many pixels.
@@ -338,7 +348,7 @@ export class Map2D {
     for (const text of [...all, ...title.split(/, | and |、| · /).slice(1)]) {
       const words = this.words(text);
       for (let count = 1; count <= most; count++) {
-        const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) + 2;
+        const half = (count * size * 1.2) / 2, room = 1.84 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) + 2;
         let [found, low, high] = [this.wrapped(words, (room * 10) / size, count), 0, (room * 10) / size];
         if (!found) continue;
         for (let turn = 0; turn < 5 && count > 1; turn++) { // lines of about the same length stand in the way of fewer others
@@ -387,7 +397,7 @@ export class Map2D {
     if (text === this.told) return;
     this.told = text;
     const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
-    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts; a line joins topics that share documents${this.drawn.some((one) => one.dot) ? "; a dot is an entity" : ""}. Scroll to zoom, click to open.`]));
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of text units; a line joins topics that share documents${this.drawn.some((one) => one.dot) ? "; a dot is an entity" : ""}. Scroll to zoom, click to open.`]));
   }
 
   at(px, py) {
@@ -398,7 +408,7 @@ export class Map2D {
   hover(px, py) {
     const one = this.at(px, py);
     this.canvas.style.cursor = one ? "pointer" : "grab";
-    this.canvas.title = one ? visible(one.title) + (one.size ? ` (${one.size} texts)` : "") : "";
+    this.canvas.title = one ? visible(one.title) + (one.size ? ` (${one.size} text units)` : "") : "";
   }
 
   click(px, py) {

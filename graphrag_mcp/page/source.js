@@ -1,6 +1,6 @@
 // A source: the text with what is cited marked, between the texts before and after it, and its original.
 
-import { element, link, say, visible } from "./dom.js";
+import { element, say, visible } from "./dom.js";
 import * as views from "./views.js";
 
 // The original in a tab of its own: a PDF at the page of the place ("p. 3").
@@ -25,5 +25,5 @@ export function passage(server, state, data, part, span) {
   const [heading, where, steps, text, ...rest] = views.passage(data, part, span);
   const around = (name, label) => data.around?.[name]?.text ? element("div", { class: "around " + name, dir: "auto", role: "note", tabindex: "0", "aria-label": label }, visible(data.around[name].text)) : "";
   const main = element("div", {}, heading, where, actions(server, state, data.document.n, data.place), steps, around("before", "Text before"), text, around("after", "Text after"));
-  return [element("div", { class: "columns" }, main, element("div", { class: "beside" }, rest, element("h2", {}, "Document"), element("p", {}, link("document/" + data.document.n, data.document.title))))];
+  return [element("div", { class: "columns" }, main, element("div", { class: "beside" }, rest))];
 }

@@ -17,7 +17,7 @@ export class Tree {
 
   item(one, level) {
     const made = element("li", { role: "treeitem", tabindex: "-1", "aria-level": level, "data-n": one.n, class: this.map.hits.get(one.n) ? "hit" : "",
-      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(short(one.title, 90))} ${number(one.size)} texts` },
+      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(short(one.title, 90))} ${number(one.size)} text units` },
     element("div", { class: "row", onclick: (event) => { if (event.target.className === "twisty") this.toggle(made, one, level); else this.open("community/" + one.n); } },
       element("span", { class: "twisty", "aria-hidden": "true" }, one.children ? (this.opened.has(one.n) ? "▾" : "▸") : ""),
       element("span", { class: "name", dir: "auto" }, visible(short(one.title, 90))), " ", element("span", { class: "size" }, number(one.size))));

@@ -15,21 +15,27 @@ export function cited(cite) {
   const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri, 60) : "";
   const where = [file, cite.place].filter(Boolean).join(" ");
   return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
-    where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
+    where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? [" · ", day(cite.date)] : "");
 }
+
+export const day = (date) => element("span", { class: "day" }, date);
+export const sources = (cites) => cites.length ? element("div", { class: "wheres" }, cites.slice(0, 4).map(cited)) : "";
 
 // A sentence of a Markdown file is shown without the marks of bold and leaning words: pairs that stand around words.
 // Other stars are text, as in 2**10 and docs/**/*.md. Dropped marks become NUL first, so that offsets hold.
 const PAIR = /(?<![\w*\/\\])(\*{1,3})(?=[\p{L}\p{N}\p{Ps}\p{Pi}"'`])([^*\n]*[^\s*\/\\(,])\1(?![\w*\/])/gu;
-export const veiled = (text, cites) => cites?.some((one) => /\.(md|markdown)(#|$)/i.test(one.uri || "")) ? text.replace(PAIR, (_, mark, words) => { const nothing = "\0".repeat(mark.length); return nothing + words + nothing; }) : text;
+const HALF = /^([^*\n]{1,80}[.:!?。：！？])(\*{2,3})(?=\s|$)/u; // the sentence begins inside of bold words
+const markdown = (uri) => /\.(md|markdown)(#|$)/i.test(uri || "");
+const nothing = (mark) => "\0".repeat(mark.length);
+export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri)) ? text.replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
 export const unveiled = (text) => text.replaceAll("\0", "");
-const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), ...one.cites.slice(0, 4).map(cited)];
+const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
-export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
+export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text unit"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
-const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type" }, " " + one.date) : "", said(one.summary)];
+const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type day" }, " " + one.date) : "", said(one.summary)];
 const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
-export const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
+export const inline = (many) => element("p", { class: "row-of" }, many.map((one) => element("span", {}, named(one))));
 
 export function overview(data) {
   const words = { documents: "document", entities: "entity", relationships: "relationship", communities: "topic" };
@@ -39,19 +45,21 @@ export function overview(data) {
   return [element("h1", { dir: "auto" }, visible(data.title)), note(counts.join(", ") + (data.from ? `; dated ${data.from} to ${data.to}` : "")),
     note(data.note), data.stale ? note("Documents have changed since the topics were computed.") : "", empty, without,
     ...(data.main.length ? [heading("Largest topics")] : []),
-    ...data.main.flatMap((one) => [element("p", {}, topic(one)), element("p", { class: "note", dir: "auto" }, visible(short(one.summary, 280)))]),
+    ...(data.main.length ? [list(data.main.map((one) => [...topic(one), said(short(one.summary, 280))]))] : []),
     ...(data.central.length ? [heading("Most connected entities"), inline(data.central)] : [])];
 }
 
 export function community(data) {
   const report = data.report, parts = report.paragraphs.length + report.findings.length;
+  const told = new Set(report.paragraphs.map((one) => one.text)); // a report without a model opens with its first findings
+  const findings = report.findings.map((one) => ({ ...one, statements: one.statements.filter((each) => !told.has(each.text)) })).filter((one) => one.statements.length);
   const written = report.method === "extractive" ? "sentences of the documents" : `report by ${report.method || "an unknown author"}`;
   return [data.parents.length ? trail(data.parents) : "", element("h1", { dir: "auto" }, visible(data.title)),
-    note(`Topic c${data.n}, ${counted(data.size, "text")}; ${written}`),
+    note(`Topic c${data.n}, ${counted(data.size, "text unit")}; ${written}`),
     parts ? "" : element("p", {}, "This topic has no report yet."),
     ...report.paragraphs.map((one) => element("p", {}, statement(one))),
-    ...(report.findings.length ? [heading("Findings")] : []),
-    ...report.findings.flatMap((one) => [one.title ? element("h3", { dir: "auto" }, visible(one.title)) : "", list(one.statements.map(statement))]),
+    ...(findings.length ? [heading("Findings")] : []),
+    ...findings.flatMap((one) => [one.title ? element("h3", { dir: "auto" }, visible(one.title)) : "", list(one.statements.map(statement))]),
     ...some("Passages", (data.passages || []).map((one) => [link("passage/" + one.id, `[${one.id}] ${short(one.title, 60)}`), element("div", { class: "note", dir: "auto" }, visible(short(one.first, 160)))])),
     ...some("Topics inside", data.children.map(topic)),
     ...some("Topics that share documents with it", (data.shared || []).map((one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.documents, "document"))])),
@@ -60,25 +68,48 @@ export function community(data) {
 }
 
 export function entity(data, others) {
-  const facts = [`e${data.n}`, data.type === "other" ? "" : data.type, data.aliases.length ? "also " + data.aliases.join(", ") : "", "named in " + counted(data.texts, "text")];
+  const facts = [`e${data.n}`, data.type === "other" ? "" : data.type, data.aliases.length ? "also " + data.aliases.join(", ") : "", "named in " + counted(data.texts, "text unit")];
   return [data.communities.length ? trail(data.communities) : "", element("h1", { dir: "auto" }, visible(data.title)), note(facts.filter(Boolean).join(" · ")),
     data.description ? element("p", { dir: "auto" }, visible(data.description)) : "",
     ...others,
     ...some("What the documents say", data.statements.map(statement)), ...some("Claims", data.claims.map(statement)),
-    ...some("Relationships", data.relations.map((one) => [...named(one.other), element("br"), ...statement(one)])), left(data.more.relations, "relationships"),
+    ...some("Relationships", data.relations.map((one) => [element("div", {}, named(one.other)), ...statement(one)])), left(data.more.relations, "relationships"),
     data.relations.length ? "" : note("It has no relationship with another entity.")];
 }
 
 // Offsets count characters as Python does: an emoji is one.
-function marked(text, spans) {
+function marked(text, spans, kinds) {
   const points = [...text], parts = [];
-  let at = 0;
+  let at = 0, unit = 0;
+  const part = (end) => { const words = points.slice(at, end).join(""), made = dressed(words, kinds.slice(unit, unit + words.length)); at = end; unit += words.length; return made; };
   for (const [start, end] of spans) {
     if (start < at || end <= start) continue;
-    parts.push(visible(points.slice(at, start).join("")), element("mark", {}, visible(points.slice(start, end).join(""))));
-    at = end;
+    parts.push(...part(start), element("mark", {}, part(end)));
   }
-  return [...parts, visible(points.slice(at).join(""))];
+  return [...parts, ...part(points.length)];
+}
+
+// Of each character of Markdown: is it part of a heading, of bold words, or a sign of these? Nothing is left out.
+function kindsOf(text, uri) {
+  const kinds = new Array(text.length).fill("");
+  if (!markdown(uri)) return kinds;
+  for (const one of text.matchAll(/^( {0,3}#{1,6})[ \t]+\S.*$/gm)) kinds.fill("head", one.index, one.index + one[0].length).fill("head sign", one.index, one.index + one[1].length);
+  for (const one of text.matchAll(PAIR)) {
+    const from = one.index + one[1].length, to = from + one[2].length;
+    if (one[1].length > 1) for (let at = from; at < to; at++) kinds[at] ||= "strong";
+    kinds.fill("sign", one.index, from).fill("sign", to, to + one[1].length);
+  }
+  return kinds;
+}
+
+function dressed(text, kinds) {
+  const parts = [];
+  for (let from = 0, to; from < text.length; from = to) {
+    to = kinds.findIndex((kind, at) => at > from && kind !== kinds[from]);
+    if (to < 0) to = text.length;
+    parts.push(kinds[from] ? element("span", { class: kinds[from] }, visible(text.slice(from, to))) : visible(text.slice(from, to)));
+  }
+  return parts;
 }
 
 export function passage(data, part, span) {
@@ -87,11 +118,11 @@ export function passage(data, part, span) {
   const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
   const lines = data.place ? `, ${data.place}` : !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
   return [element("h1", { dir: "auto" }, visible(data.title)),
-    element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), `${lines}${data.document.date ? ", " + data.document.date : ""}`),
+    element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), lines, data.document.date ? [", ", day(data.document.date)] : ""),
     data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
-    element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans)),
-    ...(data.entities.length ? [heading("Names in this text"), inline(data.entities)] : []),
-    ...(data.communities.length ? [heading("Topics of this text"), trail(data.communities)] : [])];
+    element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans, kindsOf(data.text, data.document.uri))),
+    ...(data.entities.length ? [heading("Entities in this text unit"), inline(data.entities)] : []),
+    ...(data.communities.length ? [heading("Topics of this text unit"), trail(data.communities)] : [])];
 }
 
 // Two entities of a question are asked about together.
@@ -109,7 +140,7 @@ export function search(data, paths) {
 }
 
 export function path(data) {
-  const step = (one) => element("li", {}, [...named(one.from), " – ", ...named(one.to), element("br"), ...statement(one)]);
+  const step = (one) => element("li", {}, element("div", {}, ...named(one.from), " – ", ...named(one.to)), ...statement(one));
   const none = `No connection was found: ${counted(data.reached[0], "entity")} can be reached from one side and ${number(data.reached[1])} from the other.`;
   return [element("h1", { dir: "auto" }, `${visible(short(data.from.title, 60))} – ${visible(short(data.to.title, 60))}`),
     element("p", { class: "note" }, link("entity/" + data.from.n, short(data.from.title, 60)), " and ", link("entity/" + data.to.n, short(data.to.title, 60))),
@@ -154,18 +185,21 @@ export function graph_(data) {
 
 export function timeline(data, period) {
   const most = Math.max(1, ...data.periods.map((one) => one.count));
-  const row = (one) => [element("strong", {}, one.period), " ", element("span", { class: "bar", style: `width:${Math.max(2, Math.round((90 * one.count) / most))}px` }), ` ${counted(one.count, "document")} `,
-    note(one.terms.join(", ")), element("span", {}, one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 80))])), one.more ? ` and ${number(one.more)} more` : ""];
+  const row = (one) => [element("strong", {}, one.period), " ", element("span", { class: "bar", style: `width:${Math.max(2, Math.round((90 * one.count) / most))}px` }), element("span", { class: "type" }, ` ${counted(one.count, "document")}`),
+    element("div", {}, one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 80))]), one.more ? ` and ${number(one.more)} more` : ""), note(one.terms.join(", "))];
   return [element("h1", {}, "Timeline"), data.periods.length ? "" : element("p", {}, "No document states a date of its own, so there is nothing to order by time."),
     data.undated ? note(`${counted(data.undated, "document")} without a date`) : "", list([...data.periods].sort((a, b) => (b.period === period) - (a.period === period)).map(row))];
 }
 
-export function document_(data, whole = false) {
-  return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`), said(data.summary),
-    ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
-    ...some("Mails of its thread, by time", data.thread.map(paper)),
-    ...linked(data.links),
-    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", whole ? "" : element("span", { dir: "auto" }, visible(one.first)), said(one.summary)])), left(data.more, "texts")];
+// A document: its heading and what it holds, and what stands beside that. `text` is the text of a document of one text unit.
+export function document_(data, text = "") {
+  const [only] = data.units, units = list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), one.place ? ` ${one.place} ` : " ", element("span", { dir: "auto" }, visible(one.first)), said(one.summary)]));
+  const where = element("p", { class: "note", dir: "auto" }, text ? [link("passage/" + only.id, `[${only.id}]`), " · "] : "", visible(`d${data.n} · ${data.uri}`), data.date ? [" · ", day(data.date)] : "");
+  return {
+    heading: element("h1", { dir: "auto" }, visible(data.title)),
+    main: [where, said(data.summary), ...(text ? [said(only.summary), text] : [heading("Text units"), units, left(data.more, "text units")])],
+    beside: [...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []), ...some("Mails of its thread, by time", data.thread.map(paper)), ...linked(data.links)],
+  };
 }
 
 const written = (one) => [element("span", { dir: "auto" }, visible(one.written)), element("br"), ...statement(one)];

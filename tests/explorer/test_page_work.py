@@ -160,7 +160,9 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
 def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_model(browser: Any, sample_home: Path) -> None:
     with working(sample_home, sample_home, "--corpus", "sample") as address:
         made = browser.new_context()
-        tab = Tab(made).open(address).go("search/What is this about?")
+        tab = Tab(made).open(address).go("search/What is this collection about?")
+        assert "Nothing in this corpus" not in tab.text
+        tab.go("search/What is this about?")
         chosen = tab.page.locator(".choice a[aria-current]")
         assert chosen.inner_text() == "Whole collection"
         tab.page.locator("#side .answer a[href^='#community/']").first.wait_for(timeout=SECONDS)
@@ -180,12 +182,15 @@ def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_mode
 def test_stars_of_a_text_stay_and_the_whole_collection_is_read_again_after_a_change(browser: Any, tmp_path: Path) -> None:
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
-    (folder / "cache.md").write_text("# Cache\n\nThe **lamp cache** of Ostra Point holds 2**10 entries of docs/**/*.md and *never* more.\n", "utf-8")
+    (folder / "cache.md").write_text("# Cache\n\nThe **lamp cache** of Ostra Point holds 2**10 entries of docs/**/*.md and *never* more.\n\n1. **Light.** Island homes receive it for twenty years.\n", "utf-8")
     assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
     with working(folder, home) as address:
         made = browser.new_context()
         tab = Tab(made).open(address).go("search/How many entries does the lamp cache hold?")
         assert "The lamp cache of Ostra Point holds 2**10 entries of docs/**/*.md and never more." in tab.page.locator("#side .hits").inner_text()
+        assert "first generation" in tab.go("changes").text and tab.page.locator("#picture").is_hidden()
+        hits = tab.go("search/What do island homes receive?").page.locator("#side .hits").inner_text()
+        assert "Island homes receive it" in hits and "**" not in hits
         whole = "search/What is the lamp cache?/answer=all"
         tab.go(whole)
         waits_for(tab, "2**10")
