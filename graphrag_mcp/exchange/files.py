@@ -6,8 +6,10 @@ text, are converted."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +37,8 @@ MOST_VALUES = 5_000_000
 MOST_IN_ALL = 8_000_000
 VALUES_OF_A_ROW = 5
 MOST_BYTES = 500_000_000
+# Of GraphML, some nine for a node or edge of LightRAG: 0.5 to 0.8 kB of memory and 10 to 30 microseconds each.
+MOST_ELEMENTS = 2_000_000
 LONGEST = 20_000_000  # bytes of one value: a text costs several times its size on its way
 Row = dict[str, Any]
 Edge = tuple[str, str, Row]
@@ -206,7 +210,10 @@ def vectors_of(folder: Path, kind: str) -> list[Row] | None:
 
 def _object(path: Path) -> dict[str, Any] | None:
     try:
-        body = stored.value(path.read_bytes(), nan=True)
+        raw = _bytes_of(path)
+        if (values := stored.values_in(raw, MOST_VALUES)) > MOST_VALUES:
+            raise Unreadable(f"it holds {values:,} values, and at most {MOST_VALUES:,} are read")
+        body = stored.value(raw, nan=True)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -216,6 +223,16 @@ def _object(path: Path) -> dict[str, Any] | None:
     return body
 
 
+def _bytes_of(path: Path) -> bytes:
+    """The content of a regular file of at most MOST_BYTES; a FIFO would be waited for."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable("it is no regular file")
+    if status.st_size > MOST_BYTES:
+        raise Unreadable(f"it holds {status.st_size:,} bytes, and at most {MOST_BYTES:,} are read")
+    return path.read_bytes()
+
+
 def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
     """Nodes and edges of the GraphML file with their attributes, None where there is none."""
     import networkx
@@ -223,7 +240,14 @@ def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
     if not (folder / GRAPH).exists():
         return None
     try:
-        graph = networkx.read_graphml(folder / GRAPH)
+        raw = _bytes_of(folder / GRAPH)
+        plain = raw.replace(b"\0", b"") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else raw  # UTF-16
+        if (elements := plain.count(b"</") + plain.count(b"/>")) > MOST_ELEMENTS:
+            what = f"it holds {elements:,} elements"
+            raise Unreadable(f"{what}, and at most {MOST_ELEMENTS:,} are read")
+        graph = networkx.read_graphml(io.BytesIO(raw))
+    except Unreadable:
+        raise
     except Exception as error:  # a file of another form raises whatever its first wrong value does
         raise Unreadable(error) from error
     return list(graph.nodes(data=True)), list(graph.edges(data=True))

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from graphrag_mcp.store import stored
+
 ARGUMENTS = 100  # of one call; the tools have up to 17
 ITEMS = 1_000  # of one argument, those within items counted as well
 CHARACTERS = (
@@ -25,19 +27,9 @@ VALUES = 200_000
 
 def too_many_values(body: bytes) -> str:
     """That a request holds more than VALUES, as a sentence; "" for one that does not."""
-    if values_in(body) <= VALUES:
+    if stored.values_in(body, VALUES) <= VALUES:
         return ""
     return f"the request holds over {VALUES:,} values. Make several calls of it, or give long texts as files (paths)."
-
-
-def values_in(body: bytes) -> int:
-    """How many values the JSON in `body` has about: each follows a comma or an opening bracket outside of the
-    strings. It ends at once where there are more strings than `VALUES` values can be."""
-    plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    if (quotes := plain.count(b'"')) > 4 * VALUES:  # a value is at most a name and a string
-        return quotes // 4
-    outside = plain.split(b'"')[::2] if quotes else [plain]
-    return sum(part.count(sign) for part in outside for sign in (b",", b"[", b"{"))
 
 
 def excess(given: Mapping[str, Any], whole: Collection[str] = ()) -> str:

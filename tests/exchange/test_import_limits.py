@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,31 @@ def test_a_file_of_lightrag_of_any_form_is_a_fault_and_no_error(tmp_path: Path, 
         (tmp_path / name).write_text(value, "utf-8")
     lightrag.read(tmp_path)
     assert examine(tmp_path)
+
+
+DENSE = '{"d1": [' + "[]," * 4_000_000 + "0]}"
+GRAPHML = '<?xml version="1.0"{}?><graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected">{}</graph></graphml>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        (files.DOCS, DENSE.encode(), "values, and at most 5,000,000"),
+        (files.GRAPH, GRAPHML.format("", '<node id="a"/>' * 2_100_000).encode(), "2,100,002 elements, and at most 2,000,000"),
+        (files.GRAPH, GRAPHML.format(' encoding="UTF-16"', "<a></a>" * 2_100_000).encode("utf-16"), "elements, and at most 2,000,000"),
+    ],
+    ids=["values", "elements", "other encoding"],
+)
+def test_a_file_of_lightrag_that_holds_too_much_is_refused(tmp_path: Path, name: str, content: bytes, what: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(files.Unreadable, match=what):
+        (files.graph_of(tmp_path) if name == files.GRAPH else files.json_of(tmp_path, name))
+    assert any(what in fault.what for fault in examine(tmp_path) if fault.kind == "unreadable")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs, links and strange names")
+def test_a_file_of_lightrag_that_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / files.CHUNKS).write_text("{}", "utf-8")
+    os.mkfifo(tmp_path / files.DOCS)
+    with pytest.raises(files.Unreadable, match="no regular file"):
+        files.json_of(tmp_path, files.DOCS)

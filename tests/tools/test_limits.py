@@ -13,7 +13,8 @@ from mcp.types import PromptReference
 from graphrag_mcp.app import App
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.tools.limits import too_many_values, values_in
+from graphrag_mcp.store import stored
+from graphrag_mcp.tools.limits import too_many_values
 from tests.support.client import Caller, connected
 
 
@@ -81,7 +82,7 @@ def test_unknown_arguments_are_named_up_to_the_fifth(call: Caller) -> None:
 
 def test_values_of_a_request_are_counted_outside_of_its_strings() -> None:
     plain = {"texts": ['a, "b" [c]\\', "{,,,"], "more": {"x": 1, "y": []}}
-    assert values_in(json.dumps(plain).encode()) == 7
+    assert stored.values_in(json.dumps(plain).encode(), 100) == 7
     for unit in (b"[],", b'"",', b"0,", b'"a":1,', b'{"a":[]},'):
         assert "over 200,000 values" in too_many_values(b'{"ids":[' + unit * 500_000 + b"0]}")
     assert not too_many_values(json.dumps({"text": '[],"' * 10**6}).encode())
