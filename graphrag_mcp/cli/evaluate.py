@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
-    from graphrag_mcp.evaluate.evaluate import Question, Search
+    from graphrag_mcp.evaluate.evaluate import Search
 
 
 MODES = ("local", "fused", "hybrid", "basic", "global", "text")
@@ -45,9 +43,6 @@ def eval(options: argparse.Namespace) -> int:
         with Bar(options) as bar:
             return evaluate.evaluate(*asked, progress=bar, **wanted)
 
-    if options.judge and not options.against:
-        what = "--judge compares two indexes and only one is named"
-        raise BadInput(what, "Add --against HOME/CORPUS")
     with tempfile.TemporaryDirectory() as scratch:
         own = evaluate.is_set(path) and not options.corpus
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
@@ -64,12 +59,6 @@ def eval(options: argparse.Namespace) -> int:
             record["differences"] = [asdict(row) for row in found]
             compared = evaluate.comparison_table(result.name, other.name, found)
             tables += [evaluate.table(other), compared]
-            if options.judge:
-                from graphrag_mcp.evaluate import judge
-
-                judged = _judged(app, corpus, other_app, other_corpus, questions, modes[0])
-                record["judgement"] = asdict(judged)
-                tables.append(judge.table(result.name, other.name, judged))
     if options.json:
         print_json(record)
     else:
@@ -125,28 +114,3 @@ def engine(app: App, corpus: str) -> Search:
         return local_search(snapshot, question, max_tokens=max_tokens, mode=mode, asker=asker)
 
     return search
-
-
-def _judged(
-    app: App, corpus: str, other: App, other_corpus: str, questions: Sequence[Question], mode: str
-) -> Any:
-    from graphrag_mcp.evaluate.judge import Pair, judge, may_judge
-
-    if mode == "text":
-        move = "Name another mode first, e.g. --modes local"
-        raise BadInput("mode text gives no answers to judge", move)
-    asker = app.asker(corpus)
-    may_judge(asker)  # before any answer is paid for
-    sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    return judge(asker, list(map(Pair, (question.text for question in questions), *sides)))
-
-
-def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
-    """A model's answer to each question, from what this index finds; else the context itself."""
-    from graphrag_mcp.query.global_ import global_search
-    from graphrag_mcp.query.local import local_search
-
-    snapshot, asker = app.snapshot(corpus), app.asker(corpus)
-    search = global_search if mode == "global" else partial(local_search, mode=mode)
-    found = [search(snapshot, one.text, asker=asker, answer=True) for one in questions]
-    return [one.answer or one.text for one in found]
