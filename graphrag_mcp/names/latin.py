@@ -47,9 +47,10 @@ _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish,
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
 _ROMAN = re.compile("[IVX]{1,5}")
-_MONTH = re.compile(
-    rf"(?<![{WORD}-])(?:{'|'.join(sorted((word.title() for word in lex.MONTHS), key=lambda word: (-len(word), word)))})(?![{WORD}-])"
-)
+_MONTHS = sorted(map(str.title, lex.MONTHS), key=lambda word: (-len(word), word))
+# Without a look at what stands before it, so that `re` skips to the next first letter: a sixth of the time.
+_MONTH = re.compile(rf"(?:{'|'.join(_MONTHS)})(?![{WORD}-])")
+_JOINED = re.compile(rf"[{WORD}-]")
 _DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}(?:st|nd|rd|th|\.)?(?: of)?[ \n]\Z")
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _COUNTED = re.compile(r"(?<![\w.,/:–-])\d{1,3}(?:[.,]\d{3})*(?:[.,]\d{1,2})?[ \u00a0]\Z")  # 400 EUR
@@ -162,6 +163,8 @@ def _dates(text: str) -> frozenset[int]:
     stands before dates."""
     found = set[int]()
     for match in _MONTH.finditer(text):
+        if match.start() and _JOINED.match(text, match.start() - 1):
+            continue
         before = text[max(0, match.start() - 40) : match.start()]
         behind = before.lower().split()[-1:]
         if (

@@ -24,17 +24,21 @@ def licence_of(text: str) -> str:
 
     Compared are counts of words with the templates of the package `identify` (MIT), which have
     the texts of choosealicense.com: of the words of both, the share that both have (Dice 1945)."""
-    words = Counter(_WORD.findall(text.casefold()))
-    total = words.total()
+    found = _WORD.findall(text.casefold())
+    total = len(found)
+    near = [one for one in _templates() if abs(one[2] - total) <= (1 - SAME) * (one[2] + total)]
+    if not near:
+        return ""
+    words = Counter(found)
     best = max(
-        (
-            (2 * (words & template).total() / (total + size), name)
-            for name, template, size in _templates()
-            if abs(size - total) * 2 <= (1 - SAME) * 2 * (size + total)
-        ),
-        default=(0.0, ""),
+        (2 * _common(words, template) / (total + size), name) for name, template, size in near
     )
     return best[1] if best[0] >= SAME else ""
+
+
+def _common(words: Counter[str], others: Counter[str]) -> int:
+    """How many words two texts share; `words & others` would look at all that only one has."""
+    return sum(min(words[one], others[one]) for one in words.keys() & others.keys())
 
 
 def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:

@@ -56,7 +56,11 @@ EXAMPLES = frozenset(
 
 _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_LINES = re.compile(r"^(?:[A-Za-z0-9+/]{64}\r?\n){3,}[A-Za-z0-9+/=]{0,64}", re.MULTILINE)
+_LINE_LENGTH = 64  # characters of a line of a key
+_LINES = re.compile(
+    rf"^(?:[A-Za-z0-9+/]{{{_LINE_LENGTH}}}\r?\n){{3,}}[A-Za-z0-9+/=]{{0,{_LINE_LENGTH}}}",
+    re.MULTILINE,
+)
 _LINE = re.compile(r"[A-Za-z0-9+/=]{1,76}")
 # A passage may hold the middle of a block alone. Pictures are written in the same lines, so the
 # numbers that an RSA key is made of must be there: their lengths stand before them, and no 300
@@ -123,15 +127,23 @@ def _found(text: str) -> list[tuple[int, int]]:
         start, end = match.span(match.lastindex or 0)
         if text[start:end].lower() not in EXAMPLES:
             found.append((start, end))
+    if "-----END " in text or "-----BEGIN " in text:
+        found += _blocks(text)
+    if longest < _LINE_LENGTH:
+        return found
+    return found + [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Private keys between their first and last line, what is above a last line without a first."""
+    found: list[tuple[int, int]] = []
     at = 0
-    # Private keys between first and last line; what is above a last line without a first.
     while begin := _BLOCK.search(text, at):
         found += _above(text, at, begin.start())
         last = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
         at = last.end() if last else min(len(text), begin.end() + _LONGEST_BLOCK)
         found.append((begin.end(), last.start() if last else at))
-    found += _above(text, at, len(text))
-    return found + [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
+    return found + _above(text, at, len(text))
 
 
 def _begins(match: re.Match[str]) -> bool:
