@@ -24,7 +24,7 @@ from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, utc
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
-from graphrag_mcp.sources.office import office
+from graphrag_mcp.sources.office import office, xls
 from graphrag_mcp.sources.opendocument import opendocument
 from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
@@ -383,12 +383,17 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
 # ---- files in files -------------------------------------------------------------------------------
 
 # Read in a process of their own (read.py): always; and when they are large.
-OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps xls".split())
+OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps".split())
 OPEN = frozenset("odt ott odp otp ods ots".split())
 SHEETS = frozenset("xlsx xlsm xltx".split())
 MAIL = frozenset("eml mbox msg mht mhtml".split())
 APART = (
-    OFFICE | OPEN | SHEETS | MAIL | ocr.PICTURES | frozenset("pdf epub rtf zip parquet xml".split())
+    OFFICE
+    | OPEN
+    | SHEETS
+    | MAIL
+    | ocr.PICTURES
+    | frozenset("pdf epub rtf xls zip parquet xml".split())
 )
 ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
 # Files that hold NUL bytes by nature.
@@ -408,6 +413,7 @@ FORMATS: dict[str, Reader] = {
     **dict.fromkeys(("jsonl", "ndjson"), json_lines),
     "parquet": parquet,
     "pdf": pdf,
+    "xls": xls,
     **dict.fromkeys(OFFICE, office),
     **dict.fromkeys(SHEETS, xlsx),
     **dict.fromkeys(OPEN, opendocument),

@@ -37,6 +37,7 @@ _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section arti
 # What stands around the main text of a page (WHATWG HTML, 4.3); inside of it these are content.
 _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
+_TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
@@ -45,7 +46,7 @@ LEAST = 0.25  # of a page's text that its main text must be; with less the whole
 _NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
 _SPACE = re.compile(r"[ \t\n\f]+")
 _SPACE_RUN = re.compile(r" {2,}")
-_DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
+DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
 _DATES = (
     "article:published_time datepublished dc.date dcterms.created dcterms.date date pubdate".split()
 )
@@ -68,7 +69,7 @@ def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def decoded(data: bytes) -> tuple[Page, dict[str, Any]]:
     """The page of bytes in the encoding that they declare, and what was found of the encoding."""
-    declared = _DECLARED.search(data[:4096])
+    declared = DECLARED.search(data[:4096])
     try:
         data.decode("utf-8")
         known = "utf-8"  # whatever it says
@@ -165,6 +166,7 @@ class _Writer:
         self._lists: list[int] = []
         self._open: dict[str, int] = {}  # how many of an element are open, of those that matter
         self._hidden: list[str] = []  # open elements inside one that no reader sees
+        self._author = ""  # the open element whose text is the author's name
 
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
@@ -195,6 +197,8 @@ class _Writer:
         piece = piece if self._pre else _SPACE.sub(" ", piece)
         if self._open.get("a"):
             self._links += len(piece.strip())
+        if self._author and piece.strip():
+            self._said.setdefault("author", piece.strip())
         table = self._tables[-1] if self._tables else None
         (table.parts if table and table.cell is not None else self._line).append(piece)
 
@@ -211,6 +215,10 @@ class _Writer:
                 or ""
             )
             self._said.setdefault(key.lower(), attributes.get("content", ""))
+        elif "author" in (attributes.get("itemprop"), attributes.get("rel")):
+            self._author = name
+        elif closing and name == self._author:
+            self._author = ""
         elif name == "time" and attributes.get("datetime"):
             self._said.setdefault("time", attributes["datetime"])
         elif name == "img" and attributes.get("alt", "").strip():
@@ -221,6 +229,8 @@ class _Writer:
             self._count(name, closing)
         if name == "div" and attributes.get("role") == "main":
             self._count("main", False)
+        if name in _TOP_HEADINGS and not closing and self._tables:
+            self._lay_out()
         if name in ("td", "th", "tr", "table"):
             self._table_tag(name, closing, attributes)
         elif name == "br":
@@ -279,6 +289,18 @@ class _Writer:
             spans = (attributes.get("colspan", ""), attributes.get("rowspan", ""))
             wide, tall = (int(span) if span.isdigit() and len(span) < 6 else 1 for span in spans)
             table.cell = (max(1, wide), max(1, tall))
+
+    def _lay_out(self) -> None:
+        """A heading in a cell: the open tables place parts of the page. What was read of them becomes
+        paragraphs, and no cell is looked for until the next table."""
+        cells: list[str] = []
+        for table in self._tables:
+            table.end_cell()
+            cells += [text for row in table.rows for text, _, _ in row if text]
+        self._tables.clear()
+        for text in cells:
+            self._put(text)
+            self._gap()
 
     def _end_table(self) -> None:
         table = self._tables.pop()
@@ -365,9 +387,13 @@ def _without_menus(parts: list[_Part]) -> list[_Part]:
     """Without runs of paragraphs that are links and nothing else."""
     kept: list[_Part] = []
     run: list[_Part] = []
-    for part in [*parts, _Part("end", 0, False, False)]:
+    for part in [*parts, _Part("# end", 0, False, False)]:
         if part.text and part.links < 0.8 * len(part.text.lstrip("-# 0123456789.")):
             menu = sum(1 for one in run if one.text) >= _LINKS
+            if menu and part.text.startswith("#"):  # nothing else stands below its heading
+                last = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].text), -1)
+                if last >= 0 and kept[last].text.startswith("#"):
+                    del kept[last]
             kept += [one for one in run if not one.text] if menu else run
             run = []
             kept.append(part)

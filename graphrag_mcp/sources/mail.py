@@ -5,19 +5,22 @@ earlier mails is left out, since those are documents themselves. Attachments are
 
 from __future__ import annotations
 
+import codecs
 import email
 import email.policy
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
+from graphrag_mcp.names.lexicon import COMPANY_FORMS
 from graphrag_mcp.sources.decode import ReadError, decode, utc
-from graphrag_mcp.sources.html import decoded, readable
+from graphrag_mcp.sources.html import DECLARED, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
@@ -47,6 +50,7 @@ class Mail:
     reply_to: list[str] = field(default_factory=list)  # ids of earlier mails, the oldest first
     body: str = ""
     attachments: list[Attachment] = field(default_factory=list)
+    mails: list[Mail] = field(default_factory=list)  # that are attached, and no files of their own
     not_named: int = 0
 
 
@@ -91,7 +95,9 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     """The mail as a document, and what is attached to it."""
     lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
-    lines.append(("Attachments", ", ".join(one.name for one in mail.attachments)))
+    inner = [(one, one.subject or f"mail {number}") for number, one in enumerate(mail.mails, 1)]
+    attached = [one.name for one in mail.attachments] + [name for _, name in inner]
+    lines.append(("Attachments", ", ".join(attached)))
     names = [one.partition(" <")[0] for one in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])]
     replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
     body = tidy(mail.body)
@@ -114,10 +120,13 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     yield writer.piece(
         mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one}
     )
+    told = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
+    told = {name: value for name, value in told.items() if value}
     for one in mail.attachments:
-        name = f"{key}/{one.name}" if key else one.name
-        told = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
-        yield Attachment(name, one.data, {name: value for name, value in told.items() if value})
+        yield Attachment(f"{key}/{one.name}" if key else one.name, one.data, told)
+    for one, name in inner:
+        for found in _given(one, f"{key}/{name}" if key else name):
+            yield replace(found, metadata=told | found.metadata)
 
 
 def without_quotes(body: str) -> str:
@@ -288,12 +297,28 @@ def _header(message: Message, name: str) -> str:
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
-    found = getaddresses([_header(message, name)])
+    found = ((_turned(who), address) for who, address in getaddresses([_header(message, name)]))
     return [
-        f"{who} <{address}>" if who and address else who or address
+        f"{who} <{address}>" if who and address and who != address else who or address
         for who, address in found
         if who or address
     ]
+
+
+_SURNAME_FIRST = re.compile(
+    r"(?P<last>[^\W\d_][^,()]{0,40}), (?P<first>[^\W\d_][^,()]{0,40}?)(?P<rest> \(.{1,60}\))?"
+)
+
+
+def _turned(name: str) -> str:
+    """`Holm, Ana (Sales)`, as Exchange writes people, in the order of texts: `Ana Holm (Sales)`. The
+    quotes that Outlook puts around a name are left out."""
+    name = name.strip("\0 ")
+    name = name[1:-1] if len(name) > 2 and name[0] == name[-1] == "'" else name
+    found = _SURNAME_FIRST.fullmatch(name)
+    if not found or found["first"].rstrip(".").casefold() in COMPANY_FORMS:
+        return name
+    return f"{found['first']} {found['last']}{found['rest'] or ''}"
 
 
 def _day(value: str) -> str:
@@ -305,7 +330,9 @@ def _day(value: str) -> str:
 
 # ---- msg -------------------------------------------------------------------------------------------
 
-_STRING, _ANSI, _BYTES = "001F", "001E", "0102"
+_STRING, _ANSI, _BYTES, _OBJECT = "001F", "001E", "0102", "000D"
+_INTEGER, _TIME = 0x0003, 0x0040
+DEPTH = 4  # of mails in mails
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
@@ -323,13 +350,22 @@ def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
 
 
 def _outlook(file: Any, folder: list[str]) -> Mail:
+    numbers = _numbers(file, folder)
+    encoding = _code_page(numbers)
+
     def text(tag: str, at: list[str] = folder) -> str:
         for kind in (_STRING, _ANSI):
             path = [*at, f"__substg1.0_{tag}{kind}"]
             if file.exists(path):
                 found = file.openstream(path).read()
-                return found.decode("utf-16-le", "replace") if kind == _STRING else decode(found)[0]
+                words = found.decode("utf-16-le", "replace") if kind == _STRING else _ansi(found)
+                return words.rstrip("\0")
         return ""
+
+    def _ansi(data: bytes) -> str:
+        with suppress(UnicodeDecodeError, LookupError):
+            return data.decode(encoding)
+        return decode(data)[0]
 
     def raw(tag: str, at: list[str] = folder) -> bytes:
         path = [*at, f"__substg1.0_{tag}{_BYTES}"]
@@ -338,43 +374,69 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     headers = email.message_from_string(text("007D"), policy=email.policy.default)
     mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
     address = text("5D01") or text("0C1F")
-    who = text("0C1A")
+    who = _turned(text("0C1A"))
     said = f"{who} <{address}>" if who and "@" in address and who != address else who or address
     mail.sender = [said] if said else _people(headers, "From")
     mail.to = _people(headers, "To") or _split(text("0E04"))
     mail.cc = _people(headers, "Cc") or _split(text("0E03"))
-    mail.date = _day(_header(headers, "Date")) or _time(file, folder)
+    mail.date = _day(_header(headers, "Date")) or _time(numbers)
     earlier = _IDS.findall(text("1039")) + _IDS.findall(text("1042"))
     mail.reply_to = list(dict.fromkeys(earlier or _IDS.findall(_header(headers, "In-Reply-To"))))
     mail.body = text("1000")
-    if not mail.body.strip() and (markup := raw("1013")):
-        mail.body = readable(decode(markup)[0], without_quotes=True).text
+    if not mail.body.strip():
+        mail.body = _page(raw("1013"), encoding) or readable(text("1013"), without_quotes=True).text
     names = {
         path[len(folder)]
-        for path in file.listdir()
+        for path in file.listdir(streams=True, storages=True)
         if path[: len(folder)] == folder and len(path) > len(folder)
     }
     for one in sorted(name for name in names if name.startswith("__attach_version1.0_")):
         at = [*folder, one]
+        inside = [*at, f"__substg1.0_3701{_OBJECT}"]
+        if len(folder) < 2 * DEPTH and file.exists([*inside, "__properties_version1.0"]):
+            mail.mails.append(_outlook(file, inside))
+            continue
         name = text("3707", at) or text("3704", at) or text("3001", at) or "attachment"
         mail.attachments.append(Attachment(" ".join(name.split())[:200], raw("3701", at)))
     return mail
 
 
+def _page(markup: bytes, encoding: str) -> str:
+    """A body of HTML, in the encoding that it declares, else in that of the message."""
+    charset = DECLARED.search(markup[:4096])
+    for name in (charset[1].decode("ascii") if charset else "", encoding):
+        with suppress(UnicodeDecodeError, LookupError):
+            return readable(markup.decode(name), without_quotes=True).text
+    return readable(decode(markup)[0], without_quotes=True).text if markup else ""
+
+
 def _split(people: str) -> list[str]:
-    return [" ".join(one.split()) for one in people.split(";") if one.strip()]
+    return [_turned(" ".join(one.split())) for one in people.split(";") if one.strip()]
 
 
-def _time(file: Any, folder: list[str]) -> str:
-    """When it was sent, or came: a property of 8 bytes, 100 nanoseconds since 1601."""
+def _numbers(file: Any, folder: list[str]) -> dict[int, int]:
+    """The properties of up to 8 bytes that a mail has, by tag."""
     path = [*folder, "__properties_version1.0"]
-    if not file.exists(path):
-        return ""
-    data = file.openstream(path).read()
+    data = file.openstream(path).read() if file.exists(path) else b""
     found: dict[int, int] = {}
     for at in range(32 if not folder else 24, len(data) - 15, 16):
         kind, tag = struct.unpack_from("<HH", data, at)
-        if kind == 0x0040:
-            found[tag] = struct.unpack_from("<Q", data, at + 8)[0]
-    ticks = found.get(0x0039) or found.get(0x0E06) or 0
+        if kind in (_INTEGER, _TIME):
+            found[tag] = struct.unpack_from("<Q" if kind == _TIME else "<I", data, at + 8)[0]
+    return found
+
+
+def _code_page(numbers: dict[int, int]) -> str:
+    """The encoding of strings that are no UTF-16, by the code page of the message or of its body; ""
+    where none is named or known."""
+    known = {65001: "utf-8", 936: "gb18030", 20866: "koi8-r"}
+    for page in filter(None, (numbers.get(0x3FFD), numbers.get(0x3FDE))):
+        with suppress(LookupError):
+            return codecs.lookup(known.get(page, f"cp{page}")).name
+    return ""
+
+
+def _time(numbers: dict[int, int]) -> str:
+    """When it was sent, or came: 100 nanoseconds since 1601."""
+    ticks = numbers.get(0x0039) or numbers.get(0x0E06) or 0
     return utc(_EPOCH + timedelta(microseconds=ticks // 10)) if 0 < ticks < 2**62 else ""

@@ -1,23 +1,27 @@
-"""Text of docx, pptx, doc, ppt and xls files, by office-oxide.
+"""Text of docx, pptx, doc, ppt and xls files, by office-oxide and xlrd.
 
 Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, table_text
+from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
 Node = Mapping[str, Any]
+Kind = Literal["docx", "pptx", "doc", "ppt", "xls"]
+PLACED = 4_000_000  # bytes of an xls file: 2 MB of cells take xlrd 8 s
 
 
 # What office-oxide calls the format of a suffix.
-_KINDS: dict[str, Literal["docx", "pptx", "doc", "ppt", "xls"]] = {
+_KINDS: dict[str, Kind] = {
     "docx": "docx",
     "docm": "docx",
     "pptx": "pptx",
@@ -26,32 +30,58 @@ _KINDS: dict[str, Literal["docx", "pptx", "doc", "ppt", "xls"]] = {
     "dot": "doc",
     "ppt": "ppt",
     "pps": "ppt",
-    "xls": "xls",
 }
 
 
-def office(data: bytes, suffix: str) -> Iterator[Piece]:
-    """docx, pptx, doc, ppt, xls: what office-oxide finds, as plain text."""
+def _read(data: bytes, suffix: str, kind: Kind) -> Node:
+    """What office-oxide finds; ReadError for a file that is damaged, or has a password."""
     import office_oxide
 
     if suffix in ("docx", "pptx", "docm", "pptm"):
         archive.checked(data, suffix)
-    elif not data.startswith(b"\xd0\xcf\x11\xe0"):
+    elif not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09")):  # or Excel before 5.0
         raise ReadError(f"it is damaged, or no {suffix} file")
-    kind = _KINDS[suffix]
     try:
-        found = office_oxide.Document.from_bytes(data, kind).to_ir()
+        return office_oxide.Document.from_bytes(data, kind).to_ir()
     except Exception as error:  # whatever the library says of bytes that it does not expect
         locked = "encrypt" in str(error).lower() or "password" in str(error).lower()
         reason = (
             "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
         )
         raise ReadError(reason) from error
+
+
+def xls(data: bytes, suffix: str) -> Iterator[Piece]:
+    """Sheets with cells as places and values as they are shown, by xlrd; those that it cannot read,
+    and large files, without. xlrd takes ten times as long as office-oxide, and knows no charts."""
+    found = _read(data, suffix, "xls")
+    metadata: dict[str, Any] = {"parser": parser("office-oxide")}
+    if author := str(found.get("metadata", {}).get("author") or "").strip():
+        metadata["author"] = author
+    sections = found.get("sections", ())
+    read = old_sheets(data) if len(data) <= PLACED else None
+    if read is not None:
+        sections = [one for one in sections if not one.get("sheet_kind")]
+        metadata["parser"] = parser("xlrd")
+    piece = written([*(read or ()), *map(_sheet, sections)])
+    yield replace(piece, metadata=metadata)
+
+
+def _sheet(section: Node) -> Sheet:
+    """A sheet, or the texts of charts, without the places of cells."""
+    texts = [text for text in _section(section, set()) if text]
+    return Sheet(str(section.get("title") or ""), bool(section.get("hidden")), texts=texts)
+
+
+def office(data: bytes, suffix: str) -> Iterator[Piece]:
+    """docx, pptx, doc, ppt: what office-oxide finds, as plain text."""
+    kind = _KINDS[suffix]
+    found = _read(data, suffix, kind)
     slides = kind in ("pptx", "ppt")
     writer, seen = Writer(), set[str]()
     for number, section in enumerate(found.get("sections", ()), 1):
         place = f"slide {number}" if slides else ""
-        for text in _section(section, kind, seen):
+        for text in _section(section, seen):
             writer.add(text, place)
     metadata: dict[str, Any] = {"parser": parser("office-oxide")}
     told = found.get("metadata", {})
@@ -65,19 +95,14 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     borne = (
         "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
     )
-    yield writer.piece(
-        title if borne and kind != "xls" else "", metadata=metadata, prose=kind != "xls"
-    )
+    yield writer.piece(title if borne else "", metadata=metadata)
 
 
-def _section(section: Node, kind: str, seen: set[str]) -> Iterator[str]:
-    """The texts of a section, a slide or a sheet, in reading order. `seen`: headers and footers
+def _section(section: Node, seen: set[str]) -> Iterator[str]:
+    """The texts of a section, or a slide, in reading order. `seen`: headers and footers
     that were given already."""
     notes: list[str] = []
-    hidden = " (hidden)" if section.get("hidden") else ""
-    if kind == "xls":
-        yield f"## {section.get('title', '')}{hidden}"
-    elif hidden:
+    if section.get("hidden") and not section.get("sheet_kind"):
         yield "(hidden slide)"
     for element in section.get("elements", ()):
         yield _block(element, notes)

@@ -1,4 +1,4 @@
-"""Sheets of xlsx and ods files: values as they are shown, each in its column, with the cells as places.
+"""Sheets of xlsx, xls and ods files: values as they are shown, each in its column, with the cells as places.
 
 ECMA-376 part 1 (SpreadsheetML), chapters 18.3 (worksheets) and 18.8.30 (number formats); OpenDocument
 1.2 part 1, chapter 9 (tables). A formula without a stored value is shown as the formula."""
@@ -6,10 +6,12 @@ ECMA-376 part 1 (SpreadsheetML), chapters 18.3 (worksheets) and 18.8.30 (number 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
+from typing import Any
 from xml.parsers import expat
 from zipfile import ZipFile
 
@@ -34,20 +36,28 @@ class Sheet:
     notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
     texts: list[str] = field(default_factory=list)  # of boxes and charts on it
 
+    def add_note(self, cell: str, text: str, author: str) -> None:
+        """A comment, which often begins with the name of its author."""
+        text = " ".join(text.split())
+        text = text.removeprefix(f"{author}:").strip() if author else text
+        if text:
+            note = f"Comment ({author}): {text}" if author else f"Comment: {text}"
+            self.notes.append((cell, note))
+
 
 def xlsx(data: bytes, suffix: str) -> Iterator[Piece]:
     book = _Book(archive.checked(data, suffix))
     yield written(book.sheets())
 
 
-def written(sheets: Iterator[Sheet]) -> Piece:
+def written(sheets: Iterable[Sheet]) -> Piece:
     """All sheets as one text: a table each, with the cells as places, then its comments."""
     writer = Writer()
     for sheet in sheets:
         title = "## " + " ".join(sheet.name.split()) + (" (hidden sheet)" if sheet.hidden else "")
         if not sheet.rows and not sheet.notes and not sheet.texts:
             continue
-        writer.add(title, f"{sheet.name}!A1")
+        writer.add(title, f"{sheet.name}!A1" if sheet.rows or sheet.notes else sheet.name)
         numbers = sorted(sheet.rows)
         width = max((max(sheet.rows[number]) for number in numbers), default=-1) + 1
         lowest = min((min(sheet.rows[number]) for number in numbers), default=0)
@@ -202,11 +212,7 @@ class _Book:
                     "".join(x.text or "" for x in one if local(x.tag) == "text").split()
                 )
                 who = self.persons.get(one.get("personId", ""), "")
-            if said:
-                said = said.removeprefix(f"{who}:").strip() if who else said
-                sheet.notes.append(
-                    (one.get("ref", ""), f"Comment ({who}): {said}" if who else f"Comment: {said}")
-                )
+            sheet.add_note(one.get("ref", ""), said, who)
 
     def _drawing(self, path: str, sheet: Sheet) -> None:
         """Text of boxes, and of charts the titles and the names of the series."""
@@ -239,7 +245,8 @@ class _SheetReader:
         self.formula: dict[str, str] = {}
         self.into: list[str] | None = None  # what the words are added to
         self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
-        self.shared: dict[str, str] = {}  # formulas that several cells have
+        # formulas that several cells have, with the row and column of the first
+        self.shared: dict[str, tuple[str, int, int]] = {}
         self.phonetic = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -273,18 +280,37 @@ class _SheetReader:
         elif name == "c":
             formula, index = "".join(self.parts.get("f", ())), self.formula.get("si", "")
             if formula and index:
-                self.shared[index] = formula
+                self.shared[index] = (formula, self.row, self.column)
+            elif index in self.shared:
+                first, row, column = self.shared[index]
+                formula = moved(first, self.row - row, self.column - column)
             value = "".join(self.parts.get("v") or self.parts.get("t", ()))
-            text = self.book.value(
-                self.cell.get("t", "n"),
-                self.cell.get("s", ""),
-                value,
-                formula or self.shared.get(index, ""),
-            )
+            text = self.book.value(self.cell.get("t", "n"), self.cell.get("s", ""), value, formula)
             if text and self.column < COLUMNS:
                 self.cells[self.column] = text
         elif name == "row" and self.cells:
             self.sheet.rows[self.row] = self.cells
+
+
+_REFERENCE = re.compile(
+    r"""("[^"]*"|'[^']*')|(?<![A-Za-z0-9_.])(\$?)([A-Z]{1,3})(\$?)([0-9]{1,7})(?![A-Za-z0-9_(!.])"""
+)
+
+
+def moved(formula: str, rows: int, columns: int) -> str:
+    """A formula as it stands so many rows below and columns beside: references without `$` move with
+    it (ECMA-376 part 1, 18.3.1.40)."""
+
+    def move(found: re.Match[str]) -> str:
+        quoted, fixed_column, column, fixed_row, row = found.groups()
+        if quoted:
+            return quoted
+        across, down = column_number(column), int(row)
+        across = across if fixed_column else max(0, min(across + columns, COLUMNS - 1))
+        down = down if fixed_row else max(1, min(down + rows, ROWS))
+        return f"{fixed_column}{column_name(across)}{fixed_row}{down}"
+
+    return _REFERENCE.sub(move, formula)
 
 
 def _series(series: Element) -> str:
@@ -311,6 +337,55 @@ def _rich(element: Element) -> str:
         elif local(one.tag) == "r":
             parts += [x.text or "" for x in one if local(x.tag) == "t"]
     return "".join(parts)
+
+
+# ---- xls -----------------------------------------------------------------------------------------
+
+
+def old_sheets(data: bytes) -> list[Sheet] | None:
+    """The sheets of an xls file, of Excel 97 to 2003 and older; None where xlrd cannot read them."""
+    import io
+
+    import xlrd
+
+    try:
+        book = xlrd.open_workbook(
+            file_contents=data, formatting_info=True, on_demand=True, logfile=io.StringIO()
+        )
+        return [_old_sheet(book, number) for number in range(book.nsheets)]
+    except MemoryError:
+        raise
+    except Exception:  # whatever the library says of bytes that it does not expect
+        return None
+
+
+def _old_sheet(book: Any, number: int) -> Sheet:
+    import xlrd
+
+    found = book.sheet_by_index(number)
+    sheet = Sheet(found.name, found.visibility != 0)
+    epoch = datetime(1904, 1, 1) if book.datemode else datetime(1899, 12, 30)
+    for row in range(found.nrows):
+        cells: dict[int, str] = {}
+        for column in range(found.row_len(row)):
+            cell = found.cell(row, column)
+            text = str(cell.value)
+            if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
+                key = book.xf_list[cell.xf_index].format_key
+                code = book.format_map[key].format_str if key in book.format_map else ""
+                text = as_shown(cell.value, _BUILT_IN.get(str(key), code), epoch)
+            elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
+                text = "TRUE" if cell.value else "FALSE"
+            elif cell.ctype == xlrd.XL_CELL_ERROR:
+                text = xlrd.error_text_from_code.get(cell.value, "")
+            if text:
+                cells[column] = text
+        if cells:
+            sheet.rows[row + 1] = cells
+    for (row, column), note in sorted(found.cell_note_map.items()):
+        sheet.add_note(f"{column_name(column)}{row + 1}", note.text, note.author)
+    book.unload_sheet(number)
+    return sheet
 
 
 # ---- number formats --------------------------------------------------------------------------------
@@ -416,7 +491,8 @@ def _number(value: float, section: Sequence[Token]) -> str:
     if any(token.kind == "power" for token in section):
         written = f"{value:.{len(decimals)}E}"
     else:
-        written = f"{value:{',' if ',' in whole.rstrip(',') else ''}.{len(decimals)}f}"
+        thousands = "," if "," in whole.rstrip(",") else ""
+        written = f"{_rounded(value, len(decimals)):{thousands}.{len(decimals)}f}"
         while "." in written and written.endswith("0") and len(written.partition(".")[2]) > least:
             written = written[:-1]
         written = written.rstrip(".")
@@ -432,6 +508,14 @@ def _number(value: float, section: Sequence[Token]) -> str:
         else:
             parts.append(token.literal)
     return "".join(parts).strip()
+
+
+def _rounded(value: float, decimals: int) -> Decimal | float:
+    """As sheets round: 12.25 with one decimal is 12.3, of the 15 digits that a number has."""
+    try:
+        return Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    except InvalidOperation:  # of over 28 digits
+        return value
 
 
 def _general(value: float) -> str:

@@ -52,12 +52,21 @@ def said(path: Path) -> str:
         found = list(load(file, SETTINGS, not_read := []))
     except ReadError as error:
         return f"ERROR {error}"
-    parts = [f"{one.title}\n{one.text}\n{one.metadata}" for one in found]
+    parts = [
+        "\n".join(
+            [one.title, one.text, str(one.metadata), *(f"at {name}" for _, name in one.places)]
+        )
+        for one in found
+    ]
     return "\n".join([*parts, *(f"NOT READ {one.name}: {one.reason}" for one in not_read)])
 
 
 def wrong(text: str, wanted: list[str]) -> list[str]:
-    return [one for one in wanted if (one[1:] in text) == one.startswith("!") and (one.startswith("!") or one not in text)]
+    return [
+        one
+        for one in wanted
+        if (one[1:] in text) == one.startswith("!") and (one.startswith("!") or one not in text)
+    ]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cases are not beside the checkout")
@@ -136,6 +145,19 @@ MSG = ole.msg(
     p1000="The pilot boat costs 418,000 euros.\r\n",
     p007D="From: Jörg Vos <joerg@x.org>\nDate: Mon, 04 Mar 2024 09:15:00 +0100\n",
 )  # fmt: skip
+FORWARDED = ole.msg(
+    {},
+    ole.mail_tree(950, p0037="合約", p0C1A="Holt, Lena (Sales)", p1000="合約金額為三十萬元。\r\n"),
+    1251, p0037="Договор", p0C1A="'Иван Петров'", p0E04="Reed, Tom; Acme, Inc.\0", p1013="<p>Цена &mdash; 5 млн.</p>",
+)  # fmt: skip
+XLS = ole.xls(
+    {164: '0.0" km"'},
+    {
+        "Costs": {(4, 1): "Item", (4, 2): "Share", (4, 3): "Due", (6, 1): "Kräne", (6, 2): (0.075, 10), (6, 3): (45000.0, 14), (7, 2): (12.25, 164)},
+        "Old": {(0, 0): "Boat"}, "Empty": {},
+    },
+    hidden="Old",
+)  # fmt: skip
 
 
 OWN: dict[str, tuple[bytes, list[str]]] = {
@@ -151,12 +173,18 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "ferry.mhtml": (MHTML.encode(), ["Fähre", "Die Fähre fährt ab März nach Borkum.", "https://example.org/ferry", "!Menu", "!iVBOR"]),
     "light.epub": (packed(**{"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF, "OEBPS/a.xhtml": "<html><body><h1>One</h1><p>Ines rowed &amp; sang.</p></body></html>"}), ["The Light", "Ines rowed & sang."]),
     "offer.msg": (MSG, ["# Offer for the Skua", "The pilot boat costs 418,000 euros.", "Jörg Vos wrote to Mara Lindt and Tom Reed.", "2024-03-04T09:15:00+01:00", "cost: 99000", "'message_id': 'o1@x'"]),
+    "forwarded.msg": (FORWARDED, ["Иван Петров wrote to Tom Reed and Acme, Inc.", "Цена — 5 млн.", "Attachments: 合約", "From: Lena Holt (Sales)", "合約金額為三十萬元。", "'attached_to': 'Договор'"]),
+    "costs.xls": (XLS, ["## Costs\n\n| Item | Share | Due |\n| Kräne | 7.50% | 2023-03-15 |\n|  | 12.3 km |  |", "at Costs!B5", "at Costs!B7", "## Old (hidden sheet)", "!Empty"]),
+    "surname.eml": (b'From: "Holm, Ana (IT)" <ana@x.org>\nTo: "Acme, Inc." <a@x.org>, "tom@x.org" <tom@x.org>\nSubject: Fwd: x\n\nSee\n\n---\nFrom: c@x.org\nTo: d@x.org\nDate: 1 May 2024\n\nThe dock is closed.\n', ["Ana Holm (IT) wrote to Acme, Inc. and tom@x.org.", "To: Acme, Inc. <a@x.org>, tom@x.org\n", "The dock is closed."]),
     "lease.doc": (ole.doc("Lease of shed 4\rThe shed is let to Nordfisch for 1,850 €.\r"), ["# Lease of shed 4", "The shed is let to Nordfisch for 1,850 €."]),
     "plan.ppt": (ole.ppt("Harbour plan", "The dredger Marigold is sold"), ["Harbour plan", "The dredger Marigold is sold", "'slides': 2"]),
     "papers.zip": (packed(**{"in/a.md": "# Alpha\n\nWords of Ana.", "b.exe": b"MZ", "id_rsa": "x", "c.eml": REPLY}), ["Words of Ana.", "The pump is sold.", "NOT READ b.exe: binary", "NOT READ id_rsa: looks like a secret"]),
     "coded.md": (b"aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dCBvZiBtYW55IHdvcmRzIDE=\n" * 40, ["ERROR it is mostly base64"]),
     "coded.txt": (b"Gr=C3=BC=C3=9Fe aus K=C3=B6ln und M=C3=BCnchen von J=C3=B6rg.\n" * 5, ["ERROR its letters are quoted-printable"]),
     "page.html": (b'<html><head><meta name="author" content="Ana Holm"><meta property="article:published_time" content="2024-05-06"></head><body><nav>Menu</nav><p>The ferry MAX_RETRY_COUNT sails.</p><footer>Imprint</footer></body></html>', ["The ferry MAX_RETRY_COUNT sails.", "Ana Holm", "2024-05-06", "!Menu", "!Imprint"]),
+    "layout.html": ('<table><tr><td><a href=a>Home</a><br>Menu</td><td><h2>港の話</h2><p>浚渫船は売却されました。</p><table><tr><td>船</td><td>5</td></tr><tr><td>灯</td><td>7</td></tr></table></td></tr></table>'.encode("shift_jis"), ["Home Menu\n\n## 港の話\n\n浚渫船は売却されました。\n\n| 船 | 5 |\n| 灯 | 7 |"]),
+    "author.html": (b'<article><h1>Quay</h1><span itemprop="author" itemscope><span itemprop="name">Tom Reed</span></span><p>It is 12 m deep.</p></article>', ["'author': 'Tom Reed'", "It is 12 m deep."]),
+    "byline.html": (b'<h1>Quay</h1><p>By <a rel="author" href="/u">Ana Holm</a></p><p>It is 12 m deep.</p><h3>More</h3><ul><li><a href=1>Ferry</a><li><a href=2>Market</a><li><a href=3>Bridge</a></ul>', ["'author': 'Ana Holm'", "# Quay", "!More"]),
     "names.csv": (b"7,Ana Holm,2024-01-02\n8,Tom Reed,2024-01-03\n", ["column 2: Ana Holm"]),
     "wide.xml": (b'<?xml version="1.0"?><ships><ship name="Tern"><port>Ostend</port></ship></ships>', ["ship: (name: Tern)", "port: Ostend"]),
     "flowed.eml": (b"From: Ana <a@x.org>\nTo: b@x.org\nSubject: Basin\nContent-Type: text/plain; format=flowed; delsp=yes\n\nIt is fourteen me \ntres deep. \n\nEnd\n-- \nAna\n", ["It is fourteen metres deep.\n\nEnd\n--"]),

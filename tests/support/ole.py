@@ -92,12 +92,20 @@ def _entry(entry: Mapping[str, object]) -> bytes:
     )
 
 
-def msg(attachments: Mapping[str, bytes], **properties: str) -> bytes:
-    """An Outlook mail; `properties`: texts by the tag of their property, as `p0037`."""
-    tree: dict[str, bytes | Tree] = {"__properties_version1.0": bytes(32)}
-    tree |= {
-        f"__substg1.0_{tag[1:]}001F": text.encode("utf-16-le") for tag, text in properties.items()
-    }
+def msg(
+    attachments: Mapping[str, bytes],
+    inside: Tree | None = None,
+    code_page: int = 0,
+    **properties: str,
+) -> bytes:
+    """An Outlook mail; `properties`: texts by the tag of their property, as `p0037`. `inside`: an attached
+    mail, as `mail_tree` gives it. `code_page`: texts are in this encoding, else in UTF-16."""
+    tree = mail_tree(code_page, **properties)
+    tree["__properties_version1.0"] = bytes(32) + _code_page(code_page)
+    if inside is not None:
+        tree["__attach_version1.0_#00000009"] = {
+            "__properties_version1.0": bytes(8), "__substg1.0_3701000D": inside,
+        }  # fmt: skip
     for number, (name, data) in enumerate(attachments.items()):
         tree[f"__attach_version1.0_#{number:08X}"] = {
             "__properties_version1.0": bytes(8),
@@ -105,6 +113,61 @@ def msg(attachments: Mapping[str, bytes], **properties: str) -> bytes:
             "__substg1.0_37010102": data,
         }
     return compound(tree)
+
+
+def mail_tree(code_page: int = 0, **properties: str) -> dict[str, bytes | Tree]:
+    kind, encoding = ("001E", f"cp{code_page}") if code_page else ("001F", "utf-16-le")
+    tree: dict[str, bytes | Tree] = {"__properties_version1.0": bytes(24) + _code_page(code_page)}
+    return tree | {
+        f"__substg1.0_{tag[1:]}{kind}": text.encode(encoding) for tag, text in properties.items()
+    }
+
+
+def _code_page(number: int) -> bytes:
+    return struct.pack("<HHIII", 3, 0x3FDE, 6, number, 0) if number else b""
+
+
+def xls(
+    formats: Mapping[int, str],
+    sheets: Mapping[str, Mapping[tuple[int, int], str | tuple[float, int]]],
+    hidden: str = "",
+) -> bytes:
+    """A workbook of Excel 97 (MS-XLS). `formats`: number formats from 164 on; `sheets`: cells by (row, column)
+    from 0, each a text or (number, key of a format)."""
+
+    def record(kind: int, data: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(data)) + data
+
+    def text(words: str) -> bytes:
+        return struct.pack("<HB", len(words), 1) + words.encode("utf-16-le")
+
+    keys = [0, 14, 10, *formats]
+    font = struct.pack("<HHHHHBBBBBB", 200, 0, 0x7FFF, 400, 0, 0, 0, 0, 0, 1, 0) + b"A"
+    head = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 1997, 0, 0)) + record(0x31, font) * 4
+    head += b"".join(
+        record(0x041E, struct.pack("<H", key) + text(code)) for key, code in formats.items()
+    )
+    head += record(0xE0, struct.pack("<HHH", 0, 0, 0xFFF5) + bytes(14))
+    head += b"".join(record(0xE0, struct.pack("<HHH", 0, key, 1) + bytes(14)) for key in keys)
+    bodies: list[bytes] = []
+    for cells in sheets.values():
+        body = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 1997, 0, 0))
+        for (row, column), value in cells.items():
+            if isinstance(value, str):
+                body += record(0x0204, struct.pack("<HHH", row, column, 1) + text(value))
+            else:
+                body += record(
+                    0x0203, struct.pack("<HHHd", row, column, keys.index(value[1]) + 1, value[0])
+                )
+        bodies.append(body + record(0x0A, b""))
+    at = len(head) + sum(12 + 2 * len(name) for name in sheets) + 4
+    for name, body in zip(sheets, bodies, strict=True):
+        head += record(
+            0x85,
+            struct.pack("<IBBBB", at, name == hidden, 0, len(name), 1) + name.encode("utf-16-le"),
+        )
+        at += len(body)
+    return compound({"Workbook": (head + record(0x0A, b"") + b"".join(bodies)).ljust(4096, b"\0")})
 
 
 def doc(text: str) -> bytes:
