@@ -379,11 +379,14 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
         return name
     rest = name.words[1:]
     alone = " ".join(rest)
+    if name.opening and ordinary(first) and rest == ["I"]:
+        return None  # Yeah I, the pronoun: where the text has World War I within a sentence, it is a name
     if len(rest) > 1:
         known = evidence.inside[alone] + evidence.led[alone] > 0
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
-        known = name.opening and ordinary(first) and bool(others) and name.words[0] not in others
+        later = ordinary(first) and bool(others) and name.words[0] not in others
+        known = name.opening and (later or alone in evidence.speakers)  # Wow Dave, where Dave speaks
     if known or (name.opening and grammar):
         start = text.find(rest[0], name.start + len(name.words[0]), name.end)
         return Name(start, name.end, rest, False, name.titled, name.prose)
