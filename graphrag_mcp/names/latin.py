@@ -386,7 +386,9 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         later = ordinary(first) and bool(others) and name.words[0] not in others
-        known = name.opening and (later or alone in evidence.speakers)  # Wow Dave, where Dave speaks
+        known = name.opening and (
+            later or alone in evidence.speakers
+        )  # Wow Dave, where Dave speaks
     if known or (name.opening and grammar):
         start = text.find(rest[0], name.start + len(name.words[0]), name.end)
         return Name(start, name.end, rest, False, name.titled, name.prose)

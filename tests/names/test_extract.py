@@ -221,3 +221,15 @@ def test_a_speaker_with_a_title_is_the_person_without() -> None:
     script = "\n".join(["FENN: She steered south.", "MR COLQUHOUN: Yet she struck.", "FENN: She did.", "MR COLQUHOUN: In the dark?"])
     named = {mention.key: mention.type for mention in extract(script)}
     assert named["colquhoun"] == "person" and "mr colquhoun" not in named
+
+
+def test_speakers_with_everyday_names_are_persons_and_what_opens_an_address_is_no_part_of_them() -> None:
+    chat = "James: Did the ferry run?\n\nJohn: Hey James, it did. Wow James! You asked twice.\n\nJames: Cool, John!\n\nJohn: Yeah I saw it."
+    found = {mention.key: mention.type for mention in extract(chat)}
+    assert (found["james"], found["john"]) == ("person", "person")
+    assert not {"wow james", "hey james", "yeah i"} & found.keys()
+
+
+def test_labels_of_questions_and_answers_are_no_persons() -> None:
+    faq = "Question: Does the ferry run in May?\nAnswer: It does, by notice.\nQuestion: Who pays the fare?\nAnswer: The question is settled on the pier, and the answer is posted there."
+    assert "person" not in {mention.type for mention in extract(faq)}
