@@ -11,6 +11,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
+from itertools import pairwise
 from typing import Any
 
 from graphrag_mcp.text import dates
@@ -76,7 +77,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     from charset_normalizer import from_bytes
 
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
-    guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=_LEGACY)
+    sample = data[start : start + SAMPLE]
+    guesses = from_bytes(sample, cp_isolation=_LEGACY)
     if (best := guesses.best()) is not None:
         # Western text mostly fits cp1250 too, which the library then names ("ů" for "ù"); Polish or
         # Czech does not fit cp1252. Hungarian fits both and is the one that loses.
@@ -86,12 +88,35 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
             and guess.coherence >= best.coherence - 0.1
             for guess in guesses
         )
-        encoding = "cp1252" if western else best.encoding
-        if not _mixes_scripts(data[start : start + SAMPLE].decode(encoding, "replace")):
+        encoding = _sibling(sample, "cp1252" if western else best.encoding)
+        if not _mixes_scripts(sample.decode(encoding, "replace")):
             return decode_as(data, encoding)
     if bad * 100 <= len(data):
         return _line_by_line(data)
     raise ReadError("its encoding is not known; save it as UTF-8")
+
+
+# Encodings of the same letters, most of them at other bytes.
+_SIBLINGS = (
+    ("cp1250", "iso8859_2"),
+    ("cp1251", "koi8_r", "iso8859_5", "koi8_u"),
+    ("cp1252", "iso8859_15"),
+)
+# What no word has: a sign beside a letter, or a capital after a small letter.
+_SIGN = "[\x80-\x9f\xa2-\xa9\xac-\xb1\xb6\xb8\xbc-\xbe\u2500-\u25ff]"
+_BROKEN = re.compile(rf"(?<=[^\W\d_]){_SIGN}|{_SIGN}(?=[^\W\d_])")
+
+
+def _sibling(data: bytes, encoding: str) -> str:
+    """The encoding of the same letters by which the fewest words are broken; `encoding` where none is
+    better. The library takes ISO-8859-2 for cp1250: `¦ródmie¶cie` for `Śródmieście`."""
+    family = next((one for one in _SIBLINGS if encoding in one), ())
+    broken: dict[str, int] = {}
+    for name in dict.fromkeys((encoding, *family)):
+        text = data.decode(name, "replace")
+        capitals = sum(a.islower() and b.isupper() for a, b in pairwise(text) if b > "\x7f")
+        broken[name] = len(_BROKEN.findall(text)) + capitals + text.count("\ufffd")
+    return min(broken, key=lambda name: broken[name])
 
 
 _KANA = re.compile("[\u3041-\u30fa]")
