@@ -421,7 +421,7 @@ def _row(line: str) -> tuple[str, str]:
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
-    from graphrag_mcp.sources import ocr
+    from graphrag_mcp.sources import ocr, walk
 
     changed = {how: disk[how] for how in ("new", "changed", "deleted") if disk[how]}
     every = [name for names in changed.values() for name in names]
@@ -434,6 +434,9 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     scans = disk["scans"]
     if scans:
         line += f" {counted(len(scans), 'scans')} without text: {_first(scans)}; {ocr.SCANS}."
+    if pictures := disk["pictures"]:
+        reads = walk.PICTURE.partition("; ")[2]
+        line += f" {counted(len(pictures), 'pictures')}: {_first(pictures)}; {reads}."
     if unread := [name for name in disk["unread"] if name not in scans]:
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line

@@ -24,6 +24,10 @@ _HIRAGANA = re.compile("[ぁ-ゖ]")
 _KOREAN = re.compile("[가-힣]+")
 _BLANKED = re.compile("[가-힣]+|[\u0e00-\u0e7f]+")  # Korean words; Thai between blanks
 _SENTENCE_ENDS = re.compile(r"[.!?:;…¿¡\n。！？：；]")
+_CLAUSE_ENDS = re.compile(
+    r"[.?!;:,。？！；：，]\s*(?:(?:and|und|et|y|e|и|та)\s+)?|\s+(?:and|und|et|y|e|и|та)\s+|以及",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"(?<!\S)\S*?\d\S*")
 _COUNT = re.compile(r"\d{1,2}")
 _COUNTED = re.compile(r"(?<![第\d.,/:-])\d{1,2}(?=[个つ大点]|가지|개)")  # 5个主题
@@ -226,6 +230,43 @@ def _overview(question: Question, language: str) -> str:
     asking = words_of(language, "overview", "collection", "orders", "asking")
     runs = [question.joined(), *filter(asking.cover, question.korean())]
     return next((found[0] for run in runs if (found := overview.dense.search(run))), "")
+
+
+def rest_of_overview(query: str) -> str:
+    """What a question asks behind a first clause that asks for an overview of all ("What are these documents
+    about, and which disputes run through them?"); "" where it has no such clause, or where the rest has a
+    name or a number, which says what is asked about."""
+    for end in _CLAUSE_ENDS.finditer(query[:LONGEST]):
+        clause, rest = query[: end.start()], query[end.end() : LONGEST].strip()
+        if not rest or not _opens(clause):
+            continue
+        sentence = _SENTENCE_ENDS.search(end[0]) is not None
+        question = _read(rest if sentence else f"x {rest}")  # its first word is within a sentence
+        named = any(word.name for word in question.plain) and "de" not in _languages(_read(query))
+        if named or _NUMBER.search(rest):
+            return ""
+        return "" if asks_for_all(query) else rest
+    return ""
+
+
+def _opens(clause: str) -> bool:
+    """Does a clause ask for an overview of all by a word for it, or by a question that begins so and has a
+    word for the collection? "In these documents" and "In which documents" only say where."""
+    if not asks_for_all(clause):
+        return False
+    question = _read(clause)
+    forms = [word.form for word in question.plain]
+    for language in _languages(question) or ("en",):
+        asking, before = words_of(language, "interrogatives"), words_of(language, "before")
+        start = forms[1:] if forms[:1] and before.hold(forms[0]) else forms
+        whole = words_of(language, "collection", "whole")
+        begins = any(map(asking.hold, start[:1])) and any(map(whole.hold, forms))
+        if _overview(question, language) or begins:
+            return True
+        joined = question.joined()
+        if asking.dense.search(joined) and whole.dense.search(joined):
+            return True
+    return False
 
 
 def names_an_overview(query: str) -> str:

@@ -31,7 +31,7 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
-from graphrag_mcp.query.asking import asks_for_all
+from graphrag_mcp.query.asking import asking_terms, asks_for_all, rest_of_overview
 from graphrag_mcp.query.context import late, note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
@@ -48,6 +48,7 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
+_NOTHING_ON_THE_REST = "Nothing was found on the rest of the question."
 _CLAUSE = re.compile(r"[,;:?!.，；：？！。]")
 SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
@@ -105,6 +106,14 @@ def _of_all(parts: Sequence[Part], query: str) -> bool:
     return all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts)
 
 
+def _subject_found(parts: Sequence[Part], query: str) -> bool:
+    """Does a text hold a word of the question that does more than ask or frame it?"""
+    words = sorted(_worth(parts, query).keys() - asking_terms(query))
+    return any(
+        snapshot.full_text("passages", words, 1, ["id"]).num_rows for _, snapshot, _ in parts
+    )
+
+
 def _notes(part: Part, level: int) -> str:
     name, snapshot, kept = part
     deep = ""
@@ -126,8 +135,8 @@ def show(
     cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
     """The result without a model: a map of the topics, or the sentences of the documents on the
-    question. A question with a clause that asks for the map, and whose other words find nothing,
-    gets the map. The text that the result has already stands first."""
+    question. A question of which the first clause asks for the map gets both; so does one with any such
+    clause, whose other words find nothing. The text that the result has already stands first."""
     found: list[Source | None] | None = None
     if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
         found = [local.asked(part, query, request.explain) for part in parts]
@@ -137,6 +146,15 @@ def show(
         level = request.level
         result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         return result if result.communities or offset else _nothing(result, parts, budget)
+    if rest := rest_of_overview(query):
+        level = request.level
+        if not _subject_found(parts, rest):
+            result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
+            return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
+        found, query = [local.asked(part, rest, request.explain) for part in parts], rest
+        if not offset:  # the map in half of the room, then what there is on the rest
+            result = topics.overview(result, parts, budget // 2, level=level, cursor=cursor)
+            result.next_cursor = ""
     page = render.page_of(result, budget)
     if found is None:
         found = [local.asked(part, query, request.explain) for part in parts]
@@ -153,7 +171,7 @@ def show(
     result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
     nothing = not told.lines and not result.communities and not result.citations
     if nothing and any(map(asks_for_all, _CLAUSE.split(query))):
-        result.hint = joined(result.hint, "Nothing was found on the rest of the question.")
+        result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
         level = request.level
         return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
     if not taken and not result.communities and not result.citations and not offset:

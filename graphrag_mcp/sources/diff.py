@@ -345,7 +345,7 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
     tried = {uri: one for source in sources.values() for uri, one in unread_files(source).items()}
     unread = {uri for uri, one in tried.items() if uri in found and _hash(found[uri]) == one.sha}
     scans = {uri for uri in unread if tried[uri].scanned}
-    scans |= {one["path"] for one in walked.named if one["reason"] == walk.PICTURE}
+    pictures = sorted(one["path"] for one in walked.named if one["reason"] == walk.PICTURE)
     both = sorted((found.keys() & known.keys()) - unread)
     return {
         "new": sorted(found.keys() - known.keys() - unread),
@@ -353,6 +353,7 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
         "deleted": sorted(known.keys() - found.keys()),
         "unread": sorted(unread),
         "scans": sorted(scans),
+        "pictures": pictures,
     }
 
 

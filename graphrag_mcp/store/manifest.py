@@ -44,6 +44,8 @@ IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and the last of this many runs whatever their age
 REPAIR = "Run graphrag-mcp doctor --repair"
+# Tables whose rows are counted; of documents those that are still to be derived are counted as well.
+COUNTED = ("text_units", "passages", "entities", "relationships", "communities", "reports")
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
@@ -182,6 +184,9 @@ def parse(raw: bytes, where: str) -> Manifest:
         made = stored.shaped(body, Manifest)
     except ValueError as error:
         raise errors.Damaged(f"{where} is no manifest ({error})", REPAIR) from error
+    for name in COUNTED:
+        if made.counters.get(name) and name not in made.tables:
+            raise errors.Damaged(f"{where} counts {name} and names no table of them", REPAIR)
     return replace(
         made,
         format=FORMAT if made.format == WITHOUT_LOGS else made.format,

@@ -137,19 +137,21 @@ def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(
     (folder / "torn.pdf").write_bytes(b"%PDF-1.4 and nothing more")
     (folder / "locked.docx").write_bytes(hostile_archives.CASES["locked.docx"](False))
     (folder / "scan.pdf").write_bytes(hostile_archives.scan())
+    (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     bad = ["mixed/locked.docx", "mixed/scan.pdf", "mixed/torn.pdf"]
     errors = said("index", folder)["errors"]
     assert [(one["path"], one["kind"], bool(one["reason"])) for one in errors] == [(path, "unread", True) for path in bad]
     assert said("index", folder)["errors"] == errors
-    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad, "scans": bad[1:2]}
+    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad, "scans": bad[1:2], "pictures": ["mixed/photo.png"]}
     assert main(["status", "--home", str(tmp_path / "home")]) == 0
     told = capsys.readouterr().out
     assert "nothing has changed since. 1 scan without text: mixed/scan.pdf; pip install" in told
-    assert "an index without it does not. 2 files could not be read: mixed/locked.docx, mixed/torn.pdf;" in told
+    assert "an index without it does not. 1 picture: mixed/photo.png; pip install" in told
+    assert "has it described. 2 files could not be read: mixed/locked.docx, mixed/torn.pdf;" in told
     assert "1 scan (pictures of pages, without text) cannot be found: mixed/scan.pdf; pip install" in told
     (folder / "torn.pdf").write_bytes(b"%PDF-1.4 other bytes")
     (folder / "scan.pdf").unlink()
-    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1], "scans": []}
+    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1], "scans": [], "pictures": ["mixed/photo.png"]}
     (folder / "torn.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed."))
     assert changes(said("index", folder)) == (1, 0, 0, 1)
     assert said("status")["disk"]["unread"] == bad[:1]

@@ -51,7 +51,19 @@ def test_a_question_gets_the_map_if_one_clause_asks_for_it_and_the_rest_finds_no
     assert not found.next_cursor or (further.text and further.text != found.text)
 
 
-@pytest.mark.parametrize("question", ["Who disagrees about quarks?", "What are these documents about, and what do they say on turbines?"])
-def test_a_question_on_something_gets_no_map(sample_home: Path, question: str) -> None:
-    found = global_search(open_snapshot(sample_home / "corpora" / "sample"), question, max_tokens=1_500)
+def test_a_question_on_something_gets_no_map(sample_home: Path) -> None:
+    found = global_search(open_snapshot(sample_home / "corpora" / "sample"), "Who disagrees about quarks?", max_tokens=1_500)
     assert "rest of the question" not in found.hint and " topics.\n" not in found.text
+
+
+def test_a_first_clause_on_all_gets_the_map_and_the_rest_its_sentences(sample_home: Path) -> None:
+    snapshot = open_snapshot(sample_home / "corpora" / "sample")
+    found = global_search(snapshot, "What are these documents about, and what do they say on turbines?", max_tokens=1_500)
+    topics = [at for at, line in enumerate(found.text.splitlines()) if line.startswith("[c")]
+    lines = [at for at, line in enumerate(found.text.splitlines()) if line.startswith("- [t")]
+    assert " topics.\n" in found.text and topics[0] < lines[0] and "turbines" in found.text.splitlines()[lines[0]]
+    assert "rest of the question" not in found.hint
+    further = global_search(snapshot, "What are these documents about, and what do they say on boats?", max_tokens=900)
+    if further.next_cursor:
+        more = global_search(snapshot, "What are these documents about, and what do they say on boats?", max_tokens=900, cursor=further.next_cursor)
+        assert " topics.\n" not in more.text and more.text.count("\n- ") and more.text != further.text

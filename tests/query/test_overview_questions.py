@@ -9,7 +9,13 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.query.asking import asking_terms, asks_for_all, names_an_overview, without_asking
+from graphrag_mcp.query.asking import (
+    asking_terms,
+    asks_for_all,
+    names_an_overview,
+    rest_of_overview,
+    without_asking,
+)
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.reports import LITTLE, asked_about
@@ -251,3 +257,36 @@ def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_pa
     texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
     (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
     assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
+
+
+SEVERAL = {  # a question whose first clause asks for all, and what it asks besides
+    "What are these documents about, and which disagreements run through them?": "which disagreements run through them?",
+    "Summarise everything here and tell me where the authors disagree.": "tell me where the authors disagree.",
+    "Give me an overview of the corpus, then point out contradictions.": "then point out contradictions.",
+    "What do these notes contain? Who disagrees with whom?": "Who disagrees with whom?",
+    "Worum geht es in diesen Dokumenten und welche Konflikte ziehen sich durch?": "welche Konflikte ziehen sich durch?",
+    "De quoi parlent ces documents, et quels désaccords les traversent ?": "quels désaccords les traversent ?",
+    "¿De qué tratan estos documentos y qué desacuerdos aparecen?": "qué desacuerdos aparecen?",
+    "Di cosa parlano questi documenti e quali conflitti emergono?": "quali conflitti emergono?",
+    "这些资料的主题是什么，作者们在哪里意见不同？": "作者们在哪里意见不同？",
+}
+ON_A_SUBJECT = [  # a clause says where, how, or refers to what was asked before
+    "In these documents, who is Anna?", "In which documents, and when, was the dam built?", "在这些文件里，安娜是谁？",
+    "In short and simple words, who paid for the dam?", "What happened and who was involved in the strike?",
+    "When did the dam fail, and what reasons are given?", "Which documents mention the strike, and what do they say?",
+    "What is this about, and what did Anna Meier do?", "What are these files about, and what happened in 1968?",
+    "Summarise the article about coral and list its sources.", "Who decided, and why did the talks fail?",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", SEVERAL)
+def test_a_clause_that_asks_for_all_gets_the_map(snapshot: Snapshot, question: str) -> None:
+    assert rest_of_overview(question) == SEVERAL[question]
+    found, whole = (global_search(snapshot, one, max_tokens=1_500) for one in (question, "What is this about?"))
+    assert found.communities[:3] == whole.communities[:3] and " topics.\n" in found.text
+    assert found.tokens <= 1_500
+
+
+@pytest.mark.parametrize("question", [*ON_A_SUBJECT, *WHOLE, *ALSO])
+def test_a_clause_that_only_says_where_or_refers_back_asks_for_no_map(question: str) -> None:
+    assert not rest_of_overview(question)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import threading
@@ -20,6 +21,19 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.mirror import Head, Tag
 
 # ---- manifest -----------------------------------------------------------------------------------
+
+
+def test_a_manifest_that_counts_rows_of_tables_it_does_not_name_is_damaged(tmp_path: Path) -> None:
+    whole = Manifest("c", 3, tables={"text_units": 2}, counters={"documents": 1, "text_units": 1})
+    manifests.commit(tmp_path, whole)
+    forged = dataclasses.replace(whole, generation=4, tables={})
+    (tmp_path / "manifest.json").write_text(forged.to_json(), "utf-8")
+    with pytest.raises(Damaged, match="counts text_units and names no table of them"):
+        manifests.parse(forged.to_json().encode(), "it")
+    stands_in = manifests.read(tmp_path)
+    assert stands_in is not None and stands_in.generation == 3
+    # What `doctor --repair` leaves until the next indexing has no table, and counts documents alone.
+    manifests.parse(Manifest("c", 4, counters={"documents": 1}).to_json().encode(), "it")
 
 
 def test_a_committed_manifest_reads_back_whole_and_no_temporary_file_is_left(tmp_path: Path) -> None:
