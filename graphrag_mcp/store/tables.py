@@ -712,13 +712,14 @@ PRIOR = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Vectors of unit length, (rows, numbers), with the ids of the rows, their places, and for each
-    row the number of its language."""
+    """Vectors of unit length, (rows, numbers), with the ids of the rows, their places, for each row
+    the number of its language, and what its similarities owe to being near to everything."""
 
     ids: list[str]
     places: dict[str, int]
     vectors: Any
     languages: Any
+    central: Any
 
 
 _matrices: WeakKeyDictionary[Snapshot, dict[str, Matrix]] = WeakKeyDictionary()
@@ -741,7 +742,8 @@ def similarities(
     flat: int = FLAT,
 ) -> dict[str, float]:
     """Similarities of the `limit` nearest rows and of `also`, by id, with the languages of the rows
-    on an equal footing; over `flat` rows by Lance, and then as they are."""
+    on an equal footing, and in several languages without what a row owes to being near to everything;
+    over `flat` rows by Lance, and then as they are."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -756,7 +758,7 @@ def similarities(
     matrix = _matrix(snapshot, name)
     if matrix.vectors.shape[1] != len(wanted):
         return {}
-    scores = _compared(matrix.vectors, wanted)
+    scores = _compared(matrix.vectors, wanted) - matrix.central
     scores = np.round(scores - _of_language(scores, matrix.languages), DIGITS)
     ids, places = matrix.ids, matrix.places
     if limit < count:
@@ -820,8 +822,41 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
             named = values_of(rows["language"]) if told else [""] * len(ids)
             languages = np.unique(named, return_inverse=True)[1]
             places = {id: at for at, id in enumerate(ids)}
-            held[name] = Matrix(ids, places, _unit(rows), languages)
+            vectors = _unit(rows)
+            central = np.zeros(len(ids), "<f4")
+            if name == VECTORS["passages"] and languages.any():
+                central = _central(vectors, languages, _files(snapshot, ids))
+            held[name] = Matrix(ids, places, vectors, languages, central)
         return held[name]
+
+
+def _files(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
+    """The file of each of these passages: rows of a sheet and mails of a box are parts of one."""
+    named = dict(rows_of(snapshot.rows("passages", columns=["id", "uri"])))
+    return [named.get(id, id).partition("#")[0] for id in ids]
+
+
+def _central(vectors: Any, languages: Any, files: Sequence[str]) -> Any:
+    """For each row its similarity to the middle of all files, less the mean of that, times the chance
+    that two files are in different languages (Simpson 1949). Some texts, such as instructions for
+    programs, are near to whatever is asked (hubs: Radovanović et al. 2010), and nearer than the answer
+    in another language. In one language the middle is also what the texts are about: 0 there. Each file
+    counts once, so that the 1,500 rows of a sheet are no middle.
+
+    Hits across languages by vectors alone, of 72: 56 to 67 among 50 texts, 51 to 65 in a folder that
+    also has READMEs, licences and generated files; in the same language 22 to 23, and 24 as before. News
+    beside Chinese texts 73.3 to 73.1, chats beside others 82.5 to 80.0."""
+    import numpy as np
+
+    numbers = np.unique(files, return_inverse=True)[1]
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    sizes = np.diff(starts, append=len(order))
+    middle = (np.add.reduceat(vectors[order], starts, dtype="<f8") / sizes[:, None]).mean(axis=0)
+    shares = np.bincount(languages[order][starts]) / len(starts)
+    near = np.einsum("ij,j->i", vectors, middle)
+    apart = 1 - float((shares**2).sum())
+    return np.round(apart * (near - near.mean()), DIGITS)
 
 
 def _unit(rows: pa.Table) -> Any:

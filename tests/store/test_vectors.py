@@ -92,6 +92,14 @@ def test_a_passage_in_another_language_is_not_behind_all_those_in_the_language_o
     assert tables.nearest(alone, "passages", asked, 1)[0] == ("e19", pytest.approx(0.91, abs=0.01))
 
 
+def test_a_passage_near_to_everything_is_not_before_the_answer_in_another_language(tmp_path: Path) -> None:
+    english = {f"e{n}": [1.0, 0.0, 0.1 * (n % 3 - 1)] for n in range(12)}
+    chinese = {f"c{n}-cjk": [0.0, 1.0, 0.1 * (n % 3 - 1)] for n in range(12)}
+    texts = {**english, **chinese, "hub-cjk": [0.7, 0.7, 0.1], "answer-cjk": [0.1, 0.75, 0.65]}
+    mixed = stored(tmp_path / "m", tables.Change([], table(texts)))
+    assert tables.nearest(mixed, "passages", vector([0.75, 0.1, 0.65]), 1)[0][0] == "answer-cjk"
+
+
 def test_large_tables_are_searched_by_the_store_with_the_same_result(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
     small = tables.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"])
