@@ -45,8 +45,12 @@ export function link(view, text, title = "") {
 
 export const number = (value) => Number(value || 0).toLocaleString("en");
 
+let fading = 0;
+
 export function say(text, bad = false) {
   const status = byId("status");
   status.textContent = visible(text);
   status.className = bad ? "bad" : "";
+  clearTimeout(fading);
+  if (!bad && !text.endsWith("…")) fading = setTimeout(() => { status.textContent = ""; }, 8000); // it lies over the page
 }

@@ -425,8 +425,7 @@ export class Graph {
     const { many, edges } = this.current(), moving = this.heat > 0 || this.dragged, focus = this.over || this.chosen;
     const lit = new Set(focus ? [focus, ...this.neighbours(focus)] : []), dim = this.over !== null || (this.chosen && lit.size > 1);
     context.clearRect(0, 0, this.width, this.height); context.lineCap = "round";
-    const stroke = (group, colour, alpha, plus) => {
-      const fine = group.length > MANY; // then three shades by weight instead of three widths
+    const stroke = (group, colour, alpha, plus, fine = group.length > MANY) => { // if so three shades by weight instead of three widths
       context.strokeStyle = colour;
       for (const thick of [1, 1.8, 2.8]) { // a path each, not a call an edge
         context.globalAlpha = fine ? alpha * (0.3 + thick / 4) : alpha;
@@ -437,7 +436,8 @@ export class Graph {
     };
     const touching = edges.filter(({ a, b }) => a === focus || b === focus);
     const rest = edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), faint = rest.filter((one) => !one.strong);
-    stroke(faint, line, dim || faint.length > MANY ? 0.12 : 0.25, 0); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.4 : 0.9, 0); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
+    const crowd = rest.length > MANY;
+    stroke(faint, line, dim || crowd ? 0.12 : 0.25, 0, crowd); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.4 : 0.9, 0, crowd); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
     if (this.edge && edges.includes(this.edge)) stroke([this.edge], second, 1, 2);
     for (const one of [...many].reverse()) {
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];

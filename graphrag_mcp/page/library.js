@@ -1,6 +1,7 @@
 // What the index holds: adding files, folders and texts, removing with undo, the watch, open work, settings.
 
 import { byId, element, link, number, short, visible } from "./dom.js";
+import * as views from "./views.js";
 
 const FINAL = ["done", "failed", "cancelled"], SHOWN = 200, POLL = 2000;
 const report = element("div", { class: "report", role: "log", "aria-label": "Progress" }); // stays while the view is drawn again
@@ -40,7 +41,7 @@ async function index(page, given) {
   const counts = ["added", "changed", "removed", "unchanged"].filter((name) => result.counts?.[name]).map((name) => `${number(result.counts[name])} ${name}`);
   tell(result.status === "done" ? `Done: ${counts.join(", ") || "nothing was new"}.` : visible(`Indexing ${result.status}. ${result.text || ""}`));
   const skipped = [...(result.errors || []), ...(result.skipped_files || [])];
-  if (skipped.length) report.append(element("details", { open: true }, element("summary", {}, `${number(skipped.length)} files were not indexed`), list(skipped.slice(0, SHOWN).map(why))));
+  if (skipped.length) report.append(element("details", { open: true }, element("summary", {}, `${views.counted(skipped.length, "file")} not indexed`), list(skipped.slice(0, SHOWN).map(why))));
 }
 
 async function send(page, files, replace = false) {
@@ -56,10 +57,10 @@ async function send(page, files, replace = false) {
     catch (error) { if (error.exists) again.push({ path, file }); else left.push({ path, reason: error.message }); }
   }
   now.remove();
-  tell(`${number(sent)} of ${number(files.length)} files were copied to ${visible(uploads)}.`);
-  if (left.length) report.append(element("details", { open: true }, element("summary", {}, `${number(left.length)} files were not copied`), list(left.slice(0, SHOWN).map(why))));
+  tell(`Copied ${number(sent)} of ${views.counted(files.length, "file")} to ${visible(uploads)}.`);
+  if (left.length) report.append(element("details", { open: true }, element("summary", {}, `${views.counted(left.length, "file")} not copied`), list(left.slice(0, SHOWN).map(why))));
   if (sent) await index(page, { paths: [uploads] });
-  if (again.length) tell(`${number(again.length)} files have the name of another one there: ${visible(short(again.map((one) => one.path).join(", "), 200))}. `,
+  if (again.length) tell(`${again.length === 1 ? "1 file has" : number(again.length) + " files have"} the name of another one there: ${visible(short(again.map((one) => one.path).join(", "), 200))}. `,
     button("Replace them", () => working(page, () => send(page, again, true))));
 }
 
@@ -99,14 +100,14 @@ function adding(page) {
 
 export function start(page) {
   const known = page.state.writes ? "Add documents, then ask." : "This server only reads, so documents are added by graphrag-mcp index.";
-  return [element("div", { class: "one" }, element("h1", {}, "Start here"), element("p", {}, `The index ${visible(page.state.corpus)} is empty. ${known}`), page.state.writes ? adding(page) : "", report)];
+  return [element("div", { class: "one" }, element("h1", {}, "Start here"), element("p", {}, `The index ${visible(page.state.corpus)} is empty. ${known}`), page.state.writes ? [adding(page), element("p", { class: "note" }, "Text, Markdown, PDF, Office files, web pages, mail, tables, notebooks and code are read. When they are indexed, the field at the top answers questions about them, and Topics and Graph show what they speak of.")] : "", report)];
 }
 
 // ---- what is there ---------------------------------------------------------------------------------
 
 async function remove(page, one, row) {
   const asked = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: true });
-  const lost = Object.entries(asked.counts || {}).filter(([, count]) => count).map(([name, count]) => `${number(count)} ${name.replace("_", " ")}`).join(", ");
+  const lost = Object.entries(asked.counts || {}).filter(([, count]) => count).map(([name, count]) => views.counted(count, name.replace("_", " ").replace(/ies$/, "y").replace(/s$/, ""))).join(", ");
   row.replaceChildren(element("td", { colspan: 5 }, `Remove ${visible(short(one.title, 80))} (${lost})? The file itself stays. `,
     button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id))); })), " ", button("Keep", () => page.again())));
   row.querySelector("button").focus();
@@ -151,7 +152,7 @@ function open(page) {
     } catch (error) { price.textContent = " " + visible(error.message); }
   };
   const who = state.model ? `The model ${visible(state.model)} writes them with the next indexing. ` : "No model is set: an agent can write them (claim_work), or a model that GRAPHRAG_MCP_CHAT_MODEL names. ";
-  return section("Summaries and open work", element("p", {}, data.unsummarised ? `${number(data.unsummarised)} documents have no summary. ${who}` : "Every document has a summary. ",
+  return section("Summaries and open work", element("p", {}, data.unsummarised ? `${data.unsummarised === 1 ? "1 document has" : number(data.unsummarised) + " documents have"} no summary. ${who}` : "Every document has a summary. ",
     pending.length ? `Open: ${pending.join(", ")}. ` : "", state.model && state.writes ? [button("What will it cost?", ask), price] : ""));
 }
 
@@ -160,13 +161,12 @@ export async function view(page) {
   const watch = element("input", { type: "checkbox", id: "watch", checked: state.watched, onchange: (event) => working(page, async () => { const { watched } = await page.server.post("watch", { on: event.target.checked, corpus: state.corpus }); tell(watched ? "Folders are watched: a change of a file is indexed at once, as long as this server runs." : "Folders are no longer watched."); }) });
   const again = state.writes && paths.length ? button("Index again", () => working(page, () => index(page, { paths }))) : "";
   const last = data.jobs[0], lists = [["Files that could not be read", data.unread], ["New files on disk", data.new.map((uri) => ({ uri }))]].filter(([, many]) => many.length);
-  const count = number(data.documents.length + data.more);
   const beside = element("div", { class: "beside" }, state.writes ? adding(page) : "", report,
     data.folders.length ? section("Folders", list(data.folders.map((one) => element("span", { dir: "auto" }, visible(/[/\\]/.test(one.path) ? one.path : one.name)))), element("p", {}, again, watchable ? [" ", watch, element("label", { for: "watch" }, " watch for changes")] : "")) : "",
     ...lists.map(([title, many]) => section(title, list(many.map(why)))),
-    last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${number(last.skipped.length + last.more)} files`), list(last.skipped.map(why))) : "",
+    last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${views.counted(last.skipped.length + last.more, "file")}`), list(last.skipped.map(why))) : "",
     open(page), element("details", {}, element("summary", {}, "Models and settings"), element("table", {}, element("tbody", {}, data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, visible(value))))))));
   const main = element("div", {}, documents(page),
     data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id)) : ""]))) : "");
-  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${count} documents in ${visible(data.title)}`), element("div", { class: "columns manage" }, beside, main)];
+  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)}`), element("div", { class: "columns manage" }, beside, main)];
 }

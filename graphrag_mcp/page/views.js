@@ -7,7 +7,7 @@ const list = (items, plain = true) => element("ul", plain ? { class: "plain" } :
 const some = (title, items) => (items.length ? [heading(title), list(items)] : []);
 const left = (count, what) => (count > 0 ? element("p", { class: "note" }, `and ${number(count)} more ${what}, not shown`) : "");
 export const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
-const counted = (count, thing) => `${number(count)} ${count === 1 ? thing : thing.endsWith("y") ? thing.slice(0, -1) + "ies" : thing + "s"}`;
+export const counted = (count, thing) => `${number(count)} ${count === 1 ? thing : thing.endsWith("y") ? thing.slice(0, -1) + "ies" : thing + "s"}`;
 
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
 

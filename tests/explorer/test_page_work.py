@@ -58,7 +58,7 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
         # the same name again is written over only when that is asked for
         (tmp_path / "letter.md").write_text(LETTER.replace("1911", "1912"), "utf-8")
         tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md"])
-        waits_for(tab, "have the name of another one")
+        waits_for(tab, "the name of another one there")
         assert "1911" in (folder / "added to graphrag" / "letter.md").read_text("utf-8")
         tab.page.get_by_role("button", name="Replace them").click()
         waits_for(tab, "Done: 1 changed.")
