@@ -386,9 +386,9 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         later = ordinary(first) and bool(others) and name.words[0] not in others
-        known = name.opening and (
-            later or alone in evidence.speakers
-        )  # Wow Dave, where Dave speaks
+        # Wow Dave, where Dave speaks; in minutes TOBIAS FENN is the whole name of FENN
+        addressed = alone in evidence.speakers and not name.words[0].isupper()
+        known = name.opening and (later or addressed)
     if known or (name.opening and grammar):
         start = text.find(rest[0], name.start + len(name.words[0]), name.end)
         return Name(start, name.end, rest, False, name.titled, name.prose)

@@ -69,3 +69,8 @@ def test_two_names_of_one_sentence_are_two_people(tmp_path: Path) -> None:
 def test_a_family_name_of_two_words_is_somebody_else(tmp_path: Path) -> None:
     text = "John Adams was the second of them. His son John Quincy Adams was the sixth. John Adams died in Oslo."
     assert {"John Quincy Adams", "John Adams"} <= persons(indexed(tmp_path / "c", text))
+
+
+def test_the_whole_name_of_a_speaker_in_capitals_stays(tmp_path: Path) -> None:
+    minutes = "TOBIAS FENN, principal keeper, sworn.\nCOLE: Were you at the lamp?\nFENN: I was.\nCOLE: All night?\nFENN: Until four.\n"
+    assert "TOBIAS FENN" in persons(indexed(tmp_path / "c", minutes))
