@@ -190,9 +190,21 @@ def _kept(
 
 
 def _other_year(text: str, found: Sequence[_Match], at: int) -> bool:
-    """Does an expression in the two sentences up to this one say another year than its anchor?"""
+    """Does an expression in the two sentences up to this one say another year than its anchor, or do all of the
+    text that say a year, and one of them before it? A narrative of 1968, printed in 1998, names its year once,
+    goes on with days, and never counts from the day on which it was printed."""
     one = found[at]
     assert one.anchor
+    years = [other for other in found if other.interval and other.rule not in _OF_A_YEAR]
+    told = [
+        other.interval[0].year <= one.anchor.year <= other.interval[1].year
+        for other in years
+        if other.interval
+    ]
+    past = one.interval is not None and one.interval[1] < one.anchor
+    narrated = years and years[0].start < one.start and not any(other.anchor for other in years)
+    if past and narrated and not any(told):
+        return True
     for other in found[max(at - 2, 0) : at + 2]:
         if other is one or not other.interval or other.rule in _OF_A_YEAR:
             continue

@@ -133,3 +133,20 @@ def test_no_date_is_invented(text: str, anchor: date | None) -> None:
 def test_anchors_of_any_text_are_sorted(text: str, document: str) -> None:
     starts = [one.at for one in anchors(text, document)]
     assert starts == sorted(starts)
+
+
+NARRATIVE = "By the autumn of 1968 she had filled eleven rolls. The twelfth was meant for the Narrows.\n\nThe ship waited. On the night of 10 November she lay in Kell Sound."
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        (NARRATIVE, ""),  # printed thirty years later
+        (NARRATIVE + " The report was read on Monday.", "1998-11-10"),  # it also counts from its own day
+        ("The firm was founded in 1968. It has few workers. Nothing came of it. The talks will go on until 10 December.", "1998-12-10"),
+        ("The ship waited. On the night of 10 November she lay in Kell Sound.", "1998-11-10"),
+    ],
+)
+def test_a_day_of_a_narrative_is_none_of_the_year_in_which_it_was_printed(text: str, day: str) -> None:
+    found = expressions(text, anchors(text, "1998-11-11"))
+    assert [one.start for one in found if one.kind == "resolved" and " 10 " in f" {text[one.char_start : one.char_end]} "] == [day][: bool(day)]
