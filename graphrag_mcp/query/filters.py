@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,19 @@ from graphrag_mcp.text.terms import counted
 OF_ROWS = ("topic", "entity", "type", "rating")  # of more than what is known of a document
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
 DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
-FIELDS = ("document", "uri", "kind", "tag", "topic", "entity", "type", "date", "rating", *TIME)
+FIELDS = (
+    "document",
+    "title",
+    "uri",
+    "kind",
+    "tag",
+    "topic",
+    "entity",
+    "type",
+    "date",
+    "rating",
+    *TIME,
+)
 GUESSES = {
     "doc": "document",
     "path": "uri",
@@ -47,10 +60,19 @@ MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
 FIRST_PROBE = 800  # candidates that are read at first; four times as many each time after
-FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
+FORM = "Write filters as field=value, field!=value, field>=value, field>value, field<=value or field<value"
+
+ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 
 _TOPIC = re.compile(r"\[?c\d{1,9}\]?")
-_FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
+_FORM = re.compile(
+    r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?|>|<)\s*(.{0,1000}?)\s*\Z", re.DOTALL
+)
 
 Fact = Mapping[str, Any]
 Part = tuple[str, Snapshot, "Filters | None"]  # a corpus, as its filters narrow it
@@ -58,7 +80,7 @@ Part = tuple[str, Snapshot, "Filters | None"]  # a corpus, as its filters narrow
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One filter as written: `op` is =, !=, >= or <=."""
+    """One filter as written: `op` is =, != or one of ORDERED."""
 
     field: str
     op: str
@@ -371,8 +393,8 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
 
 def _check_value(name: str, op: str, value: str, date: str) -> None:
     """BadInput where a field does not take this operator or value, which is read as `date`."""
-    ordered, said = op in (">=", "<="), one_line(value, 40)
-    if ordered and name in ("document", "uri", "tag", "topic", "entity", "type"):
+    ordered, said = op in ORDERED, one_line(value, 40)
+    if ordered and name in ("document", "title", "uri", "tag", "topic", "entity", "type"):
         what = f"{name} has no order, so {name}{op} cannot be used"
         raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "topic" and not _TOPIC.fullmatch(value):
@@ -398,7 +420,7 @@ def _holds(fact: Fact, conditions: Sequence[Condition]) -> bool:
         if name == "valid":
             passes = all(_valid(fact, one.value) for one in some)
         else:
-            own = name in ("document", "uri", "date")
+            own = name in ("document", "title", "uri", "date")
             value = fact[name] if own else fact["metadata"].get(name)
             values = value if isinstance(value, list) else [] if value is None else [value]
             passes = _all(some, values)
@@ -434,18 +456,27 @@ def _compare(value: Any, one: Condition) -> bool:
     left, right = _number(held), _number(wanted)
     numbers = left is not None and right is not None
     if one.op == "=":
-        pattern = one.field == "uri" and (fnmatchcase(held, wanted) or held.endswith("/" + wanted))
+        pattern = one.field in ("title", "uri") and fnmatchcase(held, wanted)
+        pattern = pattern or (one.field == "uri" and held.endswith("/" + wanted))
         return held == wanted or pattern or (numbers and left == right)
     if left is None or right is None:
         held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
-        return bool(held) and (held >= wanted if one.op == ">=" else held <= wanted)
-    return left >= right if one.op == ">=" else left <= right
+        return bool(held) and ORDERED[one.op](held, wanted)
+    return ORDERED[one.op](left, right)
 
 
 def _shares(op: str, days: tuple[str, str], period: tuple[str, str]) -> bool:
-    """Do these days share one with the period, or with the time from it on or up to it?"""
+    """Do these days share one with the period, or with the time from it on, behind it, up to it or
+    before it?"""
     after, before = days[1] >= period[0], days[0] <= period[1]
-    return {">=": after, "<=": before, "=": after and before, "!=": not (after and before)}[op]
+    return {
+        ">=": after,
+        "<=": before,
+        ">": days[1] > period[1],
+        "<": days[0] < period[0],
+        "=": after and before,
+        "!=": not (after and before),
+    }[op]
 
 
 def _valid(fact: Fact, period: str) -> bool:

@@ -55,7 +55,7 @@ _STOP = re.compile(r"[.!?。！？\n]")
 @once
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: names (alias, id, title, uri,
-    file), uri, date with its clock and the moment that sorts by them, metadata. The day of the last
+    file), title, uri, date with its clock and the moment that sorts by them, metadata. The day of the last
     commit dates what states no date; no relative word counts from it."""
     rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
     return {
@@ -80,7 +80,7 @@ def _fact(id: str, n: int, uri: str, title: str, metadata: str) -> dict[str, Any
         "by": by,
     }
     own["valid"] = [_stated(facts, keys) for keys in (VALID_FROM, VALID_UNTIL)]
-    return {"document": names, "uri": uri, "metadata": facts, **own}
+    return {"document": names, "title": title, "uri": uri, "metadata": facts, **own}
 
 
 def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:

@@ -59,6 +59,7 @@ TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one pie
 T = TypeVar("T")
 _connections: dict[tuple[str, int, bool], Any] = {}
 _connecting = threading.Lock()
+_importing = threading.Lock()
 
 
 def lancedb() -> Any:
@@ -68,7 +69,7 @@ def lancedb() -> Any:
     if "lancedb" in sys.modules:
         import lancedb
     else:
-        with _without_rest_client(), _without_overrides():
+        with _importing, _without_rest_client(), _without_overrides():
             import lancedb
 
     _few_heaps()
@@ -106,7 +107,8 @@ def _without_rest_client() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name == _REST or name.startswith(f"{_REST}.")]:
+        # A copy: other threads import modules meanwhile.
+        for name in [name for name in list(sys.modules) if name.partition(".")[0] == _REST]:
             if getattr(sys.modules[name].__spec__, "loader", None) is finder:
                 del sys.modules[name]
 

@@ -87,6 +87,7 @@ def uris(snapshot: Snapshot, *wanted: str, query: str = "harbour crane museum Ol
         ((), ["crane", "museum", "painting"]), (("author=ada",), ["crane"]), (("author!=Ada",), ["museum", "painting"]),
         (("date>=2024",), ["museum", "painting"]), (("date<=2024-02",), ["crane", "painting"]), (("date=2024-11",), ["museum"]),
         (("stars>=9",), ["painting"]), (("stars<=9",), ["crane"]), (("tags=iron",), ["crane"]), (("uri=text:m*",), ["museum"]),
+        (("stars>8",), ["painting"]), (("stars<9",), ["crane"]), (("date<2024-02",), ["crane"]), (("date>2024-02",), ["museum"]), (("title=Mus*",), ["museum"]),
         (("uri!=*crane",), ["museum", "painting"]), (("document=Museum", "document=Crane"), ["crane", "museum"]),
         (("metadata.author=Ben",), ["painting"]), (("date>=2024", "author=Ben"), ["painting"]), (("entity!=Nils Olsen",), ["museum"]),
     ],
@@ -107,7 +108,7 @@ def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, uri, kind, tag, topic, entity, type, date, rating, when, said, as_of, and metadata"),
+        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, title, uri, kind, tag, topic, entity, type, date, rating, when, said, as_of, and metadata"),
         ("crane", "Write filters as"), ("uri>=x", "no order"), ("rating>=high", "number"), ("entity=Xqzwv", "not there"),
         ("author=", "cannot be read"),
     ],
