@@ -480,12 +480,12 @@ export class Graph {
         const covered = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]).length;
         if (covered && !(strong || lit.has(one) || covered < 2 && this.boxes.length < FIRST)) continue;
         const crossed = lines.filter((line) => crosses(line, box)).length, cost = 4 * covered + crossed + side / 10;
-        if (cost < least) { least = cost; best = { side, middle, base, box, crossed }; }
+        if (cost < least) { least = cost; best = { side, middle, base, box, plate: crossed && !covered }; }
       }
       if (!best) continue;
       one.side = best.side; this.boxes.push({ box: best.box, one });
       context.globalAlpha = dim && !lit.has(one) ? 0.5 : 1; context.lineWidth = 4;
-      if (best.crossed) { const [left, top, right, bottom] = best.box; context.fillStyle = paper; context.fillRect(left + 1, top + 1, right - left - 2, bottom - top - 2); context.fillStyle = ink; } // no line runs through letters
+      if (best.plate) { const [left, top, right, bottom] = best.box; context.fillStyle = paper; context.fillRect(left + 1, top + 1, right - left - 2, bottom - top - 2); context.fillStyle = ink; } // no line runs through letters
       context.strokeText(title, best.middle, best.base); context.fillText(title, best.middle, best.base);
     }
   }

@@ -1,6 +1,6 @@
 // The timeline: a bar for each period at its place in time, so that a gap in the documents is a gap in the picture.
 
-import { byId, number, shape, short, visible } from "./dom.js";
+import { byId, enlarged, number, shape, short, visible } from "./dom.js";
 import { FONT, TURNED } from "./map.js";
 
 const DAY = 86_400_000, STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]; // years between two marks of the axis
@@ -20,12 +20,12 @@ export function draw(data) {
   const begin = moment(periods[0].period), end = Math.max(next(periods.at(-1).period), begin + 30 * DAY), most = Math.max(...periods.map((one) => one.count));
   const side = Math.min(50, width / 10), base = height - 56, at = (time) => side + ((time - begin) / (end - begin)) * (width - 2 * side);
   const flags = flagged(periods, (period) => (at(moment(period)) + at(next(period))) / 2, width), rows = Math.max(0, ...flags.map((one) => one.row + 1));
-  const told = rows > 0 && base - 90 >= rows * ROW, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * ROW)) : base - 56, tall = (count) => Math.max(3, Math.min(told ? 24 : Infinity, room / most) * count);
+  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line)) : base - 56, tall = (count) => Math.max(3, Math.min(told ? 24 : Infinity, room / most) * count);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": "Documents by time; empty time is drawn to scale" });
   const text = (x, y, said, kind) => { const made = shape("text", { x, y, class: kind, "text-anchor": "middle" }); made.textContent = said; return made; };
   svg.append(shape("line", { x1: side, x2: width - side, y1: base, y2: base, class: "main" }));
   for (const [time, name] of marks(begin, end, Math.max(2, Math.floor((width - 2 * side) / 70)))) svg.append(shape("line", { x1: at(time), x2: at(time), y1: base, y2: base + 6, class: "main" }), text(at(time), base + 22, name, "axis"));
-  const gap = told ? Math.min(48, (base - room - 40) / rows) : 0; // the titles take the height that the bars leave
+  const gap = told ? Math.min(2 * line, (base - room - 40) / rows) : 0; // the titles take the height that the bars leave
   for (const one of told ? flags : []) {
     const y = base - room - 12 - gap * one.row, title = text(one.x, y, one.title, "flag");
     title.setAttribute("text-anchor", one.anchor);
@@ -51,7 +51,7 @@ function flagged(periods, middle, width) {
   const all = periods.flatMap((one) => one.documents.map((doc) => ({ n: doc.n, title: short(visible(doc.title), 44), period: one.period, count: one.count })));
   if (all.length > FLAGS || periods.some((one) => one.more)) return [];
   const ends = []; // by row, from below: what is taken, from right to left
-  ruler.font = "12.8px " + FONT;
+  ruler.font = `${12.8 * enlarged()}px ${FONT}`;
   for (const one of all.reverse()) {
     const wide = ruler.measureText(one.title).width + 16, stem = middle(one.period), left = stem + wide > width - 6;
     const [from, to] = left ? [stem - wide, stem] : [stem, stem + wide];
