@@ -202,12 +202,12 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     """Add the points of reports that a model or an agent wrote, in half of the room at most: ids of
     their communities."""
     corpus, snapshot, kept = part
+    written = reports.written(snapshot)
+    if not written:
+        return []
     chosen, _ = reports.select(snapshot, query, level)
     if kept is not None and kept.first:
         chosen = reports.included_first(snapshot, chosen, kept)
-    ids = [one.id for one in chosen]
-    rows = snapshot.by_key("reports", ids, "id", ["id", "method"]).to_pylist()
-    written = {row["id"] for row in rows if row["method"] != "extractive"}
     chosen = [one for one in chosen if one.id in written]
     documents = kept.documents if kept is not None else None
     items, _ = reports.finding_items(snapshot, query, chosen, documents)

@@ -14,7 +14,7 @@ from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_r
 from graphrag_mcp.query import context
 from graphrag_mcp.query.asking import asking_terms, asks_for_all, without_asking
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
-from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text.terms import lists_of, query_terms, terms
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     worth, _ = term_worth(snapshot, wanted)
     little = asking_terms(query[:QUERY_CHARACTERS])
     return {term: value * (LITTLE if term in little else 1) for term, value in worth.items()}
+
+
+@once
+def written(snapshot: Snapshot) -> frozenset[str]:
+    """Ids of the reports that a model or an agent wrote, or that were imported."""
+    return frozenset(values_of(snapshot.rows("reports", "method != 'extractive'", ["id"])["id"]))
 
 
 CANDIDATES = 200  # reports that full text proposes

@@ -154,7 +154,7 @@ def document_values(source: Source) -> dict[str, float]:
 
 
 def _terms_of(passages: Iterable[Ranked]) -> set[str]:
-    return {term for passage in passages for term in passage.terms.split()}
+    return set().union(*(passage.terms.split() for passage in passages))
 
 
 def _fading(scores: Iterable[float]) -> float:

@@ -66,6 +66,8 @@ def quotes(
     holds one comes before all others. `skip`: sentences that are not quoted, such as the title.
     """
     order = sorted(scored(text, worth, literals, skip), key=lambda one: (-one.score, one.start))
+    if most == 1:  # nothing before it that it could repeat
+        return order[:1]
     return distinct(((one, set(terms(one.text))) for one in order), most)
 
 

@@ -494,7 +494,7 @@ def _needed(template: str) -> tuple[frozenset[str], ...]:
     """For each alternative of a template the kinds of words that it cannot do without."""
     flat, before = template, ""
     while flat != before:  # what stands in brackets may be absent
-        before, flat = flat, re.sub(r"\([^()]*\)", "", flat)
+        before, flat = flat, re.sub(r"\([^()]*\)\??", "", flat)
     return tuple(frozenset(re.findall(r"\{([a-z_]+)2?\}(?!\?)", part)) for part in flat.split("|"))
 
 
