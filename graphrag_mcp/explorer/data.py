@@ -389,7 +389,8 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
 
 
 def passage(snapshot: Snapshot, n: int) -> Data:
-    """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
+    """A text unit in full. `parts`: [start, end] of its passages, in its own characters; `places`: the
+    page, slide, cells or time of each."""
     unit = _numbered(snapshot, "text_units", n, "t", ": its document was changed or removed")
     snapshot.with_places([unit])
     facts = filters.documents(snapshot)
@@ -406,6 +407,7 @@ def passage(snapshot: Snapshot, n: int) -> Data:
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
     people = snapshot.served("entities", ids, NUMBERED)
     people.sort(key=lambda row: (-row["degree"], row["n"]))
+    parts = [[row["char_start"] - start, row["char_end"] - start] for row in rows]
     return {
         "id": f"t{n}",
         "title": document["title"],
@@ -414,7 +416,8 @@ def passage(snapshot: Snapshot, n: int) -> Data:
         "last_line": unit["line_end"],
         "place": places.of_row(unit),
         "text": unit["text"],
-        "parts": [[row["char_start"] - start, row["char_end"] - start] for row in rows],
+        "parts": parts,
+        "places": [places.of_row(unit, *part) for part in parts],
         "before": neighbour.get(near[0], ""),
         "after": neighbour.get(near[1], ""),
         "around": dict(around),

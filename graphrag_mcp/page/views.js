@@ -112,11 +112,18 @@ function dressed(text, kinds) {
   return parts;
 }
 
+// Page, slide, cells or time of a passage or a span of a text unit, else of the whole.
+export function placeOf(data, part, span) {
+  const at = /^\d{1,9}-\d{1,9}$/.test(span || "") ? data.parts.findIndex(([from, to]) => from <= parseInt(span, 10) && parseInt(span, 10) < to) : part - 1;
+  return data.places?.[at] || data.place;
+}
+
 export function passage(data, part, span) {
   const parts = data.parts[part - 1], between = /^(\d{1,9})-(\d{1,9})$/.exec(span || "");
   const spans = between ? [[Number(between[1]), Number(between[2])]] : parts && data.parts.length > 1 ? [parts] : [];
   const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
-  const lines = data.place ? `, ${data.place}` : !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
+  const place = placeOf(data, part, span);
+  const lines = place ? `, ${place}` : !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
   return [element("h1", { dir: "auto" }, visible(data.title)),
     element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), lines, data.document.date ? [", ", day(data.document.date)] : ""),
     data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic import PrivateAttr
+
 from graphrag_mcp.packing.budget import Item, columns, one_line, passage_alias, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
@@ -139,6 +141,17 @@ def resolve_references(
     return aliases, {citation.id: citation for citation in cited.values()}
 
 
+class UnitCitation(Citation):
+    """The citation of a whole text unit, which knows where the parts of its text stand."""
+
+    _row: Row = PrivateAttr(default_factory=dict)
+
+
+def where(cited: Citation) -> str:
+    """` (audit-report.pdf p. 3)`, with a blank before; "" without a page, slide, cells or time."""
+    return f" ({cited.uri.rpartition('/')[2]} {cited.place})" if cited.place else ""
+
+
 def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation]:
     """Citations of whole text units, by content id, in the order given; unknown ids are missing."""
     if not ids:
@@ -148,10 +161,10 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
     rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
     documents = {row["id"]: row for row in rows}
-    found = {}
+    found: dict[str, Citation] = {}
     for unit in units:
         if row := documents.get(unit["document_id"]):
-            found[unit["id"]] = Citation(
+            found[unit["id"]] = cited = UnitCitation(
                 id=f"t{unit['n']}",
                 title=row["title"],
                 uri=row["uri"],
@@ -162,13 +175,16 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
                 line_end=unit["line_end"],
                 place=places.of_row(unit),
             )
+            cited._row = unit
     return found
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     """The place of a sentence by its offsets in a text unit. Lines stay the unit's."""
     at = unit.char_start
-    return unit.model_copy(update={"char_start": at + start, "char_end": at + end})
+    place = places.of_row(unit._row, start, end) if isinstance(unit, UnitCitation) else unit.place
+    update = {"char_start": at + start, "char_end": at + end, "place": place}
+    return unit.model_copy(update=update)
 
 
 def relationship_statement(

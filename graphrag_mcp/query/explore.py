@@ -177,7 +177,8 @@ def statements(
             sentence, cited = context.relationship_statement(row, units, longest)
             if cited is not None:
                 again = shown.setdefault((cited.id, cited.char_start), alias)
-                sentence = f"{sentence if again == alias else f'as {again}'} [{cited.id}]"
+                told = sentence if again == alias else f"as {again}"
+                sentence = f"{told} [{cited.id}]{context.where(cited) if told is sentence else ''}"
             names = " - ".join(_named(end) for end in ends if end["id"] != start)
             yield row, ends, f"- [{alias}] {names}, weight {row['weight']:g}: {sentence}", cited
 

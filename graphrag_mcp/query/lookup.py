@@ -848,7 +848,9 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
             told = one_line(readable(one["text"]), 500)
             if quote.plain(told) == quote.plain(unit.title):
                 continue  # its title stands in the list of documents
-            items.append(Item(unit.id, f"- {told} [{unit.id}]", cited, "Evidence"))
+            items.append(
+                Item(unit.id, f"- {told} [{unit.id}]{context.where(cited)}", cited, "Evidence")
+            )
     return items
 
 

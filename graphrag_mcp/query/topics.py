@@ -330,7 +330,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         said = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
         lines = [
             *filter(None, [head, names, f"  Inside: {below}" if below else ""]),
-            *(f"  - {text} [{place.id}]" for text, place in said),
+            *(f"  - {text} [{place.id}]{context.where(place)}" for text, place in said),
         ]
         if not page.add("\n".join(lines), [place for _, place in said]) and not page.add(head):
             break

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.explorer.test_explorer import SECONDS, Tab, browser, browser_only, hostile  # noqa: F401
+from tests.support import hostile_archives
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import openai_server
 
@@ -214,3 +215,28 @@ def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Pa
         assert re.search(r"\\u202e", tab.go("library").text) and tab.page.title() != "owned"
         assert tab.wrong == []
         made.close()
+
+
+@browser_only
+def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    filler = "\n".join(f"Line {number} says that the lighthouse of Ostra Point is white and tall." for number in range(40))
+    (folder / "audit.pdf").write_bytes(hostile_archives.pages(filler, filler, "Tom Reed waited at the sluice.\n" + filler, filler))
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        # the viewer of PDFs is no part of a browser without a window: the link is looked at, not the viewer
+        tab.page.evaluate("HTMLAnchorElement.prototype.click = function () { window.opened = this.href }")
+        tab.page.locator("#query").fill("Where did Tom Reed wait?")
+        tab.page.keyboard.press("Enter")
+        tab.page.locator("#side .hits a[href^='#passage/']").first.click()
+        tab.page.get_by_role("button", name="Open the original").click()
+        opened = tab.page.wait_for_function("window.opened", timeout=SECONDS).json_value()
+        assert opened.endswith("#page=3")
+        given = tab.page.request.get(opened)
+        assert given.headers["content-type"] == "application/pdf" and given.body().startswith(b"%PDF-")
+        assert given.headers["content-disposition"].startswith("inline") and "sandbox" not in given.headers["content-security-policy"]
+        made.close()
+        assert tab.wrong == []

@@ -129,3 +129,25 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()
     assert data.passage(snapshot, unit["n"])["place"] == "01:02:03"
     assert data.Sources(snapshot, [unit["id"]]).cite(unit["id"])["place"] == "01:02:03"
+
+
+def test_entities_relationships_and_topics_name_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.support import ole
+
+    folder, home = folder_of(tmp_path), ["--home", str(tmp_path / "home")]
+    said = "Ines Calloway met Tom Reed at Helm Harbour."
+    (folder / "audit-report.pdf").write_bytes(hostile_archives.pages("It began in May.", f"{said}\n{said}"))
+    cells = {(0, 0): "Item", (0, 1): "Owner", (1, 0): "Crane", (1, 1): "Ines Calloway", (2, 0): "Pump", (2, 1): "Tom Reed"}
+    (folder / "owners.xls").write_bytes(ole.xls({}, {"Costs": cells}))
+    assert main(["index", str(folder), "--corpus", "c", *home]) == 0
+
+    def shown(*command: str) -> str:
+        capsys.readouterr()
+        assert main([*command, *home]) == 0
+        return capsys.readouterr().out
+
+    evidence, _, relationships = shown("entity", "Ines Calloway").partition("## Relationships")
+    assert "Harbour. [t1] (audit-report.pdf p. 2)" in evidence
+    assert "Harbour. [t1] (audit-report.pdf p. 2)" in relationships
+    assert "(audit-report.pdf p. 2)" in shown("search", "What are the main topics?", "--mode", "global")
+    assert "(owners.xls Costs!A2:B2)" in shown("list", "Ines Calloway")
