@@ -202,14 +202,17 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
     now = check_of(old) if old is not None else ""
     if note.op == "new" and old is not None:
         what = f"there is a note {shown!r} already"
-        advice = f'op="append" adds to it; op="replace" with check="{now}" once you have read it (get_source)'
+        advice = 'op="append" adds to it; op="replace" needs check, the check value that get_source shows'
         raise BadInput(what, advice)
     if note.op in ("append", "replace") and old is None:
         raise NotFound(f"there is no note {shown!r}", 'op="new" writes it')
     given = note.check.strip()
     if (given and given != now) or (note.op == "replace" and not given):
         what = f"the note {shown!r} has another check value" if given else "replace needs check"
-        advice = f'Read it with get_source, then give check="{now}", so that you overwrite nothing unread'
+        advice = (
+            "Read it with get_source, which shows the check value, so that you overwrite nothing "
+            "unread. Where its file was edited by hand, call index_documents first"
+        )
         raise BadInput(what, advice)
 
 

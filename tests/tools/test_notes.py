@@ -179,7 +179,7 @@ def test_what_was_not_read_is_not_overwritten(call: Caller, root: Path) -> None:
         "write_note", title="Mast", text="Another.", op="replace"
     )
     second = call.good("write_note", title="Mast", text="A second agent was here.", op="append")
-    assert "not the one" in call.bad(
+    assert "another check value" in call.bad(
         "write_note", title="Mast", text="Mine.", op="replace", check=first["check"]
     )
     edited = (
@@ -188,7 +188,7 @@ def test_what_was_not_read_is_not_overwritten(call: Caller, root: Path) -> None:
         .replace("second", "first")
     )
     file.write_text(edited, "utf-8")
-    assert "not the one" in call.bad(
+    assert "another check value" in call.bad(
         "write_note", title="Mast", text="Mine.", op="replace", check=second["check"]
     )
     indexed(call)
