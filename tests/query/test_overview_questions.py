@@ -41,7 +41,7 @@ ALSO = [  # where global_search was chosen already
     "这些文档主要讲了哪些人物和事件？", "重要的人物和事件有哪些？", "主要人物是谁？", "这里有什么内容？", "有哪些话题？", "這些文檔主要講了哪些人物和事件？", "這裡有什麼內容？",
     "What are these chats about?", "What are these chats about: who talks with whom, main subjects of each pair", "What is this collection about: subjects, shares, kinds of sources?", "What topics do these pages cover?",
     "What are the main subjects, and how large is each of them?", "Who are the people in these chats and what do they talk about?",
-    "Which topics come up most often?", "Worum geht es in diesen Chats?", "这些聊天记录都在讲什么？", "这些笔记主要涉及哪些主题，各占多大比例？",
+    "Which topics come up most often?", "Worum geht es in diesen Chats?", "Was liegt hier alles drin?", "Sur quoi portent ces fichiers ?", "このフォルダには何が入っていますか", "これらのメモの概要を教えて", "这些聊天记录都在讲什么？", "这些笔记主要涉及哪些主题，各占多大比例？",
 ]  # fmt: skip
 
 

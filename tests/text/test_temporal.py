@@ -150,3 +150,13 @@ NARRATIVE = "By the autumn of 1968 she had filled eleven rolls. The twelfth was 
 def test_a_day_of_a_narrative_is_none_of_the_year_in_which_it_was_printed(text: str, day: str) -> None:
     found = expressions(text, anchors(text, "1998-11-11"))
     assert [one.start for one in found if one.kind == "resolved" and " 10 " in f" {text[one.char_start : one.char_end]} "] == [day][: bool(day)]
+
+
+@pytest.mark.parametrize("text", ["La réunion a lieu mardi.", "Le musée est fermé lundi.", "The hall is locked on Sunday.", "La tienda está cerrada el domingo."])
+def test_a_weekday_of_the_present_is_no_day(text: str) -> None:
+    assert not expressions(text, anchors(text, "2024-05-15"))
+
+
+def test_a_weekday_behind_a_french_participle_is_a_day_of_the_past() -> None:
+    text = "Il a vendu la maison mardi."
+    assert [one.start for one in expressions(text, anchors(text, "2024-05-15"))] == ["2024-05-14"]
