@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -391,6 +392,7 @@ def status(options: argparse.Namespace) -> int:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
     said = _disk_line(disk) if disk else ""
     repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
+    rows = _rows_line(app.snapshot(result.corpus)) if disk else ""
     if result.corpus and wanted():
         title, counts, *rest = result.text.split("\n")
         from rich.table import Table
@@ -404,6 +406,7 @@ def status(options: argparse.Namespace) -> int:
             *map(_row, rest),
             ("on disk", said),
             ("copies", repeated),
+            ("rows", rows),
         ]:
             if cell:
                 table.add_row(name, fencing.clean(cell))
@@ -411,6 +414,7 @@ def status(options: argparse.Namespace) -> int:
         return 0
     result.text += f"\nOn disk: {said}" if said else ""
     result.text += f"\nCopies: {repeated}" if repeated else ""
+    result.text += f"\nRows: {rows}" if rows else ""
     return show(options, result)
 
 
@@ -451,6 +455,21 @@ def _copies_line(snapshot: Snapshot) -> str:
     return (
         f"the whole text of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
         "Lines with these names in a file .graphragignore leave them out."
+    )
+
+
+def _rows_line(snapshot: Snapshot) -> str:
+    """The file whose rows are more than all other documents together, so that they are most topics."""
+    files = Counter(uri.partition("#")[0] for uri in snapshot.column("documents", "uri"))
+    if not files:
+        return ""
+    [(name, count)], total = files.most_common(1), files.total()
+    if count < 2 or 2 * count <= total:
+        return ""
+    shown = name.partition("/")[2]
+    return (
+        f"{count:,} of {total:,} documents are rows of {shown}. If it was generated, a line with this name in a file "
+        ".graphragignore leaves it out."
     )
 
 

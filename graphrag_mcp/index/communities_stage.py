@@ -56,7 +56,7 @@ from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
-from graphrag_mcp.store.tables import Change, Snapshot, notes_of
+from graphrag_mcp.store.tables import Change, Snapshot, licences_of, notes_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
@@ -96,10 +96,11 @@ def tree_of(
     apart = {unit for units in outlined.values() for unit in units}
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
     documents = {unit: of for unit, of in documents.items() if unit not in apart}
-    if notes := notes_of(snapshot):  # but those of an import whose texts name something
+    if left_out := notes_of(snapshot) | licences_of(snapshot):
+        # but those of an import whose texts name something
         naming = {unit for units in entities.values() for unit in units}
         documents = {
-            unit: of for unit, of in documents.items() if of not in notes or unit in naming
+            unit: of for unit, of in documents.items() if of not in left_out or unit in naming
         }
     if apart:  # an entity is where it is defined, however often documents name it
         entities = {

@@ -18,7 +18,7 @@ from graphrag_mcp.index.extract.rules import RuleExtractor
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.links import rows_of_links
 from graphrag_mcp.text import places
-from graphrag_mcp.text.citing import is_note
+from graphrag_mcp.text.citing import LICENCE, is_note
 from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
@@ -96,7 +96,7 @@ def derive(
         passages = [content_id("passage", id, *part) for part in parts]
         # What a plug-in reads depends on what stands in other units.
         known = id in before.units and id not in before.redo and outline is None
-        if note:
+        if note or document.metadata.get(LICENCE):  # neither is what its folder is about
             rows.fresh[id], named = UnitNames(id, own, []), [[] for _ in passages]
         elif known and all(one in before.passages for one in passages):
             rows.kept.add(id)

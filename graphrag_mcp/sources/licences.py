@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from graphrag_mcp.sources.piece import NotRead, Piece
+from graphrag_mcp.text.citing import LICENCE
 
 # Share of the words that a text and a template have in common. 283 of the 350 licence files of a
 # Python installation have it (the others hold several licences, or point to one), no text of MuSiQue.
@@ -51,7 +52,10 @@ def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:
     head = piece.text[: lead + ends[HEAD - 1]] if len(ends) >= HEAD else piece.text
     places = tuple(place for place in piece.places if place[0] < len(head))
     title = piece.title or f"Licence {name}"
-    return replace(piece, text=head, title=title, places=places), NotRead("", TERMS)
+    metadata = {**piece.metadata, LICENCE: name}
+    return replace(piece, text=head, title=title, places=places, metadata=metadata), NotRead(
+        "", TERMS
+    )
 
 
 @cache

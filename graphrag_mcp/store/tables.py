@@ -45,7 +45,7 @@ from graphrag_mcp.store.schema import (
     VECTORS,
     sealed,
 )
-from graphrag_mcp.text.citing import is_note
+from graphrag_mcp.text.citing import LICENCE, is_note
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
@@ -552,6 +552,14 @@ def notes_of(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(
         id for id, uri, metadata in rows_of(rows) if is_note(uri, json.loads(metadata))
     )
+
+
+@once
+def licences_of(snapshot: Snapshot) -> frozenset[str]:
+    """The content ids of the documents that are texts of licences, read once a generation."""
+    rows = snapshot.rows("documents", columns=["id", "metadata"])
+    rows = rows.filter(pc.match_substring(rows["metadata"], f'"{LICENCE}"'))
+    return frozenset(id for id, metadata in rows_of(rows) if json.loads(metadata).get(LICENCE))
 
 
 def empty(table: str, columns: Wanted) -> pa.Table:

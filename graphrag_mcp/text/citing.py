@@ -69,6 +69,11 @@ class Citation:
         return self.path, self.fragment, self.fingerprint
 
 
+LICENCE = (
+    "licence_text"  # key of metadata: the SPDX identifier of the licence that a file is the text of
+)
+
+
 def is_note(uri: str, metadata: Mapping[str, Any]) -> bool:
     """Is a document a note? A file that says `kind: note` of itself is one; a row of a table or a file in
     another one (`visits.csv#3`) is none, whatever stands in its column `kind`."""

@@ -88,7 +88,12 @@ def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -
     assert "Copies: the whole text of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
     (tmp_path / "notes" / ".graphragignore").write_text("old/a.md\n", "utf-8")
     assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    assert "Copies" not in run_cli("status", "--home", home).stdout
+    told = run_cli("status", "--home", home).stdout
+    assert "Copies" not in told and "Rows" not in told
+    rows = "\n".join(f"{number},bell" for number in range(8))
+    (tmp_path / "notes" / "dump.csv").write_text(f"id,value\n{rows}\n", "utf-8")
+    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
+    assert "Rows: 8 of 10 documents are rows of dump.csv." in run_cli("status", "--home", home).stdout
 
 
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,21 @@ def test_a_filter_finds_a_copy_by_its_document(mixed: Snapshot) -> None:
 
 def test_documents_with_a_copied_text_are_still_listed(mixed: Snapshot) -> None:
     assert list_documents(mixed, filters=["uri=text:l*"]).total == candidates.PROPOSED + 41
+
+
+def test_a_licence_in_a_folder_is_found_but_is_no_topic_and_has_no_entities(tmp_path: Path) -> None:
+    from identify.vendor.licenses import LICENSES
+
+    texts = dict(LICENSES)
+    for name in ("GPL-3.0", "Apache-2.0", "MPL-2.0"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+        (tmp_path / "docs" / name / "LICENSE").write_text(texts[name], "utf-8")
+    (tmp_path / "docs" / "vote.md").write_text("Ida Holm asked Bram Olde for a vote on the bridge of Pellwick.", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert snapshot.count("documents") == 4
+    assert "Free Software Foundation" not in snapshot.column("entities", "title")
+    assert "Ida Holm" in snapshot.column("entities", "title")
+    reports = snapshot.rows("reports").to_pylist()
+    assert reports and not any("licen" in f"{row['title']} {row['summary']}".lower() for row in reports)
+    assert local_search(snapshot, "Free Software Foundation").citations[0].uri.endswith("LICENSE")
