@@ -18,6 +18,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.local import LocalEmbedder, LocalReranker, place, prompts
 from graphrag_mcp.llm.protocols import Usage
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
@@ -228,3 +229,26 @@ def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path,
 def test_an_index_from_elsewhere_does_not_fetch_its_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not on this machine"):
         run(LocalEmbedder("local:owner/no-such-model", fetches=False).embed(["salt"]))
+
+
+def test_a_reranker_of_the_settings_reads_what_a_search_found_and_a_broken_one_changes_nothing(
+    model: Path, cross_encoder: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number, thing in enumerate(("rope", "sail", "anchor", "lamp")):
+        (notes / f"{number}.txt").write_text(f"The boat has a {thing}. It lies in the harbour.", "utf-8")
+    folder = tmp_path / "home" / "corpora" / "notes"
+    index_documents(folder, IndexRequest(paths=[str(notes)]), Settings(home=tmp_path / "home"))
+
+    def explained(rerank_model: str) -> list[str]:
+        asker = open_asker(folder, Settings(home=tmp_path / "home", rerank_model=rerank_model), limited=False)
+        found = rank.retrieve(open_snapshot(folder), "boat in the harbour", rerank=asker.rerank if asker.reranks else None)
+        asker.close()
+        return [str(dict(one.parts)) for one in found.passages]
+
+    plain = explained("")
+    assert "reranker" not in str(plain) and "reranker" in str(explained(f"local:{cross_encoder}"))
+    cut = shutil.copytree(cross_encoder, tmp_path / "cut")
+    (cut / "model.onnx").write_bytes((cross_encoder / "model.onnx").read_bytes()[:1_000_000])
+    assert explained(f"local:{cut}") == plain
