@@ -333,9 +333,10 @@ def _short_names(
 
 
 def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
-    """Does a sentence name both, and so tell them apart: George Bush and George W. Bush?"""
+    """Does the shorter name `one` stand first, or does a sentence name both, and so tell them apart:
+    George Bush and George W. Bush?"""
     places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
-    return any(
+    return bool(places and places[0][2] == one) or any(
         a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0] + 1) for a, b in pairwise(places)
     )
 
@@ -346,7 +347,7 @@ _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
 def _respelled(rows: Sequence[Row], type_of: Mapping[str, str]) -> dict[str, str]:
-    """Speakers written as one word, each with the same name in words (AnnaBerg, Anna Berg); several
+    """People written as one word, each with the same name in words (AnnaBerg, Anna Berg); several
     things with one of them (APIs, API)."""
     plural = {key: key[:-1] for key, form, *_ in rows if _PLURAL.fullmatch(form)}
     return plural | {

@@ -52,6 +52,9 @@ class When:
 
 
 _TABLES = table(__file__)
+ENGLISH_VERB = re.compile(  # a form that has a tense
+    rf"(?:{'|'.join(_TABLES['en'][tense] for tense in _TABLES['en']['tenses'])})(?!\w)"
+)
 DAY_WORDS = frozenset(  # of one word: yesterday, heute
     word
     for name in ("en", "de", "fr", "es")
