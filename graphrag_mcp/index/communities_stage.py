@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from heapq import nsmallest
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,9 +56,9 @@ from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
-from graphrag_mcp.store.tables import Change, Snapshot, licences_of, notes_of
+from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.prose import without_addresses
+from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
 from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
@@ -118,9 +118,13 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
+    furniture = furniture_of(snapshot)
+    left_out = pa.array(sorted(furniture.texts), pa.string())
     columns = ["id", "document_id", "text_unit_id", "text", "terms"]
-    repeated = repeated_lines(snapshot)
-    batches = (said(part, repeated) for part in snapshot.batches("passages", columns, AT_ONCE))
+    batches = (
+        said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
+        for part in snapshot.batches("passages", columns, AT_ONCE)
+    )
     texts = texts_of(batches, documents)
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
@@ -129,66 +133,16 @@ def tree_of(
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
 
 
-HOLDERS = 3  # documents with one line, from which it is a line of their site or series
-PARAGRAPH = 120  # characters of a line that is a paragraph
-_LINE_END = re.compile(r"[\n|]")  # of a row each cell is a line, and so is the site behind a title
-
-
-class Repeated(NamedTuple):
-    """Lines (hashes; of a row each cell) that HOLDERS documents or more have, and documents (content ids) with a paragraph
-    that is only theirs: the others are copies."""
-
-    lines: frozenset[int]
-    documents: frozenset[str]
-
-    def without(self, document: str, text: str) -> str:
-        """The text of a document without these lines."""
-        if document not in self.documents:
-            return text
-        lines = _LINE_END.split(text)
-        kept = [line for line in lines if hash(line.strip()) not in self.lines]
-        return text if len(kept) == len(lines) else "\n".join(kept)
-
-
-def repeated_lines(snapshot: Snapshot) -> Repeated:
-    """Menus, notices, footers and licences: they stand in several documents, in any language."""
-    import numpy as np
-
-    numbers: dict[str, int] = {}
-    found: list[tuple[Any, Any, Any]] = []  # of each line its document, hash, and is it a paragraph
-    for part in snapshot.batches("passages", ["document_id", "text"], AT_ONCE):
-        holder: list[int] = []
-        lines: list[str] = []
-        for id, text in listed(part):
-            some = [line for cell in _LINE_END.split(text) if (line := cell.strip())]
-            holder += [numbers.setdefault(id, len(numbers))] * len(some)
-            lines += some
-        code = np.fromiter(map(hash, lines), np.int64, len(lines))
-        long = np.fromiter((len(line) >= PARAGRAPH for line in lines), bool, len(lines))
-        found.append((np.array(holder, np.int64), code, long))
-    if not found:
-        return Repeated(frozenset(), frozenset())
-    document, code, long = map(np.concatenate, zip(*found, strict=True))
-    order = np.lexsort((document, code))
-    of, by = document[order], code[order]
-    once = np.append(True, (by[1:] != by[:-1]) | (of[1:] != of[:-1]))
-    codes, holders = np.unique(by[once], return_counts=True)
-    shared = codes[holders >= HOLDERS]
-    alone = document[long & ~np.isin(code, shared)]
-    own = set(alone.tolist())
-    documents = (id for id, number in numbers.items() if number in own)
-    return Repeated(frozenset(shared.tolist()), frozenset(documents))
-
-
-def said(passages: pa.Table, repeated: Repeated) -> pa.Table:
-    """The passages with the terms of what their texts say: without those of addresses and of lines that
-    pages of a site share. By menus and notices these are alike, whatever they tell."""
+def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
+    """The passages with the terms of what their texts say: without those of addresses, and of pages
+    only those of paragraphs, without the lines that pages of a site share. By menus and notices pages
+    of a site are alike, whatever they tell."""
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
     names = "document_id", "text", "terms"
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
     told = []
     for has_address, document, text, known in rows:
-        own = repeated.without(document, text)
+        own = own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
         own = without_addresses(own) if has_address else own
         told.append(known if own == text else " ".join(terms(own)))
     return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
@@ -565,14 +519,14 @@ def told(
     snapshot: Snapshot, units: Collection[str], weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
     """Which of the characteristic terms of communities (`weights`) stand in each of these text units;
-    the words of addresses do not count."""
+    with links to web pages only in paragraphs."""
     known = {term for some in weights.values() for term in some}
     found: dict[str, set[str]] = defaultdict(set)
     columns, order = ["text_unit_id", "text", "terms"], sorted(units)
     for at in range(0, len(order) if known else 0, AT_ONCE):
         key = ("passages", order[at : at + AT_ONCE], "text_unit_id", columns)
         for unit, text, held in listed(snapshot.by_key(*key)):
-            words = terms(without_addresses(text)) if "](http" in text else held.split(" ")
+            words = terms(paragraphs(text)) if "](http" in text else held.split(" ")
             found[unit] |= known.intersection(words)
     return found
 

@@ -251,9 +251,16 @@ def claim(
         if len(leased) >= most:
             break
     book = shared_replies.book(folder)
-    had = leases.take(folder, leased, answered=lambda key: _has_reply(book, asks[key]))
+    meanwhile: set[str] = set()  # keys of what another client has handed in since
+
+    def answered(key: str) -> bool:
+        if _has_reply(book, asks[key]):
+            meanwhile.add(key)
+        return key in meanwhile
+
+    had = leases.take(folder, leased, answered=answered)
     book.close()
-    claimed.held += len(leased) - len(had)
+    claimed.held += len(leased) - len(had) - len(meanwhile)
     claimed.items = [item for item in claimed.items if item.work_id in had]
     claimed.again = [one.work_id for one in mine if one.work_id in had]
     return claimed

@@ -429,8 +429,8 @@ _LINE = re.compile(
 )
 
 
-# A word with a capital within a sentence, and a word in small letters.
-_WITHIN = re.compile(rf"(?<=[{WORD},] )[{UPPER}][{WORD}]*+(?![{WORD}-])")
+# A word with a capital at the end of a clause, as the name of who is addressed, and a word in small letters.
+_ADDRESSED = re.compile(rf"(?<=[{WORD},] )[{UPPER}][{WORD}]*+(?=[,.!?…])")
 _SMALL = re.compile(rf"(?<![{WORD}-])[{LOWER}][{WORD}]*+(?![{WORD}-])")
 
 
@@ -441,8 +441,8 @@ def speakers(text: str) -> list[Candidate]:
     10:15 - Jens Ott: ...`; also behind a relay, `<bot> <mara>`). It is also if half of its lines
     begin with a name and a colon (`Anna Berg: ...`, `**Tom**: ...`), of at least two names, each
     used twice or before a sentence. A name that is an ordinary word (Tom, Question) counts if it
-    occurs elsewhere in the text, beside another name that is no ordinary word, or that the text
-    has within a sentence and never in small letters (Hey James)."""
+    occurs elsewhere in the text, beside another name that is no ordinary word. Two ordinary words
+    count if the text has both at the end of a clause and never in small letters (Hey James!)."""
     turns = [
         (*match.span(group), "person", True)
         for match in _FORMS.turn.finditer(text)
@@ -457,12 +457,10 @@ def speakers(text: str) -> list[Candidate]:
     if 2 * len(turns) < sum(1 for line in text.split("\n") if line.strip()):
         return []
     speaking = {line["name"] for line in turns}
-    within, small = set(_WITHIN.findall(text)), set(_SMALL.findall(text))
-    sure = {
-        name
-        for name in speaking
-        if not ordinary(name.lower()) or (name in within and name.lower() not in small)
-    }
+    addressed, small = set(_ADDRESSED.findall(text)), set(_SMALL.findall(text))
+    sure = {name for name in speaking if not ordinary(name.lower())}
+    called = {name for name in speaking & addressed if name.lower() not in small}
+    sure |= called if len(called) > 1 else set()
     elsewhere = Counter(_WORDS.findall(text))
     elsewhere.subtract(line["name"].split(" ")[0] for line in lines)
     named = {name for name in speaking if elsewhere[name.split(" ")[0]] > 0}

@@ -46,6 +46,7 @@ _INITIAL_LETTER = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
+_ADDRESSED = tuple(",.!?…")  # behind the name of who is addressed
 _ROMAN = re.compile("[IVX]{1,5}")
 _MONTHS = sorted(map(str.title, lex.MONTHS), key=lambda word: (-len(word), word))
 # Without a look at what stands before it, so that `re` skips to the next first letter: a sixth of the time.
@@ -416,15 +417,14 @@ def _without_opener(text: str, name: Name, evidence: Evidence) -> Name | None:
         return name
     rest = name.words[1:]
     alone = " ".join(rest)
-    if name.opening and ordinary(first) and rest == ["I"]:
-        return None  # Yeah I, the pronoun: where the text has World War I within a sentence, it is a name
     if len(rest) > 1:
         known = evidence.inside[alone] + evidence.led[alone] > 0
     else:  # Later Merrick, where the text has Gordon Merrick; not John Adams beside John Quincy Adams
         others = evidence.holders.get(alone, ())
         later = ordinary(first) and bool(others) and name.words[0] not in others
-        # Wow Dave, where Dave speaks; in minutes TOBIAS FENN is the whole name of FENN
-        addressed = alone in evidence.speakers and not name.words[0].isupper()
+        # "Wow Dave, that is" where Dave speaks; in minutes Anna Berg thanks, and FENN is TOBIAS FENN
+        addressed = alone in evidence.speakers and text[name.end : name.end + 1] in _ADDRESSED
+        addressed = addressed and not name.words[0].isupper()
         known = name.opening and (later or addressed)
     if known or (name.opening and grammar):
         start = text.find(rest[0], name.start + len(name.words[0]), name.end)
@@ -465,10 +465,8 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
 
 
 def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
-    if all(
-        low in STOP_WORDS or low in lex.MONTHS or low.isdigit() or len(low) < 2 for low in name.lows
-    ):
-        return None  # R. E.
+    if all(low in STOP_WORDS or low in lex.MONTHS or low.isdigit() for low in name.lows):
+        return None
     usual = [ordinary(low) or low.isdigit() for low in name.lows]
     if name.titled:
         return True

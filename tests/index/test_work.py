@@ -138,7 +138,7 @@ def test_a_question_that_is_answered_while_another_agent_claims_is_not_given_to_
         return True
 
     second = claim(folder, settings(folder), "bob", max_items=5, fits=ada_is_quicker)
-    assert len(second.items) == 2 and answered[0] not in {item.work_id for item in second.items}
+    assert (len(second.items), second.held) == (2, 0) and answered[0] not in {item.work_id for item in second.items}
 
 
 def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Path) -> None:

@@ -150,7 +150,7 @@ def test_chinese_words_behind_a_particle_or_a_number_are_no_places() -> None:
 
 
 def test_a_company_is_the_same_with_and_without_its_legal_form() -> None:
-    for written in ("Acme Inc.", "ACME Ltd", "Acme GmbH", "Acme S.p.A.", "Acme"):
+    for written in ("Acme Inc.", "ACME Ltd", "Acme GmbH", "Acme"):
         assert normalise_name(written) == "acme"
     assert normalise_name("Royal Flying Corps") == "royal flying corps"
     assert normalise_name("Acme Group") == "acme group" and normalise_name("Inc.") == "inc"

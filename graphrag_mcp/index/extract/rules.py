@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import Mentions, Named, UnitNames
 from graphrag_mcp.names.extract import Fields, mentions, most
-from graphrag_mcp.text.prose import fences, is_code, navigation
+from graphrag_mcp.text.prose import entries, fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
 from graphrag_mcp.text.spans import Unit
 from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
@@ -27,7 +27,7 @@ MOST_NAMES, KEPT = 128, 40
 # 12 were right, 12 wrong.
 CROWD = 8
 LIST = 3  # names of a sentence that may be a list
-_WORD = re.compile(r"(?<![\w@#])[^\W\d_]{2,}")  # not a handle such as @ada, nor an initial
+_WORD = re.compile(r"(?<![\w@#])[^\W\d_]+")  # not a handle such as @ada
 
 
 class RuleExtractor:
@@ -43,7 +43,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
     kept."""
     core_text = text[core:]
     spans = recent_sentences(core_text)
-    left_out = navigation(core_text)
+    left_out = sorted(navigation(core_text) + entries(core_text))
     found = mentions(core_text, spans=spans)
     every = [
         mention
@@ -83,8 +83,7 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Fields]
 
 def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
     """Is it code, a heading, a fragment, a crowd of names, or a list: fewer words beside the names
-    than names (Guests: Mary Somerville, Luigi Menabrea, Edinburgh)? A handle, an initial or a number is no
-    word."""
+    than names (Guests: Mary Somerville, Luigi Menabrea, Edinburgh)? A handle or a number is no word."""
     if sentence[:1] in "#|" or is_code(sentence) or says(sentence) < LEANS:
         return True
     if len({key for key, *_ in names}) >= CROWD:
