@@ -35,13 +35,10 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
     capped = ""
     if run.capped:
         texts = (
-            "1 text unit is a list"
-            if len(run.capped) == 1
-            else f"{len(run.capped):,} text units are lists"
+            "1 text unit has" if len(run.capped) == 1 else f"{len(run.capped):,} text units have"
         )
-        capped = (
-            f"{texts} of names, of which the graph keeps the best; search_text finds the others."
-        )
+        more = "more names, or pairs of names, than the graph keeps"
+        capped = f"{texts} {more}; search_text finds the others."
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
     degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}

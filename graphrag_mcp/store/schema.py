@@ -44,7 +44,7 @@ EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["tables"].items()}
 
-# Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text
+# Vectors of passages and entities, where an embedding model is configured. `sha` is of the text
 # that was embedded, `language` what tells its language from others; `vector` is in truth a list of
 # fixed size, whose length is the model's. Half precision moves a similarity by less than 0.001.
 # Tables of another form than VECTOR_FORM (the manifest's parameter `vectors`) are made again.

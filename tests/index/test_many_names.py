@@ -83,7 +83,7 @@ def test_a_text_reads_the_same_pairs_from_what_is_stored() -> None:
 def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> None:
     texts = (InlineText(crowd(9_000), "crowd"), InlineText("Ada Lovelace met Charles Babbage.", "prose"))
     result = index_documents(tmp_path / "kb", IndexRequest(texts=texts), Settings(home=tmp_path))
-    assert "text units are lists of names" in result.hint and result.status == "done"
+    assert "text units have more names, or pairs of names, than the graph keeps" in result.hint and result.status == "done"
     again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
     assert "of names" not in again.hint
     assert result.counts["entities"] <= rules.KEPT * result.counts["text_units"]
