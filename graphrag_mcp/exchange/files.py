@@ -241,7 +241,7 @@ def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
         return None
     try:
         raw = _bytes_of(folder / GRAPH)
-        plain = raw.replace(b"\0", b"") if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else raw  # UTF-16
+        plain = raw.replace(b"\0", b"")  # of UTF-16: in other XML no byte is 0
         if (elements := plain.count(b"</") + plain.count(b"/>")) > MOST_ELEMENTS:
             what = f"it holds {elements:,} elements"
             raise Unreadable(f"{what}, and at most {MOST_ELEMENTS:,} are read")

@@ -44,6 +44,9 @@ def value(raw: bytes | str, nan: bool = False) -> Any:
 def values_in(raw: bytes, most: int) -> int:
     """How many values the JSON in `raw` has about: each follows a comma or an opening bracket outside of the
     strings. It ends at once where there are more strings than `most` values can be."""
+    encoding = json.detect_encoding(raw)
+    if not encoding.startswith("utf-8"):  # UTF-16 and UTF-32 have other bytes for the same signs
+        raw = raw.decode(encoding, "replace").encode()
     plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
     if (quotes := plain.count(b'"')) > 4 * most:  # a value is at most a name and a string
         return quotes // 4

@@ -97,8 +97,10 @@ GRAPHML = '<?xml version="1.0"{}?><graphml xmlns="http://graphml.graphdrawing.or
         (files.DOCS, DENSE.encode(), "values, and at most 5,000,000"),
         (files.GRAPH, GRAPHML.format("", '<node id="a"/>' * 2_100_000).encode(), "2,100,002 elements, and at most 2,000,000"),
         (files.GRAPH, GRAPHML.format(' encoding="UTF-16"', "<a></a>" * 2_100_000).encode("utf-16"), "elements, and at most 2,000,000"),
+        (files.GRAPH, GRAPHML.format("", "<a></a>" * 2_100_000).encode("utf-16-be"), "elements, and at most 2,000,000"),
+        (files.DOCS, ('{"quote": "\\"", ' + DENSE[1:]).encode("utf-16-le"), "values, and at most 5,000,000"),
     ],
-    ids=["values", "elements", "other encoding"],
+    ids=["values", "elements", "other encoding", "without its mark", "values in another encoding"],
 )
 def test_a_file_of_lightrag_that_holds_too_much_is_refused(tmp_path: Path, name: str, content: bytes, what: str) -> None:
     (tmp_path / name).write_bytes(content)

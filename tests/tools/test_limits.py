@@ -85,6 +85,9 @@ def test_values_of_a_request_are_counted_outside_of_its_strings() -> None:
     assert stored.values_in(json.dumps(plain).encode(), 100) == 7
     for unit in (b"[],", b'"",', b"0,", b'"a":1,', b'{"a":[]},'):
         assert "over 200,000 values" in too_many_values(b'{"ids":[' + unit * 500_000 + b"0]}")
+    quoted = r'{"query": "\"", "ids": [' + "[]," * 500_000 + "0]}"
+    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):  # all that `json.loads` reads
+        assert "over 200,000 values" in too_many_values(quoted.encode(encoding))
     assert not too_many_values(json.dumps({"text": '[],"' * 10**6}).encode())
 
 
