@@ -513,6 +513,7 @@ Texts = Annotated[Objects, listed(TABLES["text"]), called("texts")]
 
 GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
 OF_ANY_SIZE = ("texts", "results", "answer", "text")  # documents and what an agent read in them
+LONG_WORD = 100  # characters; the longest word of German in print has 79
 STRANGE = 5  # unknown arguments that are named, each with its nearest known name
 
 
@@ -550,17 +551,18 @@ def _cut(arguments: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any
     """The arguments with these as long as a text may be, and a remark on each that was longer: who
     asks with a whole text in the question is answered all the same."""
     texts = {name: arguments[name] for name in names if isinstance(arguments.get(name), str)}
-    long = {name: text for name, text in texts.items() if len(text) > CHARACTERS}
+    kept = {name: _of_whole_words(text) for name, text in texts.items() if len(text) > CHARACTERS}
     remarks = [
-        f"{name} of {len(text):,} characters was cut to {CHARACTERS:,}."
-        for name, text in long.items()
+        f"{name} of {len(texts[name]):,} characters was cut to {len(text):,}."
+        for name, text in kept.items()
     ]
-    return {**arguments, **{name: _of_whole_words(text) for name, text in long.items()}}, remarks
+    return {**arguments, **kept}, remarks
 
 
 def _of_whole_words(text: str) -> str:
-    """As much of a text as is read; half a word would be one that the corpus does not have."""
-    blank = max(text.rfind(sign, CHARACTERS // 2, CHARACTERS + 1) for sign in " \n\t")
+    """As much of a text as is read; half a word would be one that the corpus does not have. Without a blank
+    in the last LONG_WORD characters the text has no blanks between words, as Chinese, and is cut anywhere."""
+    blank = max(text.rfind(sign, CHARACTERS - LONG_WORD, CHARACTERS + 1) for sign in " \n\t")
     return text[: CHARACTERS if blank < 0 else blank]
 
 

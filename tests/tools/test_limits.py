@@ -51,12 +51,15 @@ def test_a_call_that_holds_too_much_is_refused_with_the_limit(call: Caller, name
 
 def test_a_question_of_megabytes_is_cut_and_answered(call: Caller) -> None:
     found = call.good("local_search", question="Ada Lovelace and Babbage " * 160_000)
-    assert "Charles Babbage" in found["text"] and "of 4,000,000 characters was cut to 20,000" in found["hint"]
+    assert "Charles Babbage" in found["text"] and "of 4,000,000 characters was cut to 19,999" in found["hint"]
 
 
 def test_a_question_is_cut_between_words(call: Caller) -> None:
     found = call.good("local_search", query="Lovelace and Babbage " * 2_000)
     assert "was cut to" in found["hint"] and "Nowhere in this corpus" not in found["hint"]
+    unparted = "Ada Lovelace " + "x" * 9_999 + " " + "名" * 40_000  # nothing but the last word may be lost
+    found = call.good("local_search", query=unparted)
+    assert "query of 50,013 characters was cut to 20,000." in found["hint"]
 
 
 def test_a_tool_that_is_not_there_is_named_short_and_visible(call: Caller) -> None:
