@@ -1,6 +1,7 @@
 // The map: communities as nested circles on a canvas, at places that the server computed.
 
 import { byId, element, enlarged, link, short, visible } from "./dom.js";
+import * as views from "./views.js";
 
 const MOST = 1500; // marks drawn at once
 const OPEN = 90, DOTTED = 80, DOT = 8; // pixels of radius from which a circle shows the circles, or the names, inside; of a dot at most
@@ -408,7 +409,7 @@ export class Map2D {
   hover(px, py) {
     const one = this.at(px, py);
     this.canvas.style.cursor = one ? "pointer" : "grab";
-    this.canvas.title = one ? visible(one.title) + (one.size ? ` (${one.size} text units)` : "") : "";
+    this.canvas.title = one ? visible(one.title) + (one.size ? ` (${views.counted(one.size, "text unit")})` : "") : "";
   }
 
   click(px, py) {

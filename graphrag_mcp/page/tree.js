@@ -1,6 +1,7 @@
 // The list beside the map: the same communities as a tree that the keyboard and a screen reader walk (WAI-ARIA tree).
 
 import { element, number, short, visible } from "./dom.js";
+import * as views from "./views.js";
 
 export class Tree {
   constructor(map, open) { this.map = map; this.open = open; this.opened = new Set(); }
@@ -17,7 +18,7 @@ export class Tree {
 
   item(one, level) {
     const made = element("li", { role: "treeitem", tabindex: "-1", "aria-level": level, "data-n": one.n, class: this.map.hits.get(one.n) ? "hit" : "",
-      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(short(one.title, 90))} ${number(one.size)} text units` },
+      "aria-expanded": one.children ? String(this.opened.has(one.n)) : null, "aria-label": `${visible(short(one.title, 90))} ${views.counted(one.size, "text unit")}` },
     element("div", { class: "row", onclick: (event) => { if (event.target.className === "twisty") this.toggle(made, one, level); else this.open("community/" + one.n); } },
       element("span", { class: "twisty", "aria-hidden": "true" }, one.children ? (this.opened.has(one.n) ? "▾" : "▸") : ""),
       element("span", { class: "name", dir: "auto" }, visible(short(one.title, 90))), " ", element("span", { class: "size" }, number(one.size))));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -336,3 +337,10 @@ def test_a_home_that_is_set_to_nothing_is_not_the_root_of_the_disk() -> None:
     home = [sys.executable, "-c", "import pathlib; print(pathlib.Path.home())"]
     wanted = subprocess.run(home, env=unset, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1:] == wanted.stdout.split() != ["/"], done.stderr
+
+
+def test_the_size_of_the_model_of_vectors_is_the_same_wherever_it_stands() -> None:
+    root = Path(__file__).parents[2]
+    places = ("graphrag_mcp/cli/main.toml", "graphrag_mcp/tools/index.py", "docs/how-to/meaning.md")
+    sizes = [re.findall(r"(?:fetched once, |a model of |and a model \()(\d+ MB)", (root / name).read_text("utf-8")) for name in places]
+    assert sizes == [["135 MB"]] * 3

@@ -586,6 +586,15 @@ def test_everything_that_can_be_used_has_a_name(tab: Tab) -> None:
         assert tab.go(view).page.evaluate(unnamed) == []
 
 
+@browser_only
+def test_a_topic_of_one_text_unit_is_named_so(tab: Tab) -> None:
+    tab.go("entity/1").page.evaluate("() => graphragExplorer.map.roots().slice(0, 2).forEach((one, at) => { one.size = [1, 1200][at]; })")
+    labels = tab.go("map").page.locator("#side [role=treeitem]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    assert [label.endswith(end) for end in (" 1 text unit", " 1,200 text units") for label in labels].count(True) == 2
+    hovered = """size => { const { map } = graphragExplorer; map.at = () => ({ title: "Tides", size }); map.hover(0, 0); return map.canvas.title; }"""
+    assert [tab.page.evaluate(hovered, size) for size in (1, 1200)] == ["Tides (1 text unit)", "Tides (1,200 text units)"]
+
+
 # ---- hostile texts ----------------------------------------------------------------------------------
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
