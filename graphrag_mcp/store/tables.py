@@ -874,7 +874,7 @@ def _central(vectors: Any, languages: Any, files: Sequence[str]) -> Any:
     that two files are in different languages (Simpson 1949). Some texts, such as instructions for
     programs, are near to whatever is asked (hubs: Radovanović et al. 2010), and nearer than the answer
     in another language. In one language the middle is also what the texts are about: 0 there. Each file
-    counts once, so that the 1,500 rows of a sheet are no middle.
+    counts once, so that the 1,500 rows of a sheet are no middle, in the language of most of its rows.
 
     Hits across languages by vectors alone, of 72: 56 to 67 among 50 texts, 51 to 65 in a folder that
     also has READMEs, licences and generated files; in the same language 22 to 23, and 24 as before. News
@@ -886,7 +886,10 @@ def _central(vectors: Any, languages: Any, files: Sequence[str]) -> Any:
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     sizes = np.diff(starts, append=len(order))
     middle = (np.add.reduceat(vectors[order], starts, dtype="<f8") / sizes[:, None]).mean(axis=0)
-    shares = np.bincount(languages[order][starts]) / len(starts)
+    known = languages.max() + 1
+    rows = np.bincount(numbers * known + languages, minlength=len(starts) * known)
+    main = rows.reshape(len(starts), known).argmax(axis=1)  # the first by name of equally many rows
+    shares = np.bincount(main) / len(starts)
     near = np.einsum("ij,j->i", vectors, middle)
     apart = 1 - float((shares**2).sum())
     return np.round(apart * (near - near.mean()), DIGITS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from pathlib import Path
 
@@ -147,9 +148,23 @@ MSG = ole.msg(
 )  # fmt: skip
 FORWARDED = ole.msg(
     {},
-    ole.mail_tree(950, p0037="合約", p0C1A="Holt, Lena (Sales)", p1000="合約金額為三十萬元。\r\n"),
+    ole.mail_tree(950, p0037="合約", p0C1A="Holt, Lena (Sales)", p5D01="lena.holt@x.org", p1000="合約金額為三十萬元。\r\n"),
     1251, p0037="Договор", p0C1A="'Иван Петров'", p0E04="Reed, Tom; Acme, Inc.\0", p1013="<p>Цена &mdash; 5 млн.</p>",
 )  # fmt: skip
+# bodies of HTML: UTF-8 whatever the code pages say; else the code page of bodies, not that of the message
+BODIES = {
+    f"body.{name}.msg": (
+        ole.compound({
+            "__properties_version1.0": bytes(32) + b"".join(struct.pack("<HHIII", 3, tag, 6, page, 0) for tag, page in pages),
+            "__substg1.0_10130102": "<p>Größe: 5 млн.</p>".encode(name, "ignore"),
+        }),
+        [said],
+    )
+    for name, pages, said in (
+        ("utf-8", [(0x3FFD, 1252), (0x3FDE, 1252)], "Größe: 5 млн."),
+        ("cp1251", [(0x3FFD, 1252), (0x3FDE, 1251)], "Gre: 5 млн."),
+    )
+}  # fmt: skip
 XLS = ole.xls(
     {164: '0.0" km"'},
     {
@@ -172,10 +187,11 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "plan.odp": (packed(**{"content.xml": ODP}), ["Harbour plan", "The dredger Marigold is sold", "Ask Ruth Behrens"]),
     "ferry.mhtml": (MHTML.encode(), ["Fähre", "Die Fähre fährt ab März nach Borkum.", "https://example.org/ferry", "!Menu", "!iVBOR"]),
     "light.epub": (packed(**{"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF, "OEBPS/a.xhtml": "<html><body><h1>One</h1><p>Ines rowed &amp; sang.</p></body></html>"}), ["The Light", "Ines rowed & sang."]),
+    **BODIES,
     "offer.msg": (MSG, ["# Offer for the Skua", "The pilot boat costs 418,000 euros.", "Jörg Vos wrote to Mara Lindt and Tom Reed.", "2024-03-04T09:15:00+01:00", "cost: 99000", "'message_id': 'o1@x'"]),
-    "forwarded.msg": (FORWARDED, ["Иван Петров wrote to Tom Reed and Acme, Inc.", "Цена — 5 млн.", "Attachments: 合約", "From: Lena Holt (Sales)", "合約金額為三十萬元。", "'attached_to': 'Договор'"]),
+    "forwarded.msg": (FORWARDED, ["Иван Петров wrote to Reed, Tom and Acme, Inc.", "Цена — 5 млн.", "Attachments: 合約", "From: Lena Holt (Sales) <lena.holt@x.org>", "合約金額為三十萬元。", "'attached_to': 'Договор'"]),
     "costs.xls": (XLS, ["## Costs\n\n| Item | Share | Due |\n| Kräne | 7.50% | 2023-03-15 |\n|  | 12.3 km |  |", "at Costs!B5", "at Costs!B7", "## Old (hidden sheet)", "!Empty"]),
-    "surname.eml": (b'From: "Holm, Ana (IT)" <ana@x.org>\nTo: "Acme, Inc." <a@x.org>, "tom@x.org" <tom@x.org>\nSubject: Fwd: x\n\nSee\n\n---\nFrom: c@x.org\nTo: d@x.org\nDate: 1 May 2024\n\nThe dock is closed.\n', ["Ana Holm (IT) wrote to Acme, Inc. and tom@x.org.", "To: Acme, Inc. <a@x.org>, tom@x.org\n", "The dock is closed."]),
+    "surname.eml": (b'From: "Holm, Ana (IT)" <ana.holm@x.org>\nTo: "Acme, Inc." <a@x.org>, "tom@x.org" <tom@x.org>\nCc: "Martin Luther King, Jr." <king@x.org>, "Support, Europe" <support.europe@x.org>, "=?utf-8?Q?M=C3=BCller=2C_Hans?=" <hans.mueller@x.org>\nSubject: Fwd: x\n\nSee\n\n---\nFrom: c@x.org\nTo: d@x.org\nDate: 1 May 2024\n\nThe dock is closed.\n', ["Ana Holm (IT) wrote to Acme, Inc., tom@x.org, Martin", "To: Acme, Inc. <a@x.org>, tom@x.org\n", "Cc: Martin Luther King, Jr. <king@x.org>, Support, Europe <support.europe@x.org>, Hans Müller <hans.mueller@x.org>\n", "The dock is closed."]),
     "lease.doc": (ole.doc("Lease of shed 4\rThe shed is let to Nordfisch for 1,850 €.\r"), ["# Lease of shed 4", "The shed is let to Nordfisch for 1,850 €."]),
     "plan.ppt": (ole.ppt("Harbour plan", "The dredger Marigold is sold"), ["Harbour plan", "The dredger Marigold is sold", "'slides': 2"]),
     "papers.zip": (packed(**{"in/a.md": "# Alpha\n\nWords of Ana.", "b.exe": b"MZ", "id_rsa": "x", "c.eml": REPLY}), ["Words of Ana.", "The pump is sold.", "NOT READ b.exe: binary", "NOT READ id_rsa: looks like a secret"]),
