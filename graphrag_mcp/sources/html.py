@@ -83,7 +83,16 @@ def decoded(data: bytes) -> tuple[Page, dict[str, Any]]:
 
 def readable(markup: str, without_quotes: bool = False) -> Page:
     """The page of some markup. `without_quotes`: nothing of block quotations, which repeat a mail."""
-    writer = _Writer(without_quotes)
+    writer = _written(markup, without_quotes, frozenset())
+    page = writer.page()
+    if not writer.layouts:
+        return page
+    return _written(markup, without_quotes, frozenset(writer.layouts)).page()
+
+
+def _written(markup: str, without_quotes: bool, layouts: frozenset[int]) -> _Writer:
+    """The writer that has read the markup. `layouts`: numbers of the tables whose cells are blocks."""
+    writer = _Writer(without_quotes, layouts)
     position, last_end, quoted = 0, markup.rfind(">"), True
     while True:
         at = markup.find("<", position)
@@ -116,7 +125,7 @@ def readable(markup: str, without_quotes: bool = False) -> Page:
             position = end
         else:
             writer.tag(name, bool(tag[1]), inside)
-    return writer.page()
+    return writer
 
 
 def _attributes(inside: str) -> dict[str, str]:
@@ -126,6 +135,8 @@ def _attributes(inside: str) -> dict[str, str]:
 
 @dataclass
 class _Table:
+    number: int  # of the tables of the page, from 1
+    heading: bool = False  # h1 to h3 in a cell, also of a table inside of it
     rows: list[list[tuple[str, int, int]]] = field(default_factory=list)
     cell: tuple[int, int] | None = None  # spans of the open cell
     parts: list[str] = field(default_factory=list)  # its text
@@ -136,6 +147,11 @@ class _Table:
                 self.rows.append([])
             self.rows[-1].append((" ".join("".join(self.parts).split()), *self.cell))
         self.cell, self.parts = None, []
+
+    def lays_out(self) -> bool:
+        """Does it place parts of a page? Data are a second row with several cells that have text."""
+        several = sum(sum(bool(text) for text, _, _ in row) > 1 for row in self.rows)
+        return self.heading and several < 2
 
 
 @dataclass
@@ -151,7 +167,8 @@ class _Part:
 class _Writer:
     """Collects text between tags: whitespace as in a browser, structure as in Markdown."""
 
-    def __init__(self, without_quotes: bool) -> None:
+    def __init__(self, without_quotes: bool, layouts: frozenset[int]) -> None:
+        self.layouts: list[int] = []  # numbers of the tables that turned out to lay out the page
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self._said: dict[str, str] = {}  # of meta elements
@@ -161,6 +178,8 @@ class _Writer:
         self._links = 0
         self._prefix = ""
         self._tables: list[_Table] = []
+        self._blocks = layouts  # numbers of the tables whose cells are blocks
+        self._count_tables = 0
         self._pre = 0
         # one number per open list: 0 for bullets, else the next item's number
         self._lists: list[int] = []
@@ -215,7 +234,7 @@ class _Writer:
                 or ""
             )
             self._said.setdefault(key.lower(), attributes.get("content", ""))
-        elif "author" in (attributes.get("itemprop"), attributes.get("rel")):
+        elif name not in _VOID and "author" in (attributes.get("itemprop"), attributes.get("rel")):
             self._author = name
         elif closing and name == self._author:
             self._author = ""
@@ -229,8 +248,9 @@ class _Writer:
             self._count(name, closing)
         if name == "div" and attributes.get("role") == "main":
             self._count("main", False)
-        if name in _TOP_HEADINGS and not closing and self._tables:
-            self._lay_out()
+        if name in _TOP_HEADINGS and not closing:
+            for table in self._tables:
+                table.heading = True
         if name in ("td", "th", "tr", "table"):
             self._table_tag(name, closing, attributes)
         elif name == "br":
@@ -273,12 +293,17 @@ class _Writer:
                 if not self._tables:
                     self._end_line()
                     self._gap()
-                if len(self._tables) < 50:
-                    self._tables.append(_Table())
-            elif self._tables:
+                self._count_tables += 1
+                block = not self._tables and self._count_tables in self._blocks
+                if not block and len(self._tables) < 50:
+                    self._tables.append(_Table(self._count_tables))
+                return
+            if self._tables:
                 self._end_table()
-            return
+                return
         if not self._tables:
+            self._end_line()
+            self._gap()
             return
         table = self._tables[-1]
         table.end_cell()
@@ -290,21 +315,11 @@ class _Writer:
             wide, tall = (int(span) if span.isdigit() and len(span) < 6 else 1 for span in spans)
             table.cell = (max(1, wide), max(1, tall))
 
-    def _lay_out(self) -> None:
-        """A heading in a cell: the open tables place parts of the page. What was read of them becomes
-        paragraphs, and no cell is looked for until the next table."""
-        cells: list[str] = []
-        for table in self._tables:
-            table.end_cell()
-            cells += [text for row in table.rows for text, _, _ in row if text]
-        self._tables.clear()
-        for text in cells:
-            self._put(text)
-            self._gap()
-
     def _end_table(self) -> None:
         table = self._tables.pop()
         table.end_cell()
+        if table.lays_out():
+            self.layouts.append(table.number)
         rows = [row for row in grid(table.rows) if any(row)]
         if self._tables:  # inside a cell of another: its words stand there
             words = "; ".join(", ".join(filter(None, row)) for row in rows)
@@ -390,9 +405,10 @@ def _without_menus(parts: list[_Part]) -> list[_Part]:
     for part in [*parts, _Part("# end", 0, False, False)]:
         if part.text and part.links < 0.8 * len(part.text.lstrip("-# 0123456789.")):
             menu = sum(1 for one in run if one.text) >= _LINKS
-            if menu and part.text.startswith("#"):  # nothing else stands below its heading
+            if menu and (level := _level(part)):
                 last = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].text), -1)
-                if last >= 0 and kept[last].text.startswith("#"):
+                # Nothing else stands below its heading, which is not that of the page.
+                if last >= 0 and _level(kept[last]) >= max(level, 2):
                     del kept[last]
             kept += [one for one in run if not one.text] if menu else run
             run = []
@@ -400,3 +416,8 @@ def _without_menus(parts: list[_Part]) -> list[_Part]:
         else:
             run.append(part)
     return kept[:-1]
+
+
+def _level(part: _Part) -> int:
+    """The level of a heading, 0 of another part."""
+    return len(part.text) - len(part.text.lstrip("#"))
