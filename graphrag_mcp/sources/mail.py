@@ -10,6 +10,7 @@ import email
 import email.policy
 import re
 import struct
+import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,6 @@ from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
-from graphrag_mcp.names.lexicon import COMPANY_FORMS
 from graphrag_mcp.sources.decode import ReadError, decode, utc
 from graphrag_mcp.sources.html import DECLARED, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
@@ -297,7 +297,9 @@ def _header(message: Message, name: str) -> str:
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
-    found = ((_turned(who), address) for who, address in getaddresses([_header(message, name)]))
+    found = (
+        (_turned(who, address), address) for who, address in getaddresses([_header(message, name)])
+    )
     return [
         f"{who} <{address}>" if who and address and who != address else who or address
         for who, address in found
@@ -310,15 +312,31 @@ _SURNAME_FIRST = re.compile(
 )
 
 
-def _turned(name: str) -> str:
-    """`Holm, Ana (Sales)`, as Exchange writes people, in the order of texts: `Ana Holm (Sales)`. The
+def _turned(name: str, address: str = "") -> str:
+    """`Holm, Ana (Sales)`, as Exchange writes people, in the order of texts, `Ana Holm (Sales)`, where
+    their address has both names in this order: `Support, Europe` and `King, Jr.` stay as they are. The
     quotes that Outlook puts around a name are left out."""
     name = name.strip("\0 ")
     name = name[1:-1] if len(name) > 2 and name[0] == name[-1] == "'" else name
     found = _SURNAME_FIRST.fullmatch(name)
-    if not found or found["first"].rstrip(".").casefold() in COMPANY_FORMS:
+    if not found:
         return name
-    return f"{found['first']} {found['last']}{found['rest'] or ''}"
+    last, first = found["last"], found["first"]
+    mailbox = _spellings(address.rpartition("@")[0])
+    if not mailbox & (_spellings(first + last) | _spellings(first.split()[0] + last)):
+        return name
+    return f"{first} {last}{found['rest'] or ''}"
+
+
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+def _spellings(name: str) -> set[str]:
+    """The letters of a name without their marks: {"muller", "mueller"} of `Müller`."""
+    return {
+        "".join(filter(str.isalpha, unicodedata.normalize("NFKD", spelling)))
+        for spelling in (name.casefold(), name.casefold().translate(_UMLAUTS))
+    } - {""}
 
 
 def _day(value: str) -> str:
@@ -332,6 +350,7 @@ def _day(value: str) -> str:
 
 _STRING, _ANSI, _BYTES, _OBJECT = "001F", "001E", "0102", "000D"
 _INTEGER, _TIME = 0x0003, 0x0040
+_MESSAGE, _BODY = 0x3FFD, 0x3FDE  # properties that hold a code page
 DEPTH = 4  # of mails in mails
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
@@ -351,7 +370,7 @@ def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
 
 def _outlook(file: Any, folder: list[str]) -> Mail:
     numbers = _numbers(file, folder)
-    encoding = _code_page(numbers)
+    encoding = _code_page(numbers, (_MESSAGE, _BODY))
 
     def text(tag: str, at: list[str] = folder) -> str:
         for kind in (_STRING, _ANSI):
@@ -374,7 +393,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     headers = email.message_from_string(text("007D"), policy=email.policy.default)
     mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
     address = text("5D01") or text("0C1F")
-    who = _turned(text("0C1A"))
+    who = _turned(text("0C1A"), address)
     said = f"{who} <{address}>" if who and "@" in address and who != address else who or address
     mail.sender = [said] if said else _people(headers, "From")
     mail.to = _people(headers, "To") or _split(text("0E04"))
@@ -384,7 +403,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     mail.reply_to = list(dict.fromkeys(earlier or _IDS.findall(_header(headers, "In-Reply-To"))))
     mail.body = text("1000")
     if not mail.body.strip():
-        mail.body = _page(raw("1013"), encoding) or readable(text("1013"), without_quotes=True).text
+        mail.body = _page(raw("1013"), numbers) or readable(text("1013"), without_quotes=True).text
     names = {
         path[len(folder)]
         for path in file.listdir(streams=True, storages=True)
@@ -401,10 +420,16 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     return mail
 
 
-def _page(markup: bytes, encoding: str) -> str:
-    """A body of HTML, in the encoding that it declares, else in that of the message."""
+def _page(markup: bytes, numbers: dict[int, int]) -> str:
+    """A body of HTML: UTF-8 where it is such, else in the encoding that it declares, else in that of
+    bodies, else in that of the message."""
     charset = DECLARED.search(markup[:4096])
-    for name in (charset[1].decode("ascii") if charset else "", encoding):
+    named = (charset[1].decode("ascii") if charset else "", _code_page(numbers, (_BODY, _MESSAGE)))
+    with suppress(UnicodeDecodeError):
+        markup.decode("utf-8")
+        # the encodings with escapes, such as ISO-2022-JP, are valid UTF-8
+        named = named if b"\x1b" in markup else ()
+    for name in named:
         with suppress(UnicodeDecodeError, LookupError):
             return readable(markup.decode(name), without_quotes=True).text
     return readable(decode(markup)[0], without_quotes=True).text if markup else ""
@@ -426,11 +451,10 @@ def _numbers(file: Any, folder: list[str]) -> dict[int, int]:
     return found
 
 
-def _code_page(numbers: dict[int, int]) -> str:
-    """The encoding of strings that are no UTF-16, by the code page of the message or of its body; ""
-    where none is named or known."""
+def _code_page(numbers: dict[int, int], properties: tuple[int, ...]) -> str:
+    """The encoding that the first of these properties names whose code page is known; "" for none."""
     known = {65001: "utf-8", 936: "gb18030", 20866: "koi8-r"}
-    for page in filter(None, (numbers.get(0x3FFD), numbers.get(0x3FDE))):
+    for page in filter(None, map(numbers.get, properties)):
         with suppress(LookupError):
             return codecs.lookup(known.get(page, f"cp{page}")).name
     return ""
