@@ -22,6 +22,7 @@ from graphrag_mcp.store import tables
 from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.store.test_tables import row_of, rows_of
 
 NOTES = {
     "Boats": "The harbour keeps nine boats. Each boat is painted in spring by its owner.",
@@ -45,12 +46,13 @@ def table(rows: dict[str, list[float]]) -> pa.Table:
     return pa.table({"id": list(rows), "sha": [""] * len(rows), "language": languages, "vector": listed})
 
 
-def stored(folder: Path, *steps: tables.Change) -> Snapshot:
-    """A generation whose passages have these vectors."""
+def stored(folder: Path, *steps: tables.Change, passages: pa.Table | None = None) -> Snapshot:
+    """A generation whose passages have these vectors; `passages`: the rows themselves."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = manifests.Manifest("c", parameters={"vectors": VECTOR_FORM})
     for change in steps:
-        versions = tables.apply(folder, manifest, {"passages_vectors": change})
+        more = {} if passages is None else {"passages": tables.Change([], passages)}
+        versions = tables.apply(folder, manifest, {"passages_vectors": change, **more})
         manifest = manifests.replace(manifest, tables=versions, generation=manifest.generation + 1)
         manifests.commit(folder, manifest)
     return open_snapshot(folder)
@@ -98,6 +100,17 @@ def test_a_passage_near_to_everything_is_not_before_the_answer_in_another_langua
     texts = {**english, **chinese, "hub-cjk": [0.7, 0.7, 0.1], "answer-cjk": [0.1, 0.75, 0.65]}
     mixed = stored(tmp_path / "m", tables.Change([], table(texts)))
     assert tables.nearest(mixed, "passages", vector([0.75, 0.1, 0.65]), 1)[0][0] == "answer-cjk"
+
+
+def test_the_language_of_a_file_does_not_depend_on_the_order_of_its_rows(tmp_path: Path) -> None:
+    rows = {"a": [1.0, 0.0, 0.1], "b-cjk": [0.0, 1.0, 0.1], "c-cjk": [0.1, 0.9, 0.2], "d": [0.9, 0.1, 0.3], "e": [0.8, 0.1, 0.5]}
+    files = {"a": "box.mbox#1", "b-cjk": "box.mbox#2", "c-cjk": "box.mbox#3"}
+    found: list[dict[str, float]] = []
+    for name, ids in (("f", list(rows)), ("b", list(rows)[::-1])):
+        named = rows_of("passages", [row_of("passages", 0, id=id, uri=files.get(id, id)) for id in ids])
+        snapshot = stored(tmp_path / name, tables.Change([], table({id: rows[id] for id in ids})), passages=named)
+        found.append(tables.similarities(snapshot, "passages", vector([1.0, 0.1, 0.4]), 5))
+    assert found[0] == pytest.approx(found[1], abs=1e-4)
 
 
 def test_large_tables_are_searched_by_the_store_with_the_same_result(tmp_path: Path) -> None:
