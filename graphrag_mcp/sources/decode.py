@@ -102,20 +102,28 @@ _SIBLINGS = (
     ("cp1251", "koi8_r", "iso8859_5", "koi8_u"),
     ("cp1252", "iso8859_15"),
 )
-# What no word has: a sign beside a letter, or a capital after a small letter.
-_SIGN = "[\x80-\x9f\xa2-\xa9\xac-\xb1\xb6\xb8\xbc-\xbe\u2500-\u25ff]"
+# What no word has: a sign behind a letter or before a small letter (`\xb0C` and `\xa9Holm` are written).
+_SIGN = "[\x80-\x9f\xa2-\xa9\xac-\xb1\xb6\xb8\xbc-\xbe\u2116\u2500-\u25ff]"
 _BROKEN = re.compile(rf"(?<=[^\W\d_]){_SIGN}|{_SIGN}(?=[^\W\d_])")
+# Of cp1250, only Polish has ą, and beside these; else it is š of ISO-8859-2.
+_POLISH = re.compile("[ęłńśźż]")
 
 
 def _sibling(data: bytes, encoding: str) -> str:
     """The encoding of the same letters by which the fewest words are broken; `encoding` where none is
-    better. The library takes ISO-8859-2 for cp1250: `¦ródmie¶cie` for `Śródmieście`."""
+    better. The library takes ISO-8859-2 for cp1250: `¦ródmie¶cie` for `Śródmieście`, `ąest` for `šest`."""
     family = next((one for one in _SIBLINGS if encoding in one), ())
     broken: dict[str, int] = {}
     for name in dict.fromkeys((encoding, *family)):
         text = data.decode(name, "replace")
+        signs = sum(
+            not text[one.end() : one.end() + 1].isupper()
+            or text[one.start() - 1 : one.start()].isalpha()
+            for one in _BROKEN.finditer(text)
+        )
         capitals = sum(a.islower() and b.isupper() for a, b in pairwise(text) if b > "\x7f")
-        broken[name] = len(_BROKEN.findall(text)) + capitals + text.count("\ufffd")
+        foreign = text.count("ą") if name == "cp1250" and not _POLISH.search(text) else 0
+        broken[name] = signs + capitals + foreign + text.count("\ufffd")
     return min(broken, key=lambda name: broken[name])
 
 
