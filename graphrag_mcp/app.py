@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound, OutsideRoots
+from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound, OutsideRoots, extra
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.trust.private import is_name, keep_private, name_character
@@ -188,7 +188,7 @@ class App:
         from graphrag_mcp.store.schema import TABLES
 
         if find_spec("pandas") is None:
-            raise BadInput("pandas is not installed", 'pip install "graphrag-mcp[pandas]"')
+            raise BadInput("pandas is not installed", f"Install {extra('pandas')}")
         if name not in TABLES:
             known = ", ".join(sorted(TABLES))
             raise NotFound(f"there is no table {name!r}", f"The tables are: {known}")

@@ -5,6 +5,12 @@ from __future__ import annotations
 import errno
 
 
+def extra(name: str) -> str:
+    """An extra of this package as messages name it. How it is installed depends on where the package
+    came from (an index of packages, a copy of the repository), and stands on that page."""
+    return f"the extra [{name}] (https://github.com/graphrag-mcp/graphrag-mcp#install)"
+
+
 class GraphRAGError(Exception):
     """Base of all errors that are meant to be read by a person or an agent."""
 

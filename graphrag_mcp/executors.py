@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from graphrag_mcp import __version__
-from graphrag_mcp.errors import BadInput, GraphRAGError
+from graphrag_mcp.errors import BadInput, GraphRAGError, extra
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -168,7 +168,7 @@ class Ray(Executor):
             import ray  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             what = "the engine ray needs Ray"
-            raise BadInput(what, "Install it: pip install 'graphrag-mcp[ray]'") from error
+            raise BadInput(what, f"Install {extra('ray')}") from error
         self._ray = ray
         self._ours = not ray.is_initialized()
         if self._ours:

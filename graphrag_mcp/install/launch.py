@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from graphrag_mcp import __version__
-from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.errors import GraphRAGError, extra
 from graphrag_mcp.install.hosts import here
 from graphrag_mcp.install.install import installed
 from graphrag_mcp.llm.protocols import LOCAL
@@ -245,7 +245,7 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
         steps.append("graphrag-mcp index FOLDER")
     named = settings.embedding_model, settings.rerank_model
     if any(name.startswith(LOCAL) for name in named) and not record["extras"]["vectors"]:
-        steps.append("install the extra graphrag-mcp[vectors], or set another embedding_model")
+        steps.append(f"install {extra('vectors')}, or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:
         variable = models["key_variable"]

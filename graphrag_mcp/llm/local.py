@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphrag_mcp.errors import ModelError
+from graphrag_mcp.errors import ModelError, extra
 from graphrag_mcp.executors import cores
 from graphrag_mcp.llm.protocols import LOCAL, Embedded, Usage
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 T = TypeVar("T")
-EXTRA = (
-    "Install the extra with pip install 'graphrag-mcp[vectors]', or choose a model behind an API"
-)
+EXTRA = f"Install {extra('vectors')}, or choose a model behind an API"
 # Tokens, padding included, that go through the model together. The values between the layers of more
 # leave the cache: passages of 110 tokens by 256 and by 1,024 tokens are 40 and 30 a CPU second.
 BATCH_TOKENS = 256

@@ -221,9 +221,9 @@ class Unread:
     @property
     def scanned(self) -> bool:
         """Are its pages pictures, that `[ocr]` reads?"""
-        from graphrag_mcp.sources.ocr import SCANNED
+        from graphrag_mcp.sources.ocr import PAGES
 
-        return SCANNED in self.reason
+        return PAGES in self.reason
 
 
 def unread_files(source: Mapping[str, str]) -> dict[str, Unread]:

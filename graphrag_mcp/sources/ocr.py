@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.errors import extra
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, tidy
 
@@ -30,8 +31,9 @@ SIDE = 2_000  # pixels: the engine makes larger pictures so small before it look
 PIXELS = 90_000_000  # of a picture: 360 MB as it is opened; A3 at 600 dots per inch has 70 million
 MOST = 500  # pictures of one file; each has the time of a file
 LEAST = 0.5  # of the confidence of a line that is kept; what is less is mostly no text
-INSTALL = 'pip install "graphrag-mcp[ocr]"'
-SCANNED = f"its pages are pictures; {INSTALL} reads them"
+INSTALL = extra("ocr")
+PAGES = "its pages are pictures"  # by which a scan is known in an index: it does not change
+SCANNED = f"{PAGES}; {INSTALL} reads them"
 SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
 READ = PICTURES | frozenset(

@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from graphrag_mcp.errors import extra
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.document import suffix_of
 from graphrag_mcp.sources.opening import ANY, LINKED, Folder, blocks, entries, head, why
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 SECRET, HIDDEN, LOCK, MINIFIED = "looks like a secret", "hidden", "lock file", "minified file"
 BINARY, UNSUPPORTED, DEPENDENCY = "binary", "unsupported type", "dependency or build folder"
 IGNORED, OURS = "ignored by .gitignore", "index of this server"
-PICTURE = 'picture; pip install "graphrag-mcp[ocr]" reads its text, the setting vision_model has it described'
+PICTURE = f"picture; {extra('ocr')} reads its text, the setting vision_model has it described"
 OUTSIDE = "outside the folders this server may read"
 
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

@@ -29,7 +29,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
+from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound, extra
 from graphrag_mcp.settings import address_of
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.stored import Below, Count, Finite
@@ -147,8 +147,7 @@ class Store:
             from obstore.store import from_url
         except ImportError as error:
             what = f"the home {url} is on object storage, which needs obstore"
-            advice = "Install it: pip install 'graphrag-mcp[object-storage]'"
-            raise BadInput(what, advice) from error
+            raise BadInput(what, f"Install {extra('object-storage')}") from error
         self.url, self._obstore, self._errors = url, obstore, exceptions
         self._probed = False
         options: dict[str, Any] = {"client_options": {"timeout": TIMEOUT}}

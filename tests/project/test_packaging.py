@@ -19,6 +19,7 @@ import pytest
 
 import graphrag_mcp
 from graphrag_mcp.cli.main import parser
+from graphrag_mcp.errors import extra
 from graphrag_mcp.install import install as installs
 from graphrag_mcp.install.hosts import BY_NAME
 from graphrag_mcp.settings import ENVIRONMENT
@@ -229,3 +230,12 @@ def test_the_progress_of_an_installation_names_what_comes_and_how_much_is_left(t
 def test_the_packing_script_is_in_step_with_what_is_packed() -> None:
     names = runpy.run_path(str(PACKAGING / "mcpb" / "pack.py"))["contents"]()
     assert list(names) == sorted(names) and all(path.is_file() for path in names.values()) and os.sep in str(ROOT)
+
+
+def test_messages_name_extras_in_a_way_that_is_true_before_and_after_the_package_is_on_an_index() -> None:
+    texts = {path.name: path.read_text("utf-8") for path in (ROOT / "graphrag_mcp").rglob("*.py")}
+    assert [name for name, text in texts.items() if re.search(r"pip install ['\"]?graphrag", text)] == []
+    named = {name for text in texts.values() for name in re.findall(r"\bextra\(['\"]([\w-]+)['\"]\)", text)}
+    assert {"ocr", "vectors", "ray", "pandas", "object-storage"} <= named <= PROJECT["optional-dependencies"].keys()
+    repository = re.findall(r"(?m)^repo_url: (.*)$", (ROOT / "mkdocs.yml").read_text("utf-8"))[0]
+    assert extra("ocr") == f"the extra [ocr] ({repository}#install)" and "\n## Install\n" in (ROOT / "README.md").read_text("utf-8")

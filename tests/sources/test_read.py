@@ -18,6 +18,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.diff import Unread
+from graphrag_mcp.sources.ocr import SCANNED
 from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store.tables import open_snapshot
@@ -493,3 +495,8 @@ def test_a_licence_that_lies_in_a_folder_is_its_first_lines_and_a_named_one_is_w
     result = index_documents(tmp_path / "other", IndexRequest(paths=(str(folder),)), SETTINGS)
     assert result.skipped["terms of a known licence (name the file to index all of it)"] == 2
     assert len(one(tmp_path, "LICENSE", mit)[0].text) > 900 and named.exists()
+
+
+def test_a_scan_is_known_by_what_an_earlier_release_wrote_of_it() -> None:
+    earlier = 'no text in it: its pages are pictures; pip install "graphrag-mcp[ocr]" reads them'
+    assert Unread("0", earlier).scanned and Unread("0", f"no text in it: {SCANNED}").scanned and not Unread("0", "no text in it").scanned
