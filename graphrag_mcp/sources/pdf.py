@@ -59,13 +59,14 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     if document.get_formtype():
         document.init_forms()
     metadata: dict[str, Any] = {"pages": count, "parser": parser("pypdfium2")}
-    texts = _Texts([""] * count)
+    texts = _Texts([""] * count, [""] * count)
     for number in range(count):
         page = _page(document, number)
         if page is None:
             texts.broken.append(number + 1)
             continue
-        texts.pages[number] = _text(document, page)
+        texts.pages[number] = _text(page)
+        texts.notes[number] = _notes(document, page)
         page.close()
         if not texts.pages[number].strip():
             texts.scanned.append(number)
@@ -79,13 +80,16 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
             read, why = _read_scans(document, texts)
             metadata |= read
     writer = Writer()
-    for number, words in enumerate(texts.pages, 1):
-        writer.add(words, f"p. {number}")
+    for number, words in enumerate(zip(texts.pages, texts.notes, strict=True), 1):
+        writer.add("\n\n".join(filter(None, words)), f"p. {number}")
     if len(texts.broken) == count:
         raise ReadError("it is damaged: no page can be read")
-    if not writer.size:
+    if not any(map(str.strip, texts.pages)):
         shown = why and _shows_pictures(document, texts.scanned[:5])
-        raise ReadError(f"no text in it: {why}" if shown else "no text in it")
+        if not writer.size:
+            raise ReadError(f"no text in it: {why}" if shown else "no text in it")
+        if shown and why == ocr.SCANNED:
+            yield NotRead("", why)
     if texts.broken:
         metadata["pages_not_read"] = texts.broken[:100]
         yield NotRead("", "some pages are damaged")
@@ -98,9 +102,11 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
 
 @dataclass
 class _Texts:
-    """`broken`: numbers, from 1, of pages that cannot be read; `scanned`: indices of pages without text."""
+    """By page. `notes`: fields and comments. `broken`: numbers, from 1, of pages that cannot be read;
+    `scanned`: indices of pages without text."""
 
     pages: list[str]
+    notes: list[str]
     broken: list[int] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
 
@@ -135,8 +141,8 @@ class _Line:
     hyphen: bool  # it ends with one, which is left out
 
 
-def _text(document: PdfDocument, page: PdfPage) -> str:
-    """The text of a page, its paragraphs with blank lines between them; then fields and comments."""
+def _text(page: PdfPage) -> str:
+    """The text of a page, its paragraphs with blank lines between them."""
     import pypdfium2
 
     words = ""
@@ -144,7 +150,7 @@ def _text(document: PdfDocument, page: PdfPage) -> str:
         lines = page.get_textpage()
         words = _paragraphs(list(_lines(lines, page.get_rotation())))
         lines.close()
-    return "\n\n".join(filter(None, (words, *_annotations(document, page))))
+    return words
 
 
 def _lines(page: PdfTextPage, rotation: int) -> Iterator[_Line]:
@@ -196,9 +202,10 @@ def _paragraphs(lines: Sequence[_Line]) -> str:
 # ---- fields and comments -------------------------------------------------------------------------
 
 
-def _annotations(document: PdfDocument, page: PdfPage) -> list[str]:
+def _notes(document: PdfDocument, page: PdfPage) -> str:
     """`Name: value` of the fields of a form that are filled in, text that stands on the page as an
-    annotation, and comments with their authors."""
+    annotation, and comments with their authors; nothing that is hidden. Fields, texts and marks of
+    comments are hidden then in the open document, so that OCR does not read them from the picture of the page."""
     from pypdfium2 import raw
 
     fields: dict[str, None] = {}  # in their order, each once
@@ -206,17 +213,26 @@ def _annotations(document: PdfDocument, page: PdfPage) -> list[str]:
     for number in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, number)
         kind = raw.FPDFAnnot_GetSubtype(annotation)
-        if kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None:
-            if filled := _field(document.formenv, annotation):
-                fields[filled] = None
-        elif kind not in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET):
+        flags = raw.FPDFAnnot_GetFlags(annotation)
+        shown = not flags & raw.FPDF_ANNOT_FLAG_HIDDEN
+        words = ""
+        if shown and kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None:
+            words = _field(document.formenv, annotation)
+            fields |= {words: None} if words else {}
+        elif shown and kind not in (
+            raw.FPDF_ANNOT_LINK,
+            raw.FPDF_ANNOT_POPUP,
+            raw.FPDF_ANNOT_WIDGET,
+        ):
             words = _string(raw.FPDFAnnot_GetStringValue, annotation, b"Contents")
             who = _string(raw.FPDFAnnot_GetStringValue, annotation, b"T")
             if words and kind != raw.FPDF_ANNOT_FREETEXT:
                 words = f"Comment ({who}): {words}" if who else f"Comment: {words}"
             texts += [words] if words else []
+        if words and kind in (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_TEXT):
+            raw.FPDFAnnot_SetFlags(annotation, flags | raw.FPDF_ANNOT_FLAG_HIDDEN)
         raw.FPDFPage_CloseAnnot(annotation)
-    return ["\n".join(fields), *texts]
+    return "\n\n".join(filter(None, ("\n".join(fields), *texts)))
 
 
 def _field(form: Any, annotation: Any) -> str:

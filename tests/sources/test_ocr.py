@@ -180,3 +180,15 @@ def test_a_file_with_pictures_has_the_memory_of_any_file() -> None:
 def test_pages_that_show_a_picture_are_read_beside_pages_of_text() -> None:
     (piece,) = read.parse(pages(2, grey(), 620, 200), "pdf")
     assert isinstance(piece, Piece) and piece.metadata["pages_by_ocr"] == 2
+
+
+def test_a_scanned_page_with_a_comment_and_a_text_on_it_is_read_from_its_picture() -> None:
+    shown = b"/Type /Annot /Rect [50 100 545 160] /F 4"
+    notes = (
+        b"<< %s /Subtype /Text /T (Bo) /Contents (ask Tom) >> " % shown
+        + b"<< %s /Subtype /FreeText /DA (/Helv 30 Tf 0 g) /Contents (Urgent matter) >>" % shown
+    )
+    data = scan("PDF").replace(b"/MediaBox", b"/Annots [%s] /MediaBox" % notes)
+    (piece,) = read.parse(data, "pdf")
+    assert isinstance(piece, Piece) and piece.metadata["pages_by_ocr"] == 1
+    assert plain(piece.text) == plain("".join((*LINES, "Comment (Bo): ask Tom", "Urgent matter")))

@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, piece
+from graphrag_mcp.sources import decode, ocr, piece
 from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.read import Document, load
 from graphrag_mcp.sources.walk import find
@@ -86,10 +86,12 @@ def test_fields_and_comments_of_a_pdf_stand_below_its_page(tmp_path: Path) -> No
         b"<< %s /Subtype /Text /T (Tom Reed) /Contents <FEFF0057006100720075006D003F00204E2D6587> >>" % shown,
         b"<< %s /Subtype /FreeText /Contents (Urgent) >>" % shown,
         b"<< %s /Subtype /Link /Contents (a link) >>" % shown,
+        b"<< %s /Subtype /Text /T (Tom Reed) /Contents (a hidden comment) /F 2 >>" % shown,
+        b"<< %s /Subtype /Widget /FT /Tx /T (state) /V (hidden) /F 6 >>" % shown,
     )
-    names = b" ".join(b"%d 0 R" % number for number in range(6, 12))
+    names = b" ".join(b"%d 0 R" % number for number in range(6, 14))
     data = hostile_archives.pdf(
-        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R 7 0 R 8 0 R] >> >>",
+        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [6 0 R 7 0 R 8 0 R 13 0 R] >> >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R "
         b"/Annots [" + names + b"] >>",
@@ -100,6 +102,17 @@ def test_fields_and_comments_of_a_pdf_stand_below_its_page(tmp_path: Path) -> No
     assert one(tmp_path / "d", "a.pdf", data).text == (
         "Entry form\n\nFamily name: Calloway\nmember: Yes\n\nComment (Tom Reed): Warum? 中文\n\nUrgent\n"
     )
+
+
+@pytest.mark.usefixtures("without_ocr")
+def test_a_scan_with_a_comment_is_told_as_a_scan_where_pictures_are_not_read(tmp_path: Path) -> None:
+    data = hostile_archives.page(hostile_archives.stream(b"q 400 0 0 400 50 50 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"))
+    note = b"<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /T (Bo) /Contents (ask Tom) >>"
+    (tmp_path / "a.pdf").write_bytes(data.replace(b"/MediaBox", b"/Annots [%s] /MediaBox" % note))
+    result = index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "a.pdf"),)), SETTINGS)
+    assert result.counts["added"] == 1 and result.skipped == {ocr.SCANNED: 1}
+    (row,) = live_documents(tmp_path / "c", read_manifest(tmp_path / "c"), ["metadata"]).to_pylist()
+    assert '"pages_without_text": 1' in row["metadata"]
 
 
 def test_a_page_of_a_pdf_that_is_damaged_is_told_with_the_file(tmp_path: Path) -> None:
