@@ -63,11 +63,13 @@ def changes(
             for seen in turns:
                 if ends & seen or [_identity(path) for path in paths] != watched:
                     break
-                if seen or first:
+                # A folder is modified when its rights are: what could not be read had no watch. The new
+                # watch yields, so that one change is told once.
+                folders = any(at == Change.modified and os.path.isdir(path) for at, path in seen)
+                if first or (seen and not folders):
                     first = False
                     yield there
-                # A folder is modified when its rights are: what could not be read had no watch.
-                if any(change == Change.modified and os.path.isdir(path) for change, path in seen):
+                if folders:
                     break
             else:
                 return
