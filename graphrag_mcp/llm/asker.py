@@ -660,6 +660,12 @@ def with_vectors(settings: Settings, folder: Path) -> Settings:
     return replace(settings, embedding_model=model, embedding_dimensions=int(dimensions))
 
 
+def vector_space(settings: Settings) -> str:
+    """The model of the vectors and their length where it is set, as a manifest names them; "" for none."""
+    model, length = settings.embedding_model, settings.embedding_dimensions
+    return f"{model} {length}" if model and length else model
+
+
 def open_asker(
     folder: Path,
     settings: Settings,
@@ -711,7 +717,7 @@ def open_asker(
         batch=s.embedding_batch,
         refresh=refresh,
         retry_refused=retry_refused,
-        space=f"{s.embedding_model} {s.embedding_dimensions}" if sized else "",
+        space=vector_space(s) if sized else "",
     )
     asker.note, asker.reranker = note, reranker
     if s.vision_model and limited:

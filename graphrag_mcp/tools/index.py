@@ -570,16 +570,23 @@ def _vectors(app: App, snapshot: Snapshot) -> list[str]:
     """By which model this corpus is searched by meaning and what lacks a vector, or what vectors would
     do and cost; nothing for an empty corpus."""
     from graphrag_mcp.index import vectors
-    from graphrag_mcp.llm.asker import with_vectors
+    from graphrag_mcp.llm.asker import vector_space, with_vectors
     from graphrag_mcp.llm.protocols import LOCAL
 
-    model = with_vectors(app.settings, snapshot.folder).embedding_model
+    settings = with_vectors(app.settings, snapshot.folder)
+    model, space = settings.embedding_model, vector_space(settings)
     passages = snapshot.count("passages")
     missing = passages - snapshot.count("passages_vectors")
     if not passages:
         return []
+    made_with = str(snapshot.manifest.parameters.get("embedding", ""))
+    if missing < passages and model and made_with and made_with != space:
+        what = f"made with {made_with}, not with {space} of the settings, and not compared"
+        return [f"Vectors: {what}; index_documents makes them again."]
     if not missing:
-        return [f"Vectors: every passage has one, by {model or 'a model that is not set now'}."]
+        maker = made_with or space or "a model that is not known"
+        off = "" if model else "; no embedding model is set now, and they are not compared"
+        return [f"Vectors: every passage has one, by {maker}{off}."]
     if model and not model.startswith(LOCAL):
         cost = f"calls of {model}"
     else:

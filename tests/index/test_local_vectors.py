@@ -168,7 +168,9 @@ def test_status_says_what_vectors_would_do_and_which_passages_lack_one(notes: Pa
     index(notes, model)
     assert told(plain) == f"Vectors: every passage has one, by local:{model}."
     served = replace(plain, embedding_model="text-embedding-3-small", base_url="http://127.0.0.1:9")
-    assert "every passage" in told(served)
+    assert told(replace(chosen, embedding_dimensions=64)).startswith(f"Vectors: made with local:{model}, not with local:{model} 64")
+    other = f"Vectors: made with local:{model}, not with text-embedding-3-small of the settings, and not compared"
+    assert told(served) == f"{other}; index_documents makes them again."
 
 
 def test_vectors_that_no_search_compares_leave_an_index_of_an_earlier_release(notes: Path, model: Path) -> None:
