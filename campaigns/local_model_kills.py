@@ -152,8 +152,11 @@ class Campaign:
     def index(self, home: str) -> subprocess.Popen[str]:
         options = ["--method", "llm", "--home", str(self.work / home), "--corpus", "c", "--json"]
         command = [sys.executable, "-m", "graphrag_mcp", "index", str(self.files), *options]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen(command, env=self.environment, text=True, **pipes)  # type: ignore[call-overload]
+        # Files: a result of 400 documents is longer than a pipe holds while nobody reads it.
+        with (self.work / "stdout").open("w") as output, (self.work / "stderr").open("w") as errors:
+            return subprocess.Popen(
+                command, env=self.environment, text=True, stdout=output, stderr=errors
+            )
 
     def turn(self, until: float, most: float) -> dict[str, Any] | None:
         """One process, killed at a random moment before `until`; its result when it came to its end."""
@@ -177,8 +180,12 @@ class Campaign:
                     return None
                 if now > most and self.server.process is not None:
                     self.server.kill()
-            assert process.stdout is not None
-            return json.loads(process.stdout.read())
+            printed = (self.work / "stdout").read_text("utf-8")
+            if not printed:
+                # A message without a result, as when the model's server was gone at the first call.
+                print((self.work / "stderr").read_text("utf-8")[-2000:], flush=True)
+                return None
+            return json.loads(printed)
         finally:
             process.wait()
             self.again += sum(key in settled for key in self.sent.keys[before:])
@@ -200,8 +207,7 @@ class Campaign:
         for name in (corpus / "prompts", *corpus.glob("answers.db*")):
             copy = shutil.copytree if name.is_dir() else shutil.copy
             copy(name, calm / name.name)
-        fresh = self.index("calm")
-        fresh.communicate()
+        self.index("calm").wait()
         snapshot = open_snapshot(corpus)
         units = snapshot.count("text_units")
         read = {row["text_unit_id"] for row in snapshot.rows("mentions").to_pylist() if row["by"]}
