@@ -3,7 +3,7 @@
     python benchmarks/counter.py o200k_base.tiktoken [FILE_OR_FOLDER ...]
 
 Takes the vocabulary file of `o200k_base` (many packages carry it; nothing is downloaded here) and
-texts, by default the evaluation sets. Needs tiktoken, which the product itself does not. Counts
+texts, by default the evaluation sets. Needs tiktoken. Counts
 whole files, and cuts of them.
 """
 

@@ -183,7 +183,10 @@ class Campaign:
             printed = (self.work / "stdout").read_text("utf-8")
             if not printed:
                 # A message without a result, as when the model's server was gone at the first call.
-                print((self.work / "stderr").read_text("utf-8")[-2000:], flush=True)
+                told = (self.work / "stderr").read_text("utf-8")[-2000:]
+                if self.server.process is None:
+                    raise RuntimeError(f"no run came to a result before the server went:\n{told}")
+                print(told, flush=True)
                 return None
             return json.loads(printed)
         finally:

@@ -258,8 +258,10 @@ def claim(
             meanwhile.add(key)
         return key in meanwhile
 
-    had = leases.take(folder, leased, answered=answered)
-    book.close()
+    try:
+        had = leases.take(folder, leased, answered=answered)
+    finally:
+        book.close()
     claimed.held += len(leased) - len(had) - len(meanwhile)
     claimed.items = [item for item in claimed.items if item.work_id in had]
     claimed.again = [one.work_id for one in mine if one.work_id in had]
@@ -267,8 +269,9 @@ def claim(
 
 
 def _has_reply(book: AnswerBook, ask: Ask[Any]) -> bool:
-    """Is a reply to this question in the reply cache, and can it be read?"""
-    for reply in book.get(ask.key):
+    """Is a reply to this question in the reply cache of this machine, and can it be read? Leases are of
+    this machine too, and are locked meanwhile: no look at a store over the network."""
+    for reply in AnswerBook.get(book, ask.key):
         with suppress(BadReply):
             ask.parse(reply.text)
             return True

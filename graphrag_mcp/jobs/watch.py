@@ -64,7 +64,7 @@ def changes(
                 if ends & seen or [_identity(path) for path in paths] != watched:
                     break
                 # A folder is modified when its rights are: what could not be read had no watch. The new
-                # watch yields, so that one change is told once.
+                # watch yields, so that one change is told once, but for the first.
                 folders = any(at == Change.modified and os.path.isdir(path) for at, path in seen)
                 if first or (seen and not folders):
                     first = False

@@ -372,7 +372,7 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
     op, value = match[2].replace("==", "="), match[3].strip("\"'“”")
     if name == "min_rating":
         if op not in ("=", ">="):
-            raise BadInput(f"min_rating{op} cannot be used", "Use rating<= or rating!=")
+            raise BadInput(f"min_rating{op} cannot be used", f"Use rating{op}")
         name, op = "rating", ">="
     keys = sorted({key for fact in documents(snapshot).values() for key in fact["metadata"]})
     if name not in keys and name not in FIELDS:

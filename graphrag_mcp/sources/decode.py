@@ -105,8 +105,8 @@ _SIBLINGS = (
 # What no word has: a sign behind a letter or before a small letter (`\xb0C` and `\xa9Holm` are written).
 _SIGN = "[\x80-\x9f\xa2-\xa9\xac-\xb1\xb6\xb8\xbc-\xbe\u2116\u2500-\u25ff]"
 _BROKEN = re.compile(rf"(?<=[^\W\d_]){_SIGN}|{_SIGN}(?=[^\W\d_])")
-# Of cp1250, only Polish has ą, and beside these; else it is š of ISO-8859-2.
-_POLISH = re.compile("[ęłńśźż]")
+# Of the languages of cp1250 only Polish has ą. Beside letters that Polish lacks it is š of ISO-8859-2.
+_POLISH, _NOT_POLISH = re.compile("[ęłńśźż]"), re.compile("[áâäčçďéěëíîňřŕťúůüýđ]")
 
 
 def _sibling(data: bytes, encoding: str) -> str:
@@ -122,7 +122,8 @@ def _sibling(data: bytes, encoding: str) -> str:
             for one in _BROKEN.finditer(text)
         )
         capitals = sum(a.islower() and b.isupper() for a, b in pairwise(text) if b > "\x7f")
-        foreign = text.count("ą") if name == "cp1250" and not _POLISH.search(text) else 0
+        czech = name == "cp1250" and _NOT_POLISH.search(text) and not _POLISH.search(text)
+        foreign = text.count("ą") if czech else 0
         broken[name] = signs + capitals + foreign + text.count("\ufffd")
     return min(broken, key=lambda name: broken[name])
 

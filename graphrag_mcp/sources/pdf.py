@@ -82,7 +82,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     writer = Writer()
     for number, words in enumerate(zip(texts.pages, texts.notes, strict=True), 1):
         writer.add("\n\n".join(filter(None, words)), f"p. {number}")
-    if len(texts.broken) == count:
+    if len(texts.broken) == count and not writer.size:
         raise ReadError("it is damaged: no page can be read")
     if not any(map(str.strip, texts.pages)):
         shown = why and _shows_pictures(document, texts.scanned[:5])

@@ -35,7 +35,7 @@ def test_with_fixtures_every_required_scenario_passes(packages: Path, tmp_path: 
 def test_the_product_fails_what_needs_fixtures_and_nothing_else(packages: Path, tmp_path: Path) -> None:
     found, wrong = run.product(packages, tmp_path / "home")
     assert [one.text[-3000:] for one in found if not one.good] == [] and wrong == []
-    told = (ROOT / "docs" / "http.md").read_text("utf-8")
+    told = (ROOT / "docs" / "dev" / "how-it-works.md").read_text("utf-8")
     for revision, one in zip(run.REVISIONS, found, strict=True):
         assert f"| {revision} | {len(one.wanted)} | {len(one.passed() - one.vacuous)} | {len(one.vacuous)} |" in told
 

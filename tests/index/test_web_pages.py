@@ -1,5 +1,5 @@
 """Saved pages of two sites, on four subjects: topics follow the subjects, and what stands around an article stays out of
-topics, reports and hits. No rule knows a menu or a notice: lines that three documents hold count for none of them."""
+topics, reports and hits."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_without_a_host_the_hosts_of_this_machine_are_listed(
     assert main(["install"]) == 0
     said = capsys.readouterr().out
     assert "cursor          found" in said and "cannot be read" in said and "--client NAME" in said
-    assert "Say which" in install("--undo", status=2)["error"]
+    assert "Name it with --client" in install("--undo", status=2)["error"]
 
 
 def test_a_file_that_its_host_writes_meanwhile_is_left_alone(user: Path) -> None:

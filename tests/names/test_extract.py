@@ -230,6 +230,11 @@ def test_speakers_with_everyday_names_are_persons_and_what_opens_an_address_is_n
     assert not {"wow james", "hey james"} & found.keys()
 
 
+def test_a_legal_form_that_is_also_initials_says_the_type_and_stays_in_the_name() -> None:
+    found = {mention.key: mention.type for mention in extract("Marta Olsen left Siemens AG for Nokia Oy. Siemens AG and Nokia Oy met her.")}
+    assert (found["siemens ag"], found["nokia oy"]) == ("organization", "organization")
+
+
 def test_labels_of_questions_and_answers_are_no_persons() -> None:
     faq = "Question: Does the ferry run in May?\nAnswer: It does, by notice.\nQuestion: Who pays the fare?\nAnswer: The question is settled on the pier, and the answer is posted there."
     assert "person" not in {mention.type for mention in extract(faq)}
