@@ -85,10 +85,10 @@ def test_instructed_models_and_broken_files_are_no_trouble(tmp_path: Path) -> No
 
 def test_without_the_library_the_error_says_what_to_install(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as if it were not installed
-    with pytest.raises(ModelError, match=r"graphrag-mcp\[vectors\]") as caught:
+    with pytest.raises(ModelError, match=r"the extra \[vectors\]") as caught:
         run(LocalEmbedder(f"local:{model}").embed(["salt"]))
     assert caught.value.final
-    with pytest.raises(ModelError, match=r"graphrag-mcp\[vectors\]"):
+    with pytest.raises(ModelError, match=r"the extra \[vectors\]"):
         run(LocalReranker(f"local:{model}").rerank("salt", ["boat"]))
 
 
