@@ -10,6 +10,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import read
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.command import ROOT, SAMPLE, run_cli
@@ -40,9 +41,12 @@ KNOWN_FAILURES = Path(__file__).parent / "support" / "known_failures.txt"
 
 
 @pytest.fixture
-def without_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_ocr(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pictures and scanned pages are read as on a machine without the extra [ocr]."""
     monkeypatch.setenv("GRAPHRAG_MCP_OCR", "off")
+    read.close()  # the process that parses has the environment of its start
+    yield
+    read.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
