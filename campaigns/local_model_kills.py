@@ -152,7 +152,7 @@ class Campaign:
     def index(self, home: str) -> subprocess.Popen[str]:
         options = ["--method", "llm", "--home", str(self.work / home), "--corpus", "c", "--json"]
         command = [sys.executable, "-m", "graphrag_mcp", "index", str(self.files), *options]
-        # Files: a result of 400 documents is longer than a pipe holds while nobody reads it.
+        # Files, since the result of 400 documents is longer than the buffer of a pipe.
         with (self.work / "stdout").open("w") as output, (self.work / "stderr").open("w") as errors:
             return subprocess.Popen(
                 command, env=self.environment, text=True, stdout=output, stderr=errors

@@ -80,8 +80,9 @@ def language(lower: AbstractSet[str]) -> str:
 class Name:
     """A capitalised phrase, or a part of such a phrase. `opening`: a sentence, a heading or a
     quotation begins with it. `titled`: a title stands before it. `prose`: it stands in a
-    sentence. `measure`: it stands beside a number as units and currencies do. `kind`: its type. `article`: "the" or "a", whatever the language, if an article
-    stands before it; also "a" if a noun follows (the Asian economy)."""
+    sentence. `measure`: it stands beside a number as units and currencies do. `kind`: its type.
+    `article`: "the" or "a", whatever the language, if an article stands before it; also "a" if a
+    noun follows (the Asian economy)."""
 
     start: int
     end: int

@@ -70,11 +70,12 @@ def take(
     seconds: float = SECONDS,
     answered: Callable[[str], bool] = lambda key: False,
 ) -> set[str]:
-    """Claim items, or for longer; gives the work ids that were had: others may be quicker.
+    """Claim items, or extend a claim. Returns the work ids that were claimed; another client may have
+    claimed the others first.
 
-    `answered` says of a key whether its question has a reply by now. It is asked while no other
-    process can take or give back a lease: who read the open questions a second ago must not be given
-    one that another client has handed in since."""
+    `answered` tells whether the question of a key has a reply. It is called while the leases are
+    locked, so a client that listed the open questions earlier is not given a question that another
+    client has answered since."""
     now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
