@@ -233,7 +233,7 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
         tab.page.keyboard.press("Enter")
         tab.page.locator("#side .hits a[href^='#passage/']").first.click()
         tab.page.get_by_role("button", name="Open the original").click()
-        opened = tab.page.wait_for_function("window.opened", timeout=SECONDS).json_value()
+        opened = tab.page.wait_for_function("() => window.opened", timeout=SECONDS).json_value()
         assert opened.endswith("#page=3")
         given = tab.page.request.get(opened)
         assert given.headers["content-type"] == "application/pdf" and given.body().startswith(b"%PDF-")
