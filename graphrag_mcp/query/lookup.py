@@ -52,7 +52,7 @@ from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
+from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
 
@@ -845,7 +845,7 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
             cited = context.sentence_citation(unit, one["start"], one["end"])
-            told = one_line(readable(one["text"]), 500)
+            told = one_line(quote.one_line(readable(one["text"])), 500)
             if quote.plain(told) == quote.plain(unit.title):
                 continue  # its title stands in the list of documents
             items.append(
@@ -856,9 +856,12 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
 
 def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     """The documents that name an entity, oldest first and undated ones last: `- [t12] 2024-05-03 Title`,
-    with the number of text units that name it where there are several, and what was written of it."""
-    rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id", "n"])
-    units = lists_of((one["document_id"], one["n"]) for one in rows.to_pylist())
+    with the number of text units that name it where there are several, what was written of it, and
+    the page, slide or cells of the first of these units."""
+    rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["id", "document_id", "n"])
+    listed = rows.to_pylist()
+    units = lists_of((one["document_id"], one["n"]) for one in listed)
+    at = _first_named(snapshot, row, {one["n"]: one["id"] for one in listed}, units)
     facts, names = times.documents(snapshot), names_of(snapshot)
     written = summaries.of_documents(snapshot, list(units))
     order = sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]))
@@ -866,9 +869,25 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     for id in order:
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
-        told = " ".join(filter(None, [facts[id]["date"], f"{names[id]}{several}{about}"]))
+        named = f"{names[id]}{at.get(id, '')}{several}{about}"
+        told = " ".join(filter(None, [facts[id]["date"], named]))
         items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {told}"))
     return items
+
+
+def _first_named(
+    snapshot: Snapshot, entity: Row, ids: Mapping[int, str], units: Mapping[str, Sequence[int]]
+) -> dict[str, str]:
+    """` (audit-report.pdf p. 3)` of each document (content id) with places: where the first of its text
+    units names the entity, the whole unit where it stands in other words. `ids`: content ids of text
+    units by number; `units`: numbers by document."""
+    first = {ids[min(numbers)]: document for document, numbers in units.items()}
+    placed = snapshot.with_places([{"id": id} for id in first])
+    cited = context.unit_citations(snapshot, [row["id"] for row in placed if "places" in row])
+    names = [entity["title"], *entity["names"]]
+    return {
+        first[id]: context.where(context.part_citation(unit, names)) for id, unit in cited.items()
+    }
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
@@ -969,7 +988,7 @@ def _report(
         if gone:
             texts = f"{counted(len(gone), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
-    text = packing.short_references(text, named)
+    text = _with_places(packing.short_references(text, named), cited)
     page.add("\n".join([*lines, ""]))
     left = 0
     for block in re.split(r"\n{2,}", text.strip()):
@@ -988,6 +1007,24 @@ def _report(
     elif topic.central:
         page.add(f"\nDocuments: {'; '.join(topic.central)}")
     return not left
+
+
+_SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")
+
+
+def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
+    """Behind each reference the page, slide or cells on which its statement stands; those of the whole
+    text unit where that says it in other words."""
+    parts: list[str] = []
+    end = 0
+    for found in _SHORT.finditer(text):
+        before = text[end : found.start()]
+        statement = before.rpartition("\n")[2].strip("- ")
+        units = [cited[id] for id in found[1].split(", ") if id in cited]
+        at = (context.where(context.part_citation(unit, [statement])) for unit in units)
+        parts += [before, found[0], *dict.fromkeys(filter(None, at))]
+        end = found.end()
+    return "".join([*parts, text[end:]])
 
 
 def _brief(row: Row) -> str:

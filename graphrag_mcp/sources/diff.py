@@ -170,9 +170,13 @@ def make(
 
 
 def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
-    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, and with a
-    model that describes pictures (`vision`) those that may hold pictures which it has not seen."""
+    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, with a
+    model that describes pictures (`vision`) those that may hold pictures which it has not seen, and with the
+    extra [ocr] those of which pictures were left since it was not installed."""
     sources = plan.found.sources
+    waiting: set[str] = set()
+    if walk.ocr_installed():
+        waiting = {uri for source in sources.values() for uri in _waiting(source)}
     unseen = {label for label in sources if vision and sources[label].get("vision", "") != vision}
     with Folder() as within:
         for file in plan.found.files:
@@ -186,6 +190,7 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
                 _left(plan, file, f"cannot be read ({error.strerror})")
                 continue
             again = any(uri.startswith(f"{file.uri}#") for uri in back)
+            again |= file.uri in waiting
             again |= file.source in unseen and _holds_pictures(file)
             if known and plan.live[known[0]]["file_sha"] == sha and not again:
                 plan.unchanged += len(known)
@@ -246,6 +251,20 @@ def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None
         source["unread"] = json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
+def _waiting(source: Mapping[str, str]) -> list[str]:
+    """Uris of files that were read but for pictures in them, which the extra [ocr] reads."""
+    with suppress(ValueError):
+        return stored.parsed(source.get("without_ocr", "[]"), list[str])
+    return []
+
+
+def _set_waiting(source: dict[str, str], uri: str, waits: bool) -> None:
+    files = {*_waiting(source)} - {uri} | ({uri} if waits else set())
+    source.pop("without_ocr", None)
+    if files:
+        source["without_ocr"] = json.dumps(sorted(files), ensure_ascii=False)
+
+
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     """Documents whose files are not where they were."""
     there = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
@@ -254,6 +273,9 @@ def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
         for uri in unread_files(source):
             if uri not in there and uri.startswith(prefixes):
                 _set_unread(source, uri, None)
+        for uri in _waiting(source):
+            if uri not in there and uri.startswith(prefixes):
+                _set_waiting(source, uri, False)
     for file, uris in plan.by_file.items():
         if file in there or file.startswith("text:"):
             continue
@@ -381,7 +403,7 @@ def edits(
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
     change: their chunking or extraction is not what it should be."""
-    from graphrag_mcp.sources import decode, read
+    from graphrag_mcp.sources import decode, ocr, read
 
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
@@ -413,6 +435,8 @@ def edits(
                 continue
             plan.quota.take(file)
             _set_unread(plan.found.sources[file.source], file.uri, None)
+            waits = any(ocr.INSTALL in part.reason for part in not_read)
+            _set_waiting(plan.found.sources[file.source], file.uri, waits)
             for part in not_read:
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)

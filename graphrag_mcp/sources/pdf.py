@@ -84,12 +84,11 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
         writer.add("\n\n".join(filter(None, words)), f"p. {number}")
     if len(texts.broken) == count and not writer.size:
         raise ReadError("it is damaged: no page can be read")
-    if not any(map(str.strip, texts.pages)):
-        shown = why and _shows_pictures(document, texts.scanned[:5])
-        if not writer.size:
-            raise ReadError(f"no text in it: {why}" if shown else "no text in it")
-        if shown and why == ocr.SCANNED:
-            yield NotRead("", why)
+    shown = why and _shows_pictures(document, texts.scanned)
+    if not writer.size:
+        raise ReadError(f"no text in it: {why}" if shown else "no text in it")
+    if shown and why == ocr.SCANNED:
+        yield NotRead("", f"some of {why}" if any(map(str.strip, texts.pages)) else why)
     if texts.broken:
         metadata["pages_not_read"] = texts.broken[:100]
         yield NotRead("", "some pages are damaged")

@@ -30,7 +30,7 @@ LONGEST = 260  # characters of one quotation
 
 _STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
 _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
-_MARKED = re.compile(r"\A(?:[#>*•|+\-–—]\s*)+")
+_MARKED = re.compile(r"\A(?:(?:[#>*•|]|[+\-–—](?!\d))\s*)+")  # not the sign of a number
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"

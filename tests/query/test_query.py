@@ -817,3 +817,10 @@ def test_pages_of_a_quotation_show_lists_of_links_too(tmp_path: Path) -> None:
             cursor, pages = found.next_cursor, pages + 1
         assert pages < 30 and len(seen) == 14 + 12, tokens
     assert "news item" not in local_search(snapshot, "zebra committee", max_tokens=400).text
+
+
+def test_evidence_is_a_sentence_without_the_mark_of_its_list(tmp_path: Path) -> None:
+    listed = "# Plan\n\n- Ines Calloway met Tom Reed.\n* Ines Calloway sold the Marigold.\n\n> Ines Calloway left.\n"
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(listed, "plan"),)), Settings(home=tmp_path))
+    evidence = get_entity(open_snapshot(tmp_path / "c"), "Ines Calloway").text.partition("## Evidence\n")[2]
+    assert "- Ines Calloway met Tom Reed. [t1]" in evidence and not re.search(r"^- [-*>]", evidence, re.MULTILINE)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import re
 import struct
 import zlib
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import ocr, read
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import NotRead, Piece
 from graphrag_mcp.sources.walk import ocr_installed
+from graphrag_mcp.store import manifest
+from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.types import IndexRequest, IndexResult
 
 pytestmark = pytest.mark.skipif(not ocr_installed(), reason="the extra [ocr] is not installed")
 LINES = ("The shed costs 1,850 euros.", "Nordfisch GmbH in Emden")
@@ -192,3 +199,54 @@ def test_a_scanned_page_with_a_comment_and_a_text_on_it_is_read_from_its_picture
     (piece,) = read.parse(data, "pdf")
     assert isinstance(piece, Piece) and piece.metadata["pages_by_ocr"] == 1
     assert plain(piece.text) == plain("".join((*LINES, "Comment (Bo): ask Tom", "Urgent matter")))
+
+
+def letter_with_scan() -> bytes:
+    """A PDF of two pages: words, and a picture of a page."""
+    import pypdfium2
+    from pypdfium2 import raw
+
+    document = pypdfium2.PdfDocument(scan("PDF"))
+    page = document.new_page(595, 842, 0)
+    words = raw.FPDFPageObj_NewTextObj(document, b"Helvetica", 12)
+    letters = [*map(ord, "The lease of Skerrow is attached."), 0]
+    raw.FPDFText_SetText(words, (ctypes.c_ushort * len(letters))(*letters))
+    raw.FPDFPage_InsertObject(page, words)
+    page.gen_content()
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def test_files_with_pictures_are_read_again_once_when_the_extra_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, corpus = tmp_path / "in", tmp_path / "home" / "c"
+    folder.mkdir()
+    (folder / "lease.pdf").write_bytes(letter_with_scan())
+    with ZipFile(folder / "box.zip", "w") as box:
+        box.writestr("note.txt", "A note of the harbour.")
+        box.writestr("scan.png", scan("PNG"))
+    (folder / "plain.txt").write_text("Nothing to see.")
+
+    def index() -> IndexResult:
+        read.close()  # the process that parses has the environment of its start
+        return index_documents(
+            corpus, IndexRequest(paths=(str(folder),)), Settings(home=corpus.parent)
+        )
+
+    def held() -> dict[str, str]:
+        rows = live_documents(corpus, manifest.read(corpus), ["uri", "text"]).to_pylist()
+        return {row["uri"].partition("/")[2]: plain(row["text"]) for row in rows}
+
+    monkeypatch.setenv("GRAPHRAG_MCP_OCR", "off")
+    left = index().skipped
+    assert any(reason.startswith("some of its pages are pictures") for reason in left)
+    assert plain(LINES[0]) not in held()["lease.pdf"] and "box.zip#scan.png" not in held()
+    assert index().counts["unchanged"] == 3
+    monkeypatch.delenv("GRAPHRAG_MCP_OCR")
+    counts = index().counts
+    assert (counts["changed"], counts["added"], counts["unchanged"]) == (1, 1, 2)
+    assert plain(LINES[0]) in held()["lease.pdf"] and plain(LINES[0]) in held()["box.zip#scan.png"]
+    whole = manifest.read(corpus)
+    assert whole is not None and "without_ocr" not in next(iter(whole.sources.values()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.text.quote import best, clipped, quotes, speaker, with_speaker
+from graphrag_mcp.text.quote import best, clipped, one_line, quotes, speaker, with_speaker
 from graphrag_mcp.text.terms import query_terms, terms
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -33,6 +33,17 @@ def test_the_sentence_with_most_of_the_terms_comes_first_and_repeats_are_left_ou
     found = quotes(REPORT, worth("who pays for the repairs of the bridge"), 3)
     assert found[0].text == "The canton pays for the repairs of the bridge."
     assert not any("bridge's repairs" in one.text for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("- -5 degrees were measured.", "-5 degrees were measured."), ("-5 degrees", "-5 degrees"), ("+3 points", "+3 points"),
+        ("> - The canton\n  pays.", "The canton pays."), ("•The canton", "The canton"), ("- 5 bridges", "5 bridges"),
+    ],
+)  # fmt: skip
+def test_marks_of_lists_are_left_out_and_signs_of_numbers_are_not(text: str, shown: str) -> None:
+    assert one_line(text) == shown
 
 
 def test_headings_and_menus_come_after_statements() -> None:
