@@ -630,9 +630,12 @@ def compact(
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
     it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
-    generations name one version is left with that alone. Where all rows lie in one file, older
-    versions hold nothing to free: a first run of one batch leaves such tables."""
+    generations name one version is left with that alone, once the run's earlier generations have
+    expired. Where all rows lie in one file, older versions hold nothing to free."""
     kept = [manifest, *manifests.prune(folder, manifest.generation)]
+    runs = {made.began or made.generation for made in kept}
+    if idle and len({made.generation for made in kept}) > len(runs):
+        return None  # LanceDB is not imported for that
     versions, named, left = dict(manifest.tables), {}, {}
     for name in manifest.tables:
         named[name] = {one.tables[name] for one in kept if name in one.tables}
@@ -643,7 +646,7 @@ def compact(
         if idle and left[name] and len(named[name]) == 1 and _parts(folder, name) > 1
     }
     if idle and not alone:
-        return None  # LanceDB is not imported for that
+        return None
     database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
