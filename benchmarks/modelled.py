@@ -5,7 +5,7 @@ limit, memory, the estimate before.
     [--concurrency 25] [--alone]
 
 Documents of about 2,225 tokens are put together from the passages of musique100 and
-hotpot_train100. Without a base URL the shipped scripted model answers over a real server in a
+hotpot_train100. Without a base URL the scripted model of the tests answers over a real server in a
 thread of this process; a stand-in of another process (its latency given by --latency-ms) disturbs
 the measurement less. The limit is calls x latency / concurrency.
 """

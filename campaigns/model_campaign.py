@@ -4,7 +4,7 @@ misbehaves half of the time.
     python campaigns/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
 
 The model is a real HTTP server on this machine whose answers are made of the prompt
-(llm/scripted.py), so an undisturbed run says what every disturbed one has to end with.
+(tests/support/scripted.py), so an undisturbed run says what every disturbed one has to end with.
 Prints a table for each campaign; exit status 1 when a promise was broken.
 """
 

@@ -17,7 +17,6 @@ from graphrag_mcp.index.extraction import params_from
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -25,6 +24,7 @@ from tests.support.command import ROOT
 from tests.support.demonstration import demonstration
 from tests.support.openai_server import openai_server
 from tests.support.reply_forms import entity, records
+from tests.support.scripted import ScriptedChat
 
 LIVE = ROOT / "benchmarks" / "live"
 spec = importlib.util.spec_from_file_location("live", LIVE / "live.py")

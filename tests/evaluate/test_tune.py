@@ -28,7 +28,6 @@ from graphrag_mcp.evaluate.tune import (
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -36,6 +35,7 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.reply_forms import entity, relation
 from tests.support.reply_forms import records as reply_of
+from tests.support.scripted import ScriptedChat
 
 PERSONA = "You are a historian of small harbours. You know their accords. You look for who held which office and when."
 PROFILE = {

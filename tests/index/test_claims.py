@@ -26,7 +26,6 @@ from graphrag_mcp.index.claims import (
 )
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
@@ -35,6 +34,7 @@ from graphrag_mcp.types import IndexRequest
 from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, openai_server
 from tests.support.reply_forms import NO_CLAIMS, claim, claims, cut
+from tests.support.scripted import Rule, ScriptedChat
 from tests.support.workload import ends, linear
 
 

@@ -19,11 +19,11 @@ from graphrag_mcp.index.describe import (
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.replies import words
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.reply_forms import description
+from tests.support.scripted import ScriptedChat
 
 PARAMS = DescribeParams(prompts.load("describe"))
 FACTS = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1760)]

@@ -27,13 +27,13 @@ from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, pa
 from graphrag_mcp.index.units import from_records
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.demonstration import demonstration
 from tests.support.reply_forms import NOTHING, cut, entity, records, relation
+from tests.support.scripted import Rule, ScriptedChat
 from tests.support.workload import linear
 
 TEXT = (

@@ -25,13 +25,13 @@ from graphrag_mcp.index.report_llm import (
 )
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import cited
 from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
 from tests.index.test_report_extractive import CHINESE, ENGLISH, community_of, many, rows_of
 from tests.support.reports import extractive_report
+from tests.support.scripted import ScriptedChat
 
 WIDE = 8_000
 

@@ -28,9 +28,9 @@ from graphrag_mcp.llm.asker import (
     open_asker,
 )
 from graphrag_mcp.llm.protocols import Message, Reply
-from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
+from tests.support.scripted import ScriptedChat, ScriptedEmbedder
 from tests.support.workload import PATIENCE, until
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.command import ROOT, SAMPLE, clean_environment
 from tests.support.demonstration import demonstration
+from tests.support.scripted import ScriptedChat, ScriptedEmbedder
 
 
 def say(chat: ScriptedChat, *contents: str, **wishes: Any) -> str:
@@ -129,7 +129,7 @@ def test_any_text_has_a_vector_of_length_one(text: str) -> None:
 
 def test_vectors_and_replies_are_the_same_in_another_process() -> None:
     code = (
-        "import asyncio, hashlib; from graphrag_mcp.llm.scripted import *\n"
+        "import asyncio, hashlib; from tests.support.scripted import *\n"
         "from tests.support.demonstration import demonstration; from graphrag_mcp.llm.protocols import Message\n"
         "made = asyncio.run(ScriptedEmbedder().embed(['The harbour of Corrie']))\n"
         "said = asyncio.run(ScriptedChat(demonstration()).complete([Message('user', 'Ada met Bo. <|COMPLETE|>')])).text\n"

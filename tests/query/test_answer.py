@@ -18,7 +18,6 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.protocols import Reply, Usage
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
@@ -32,6 +31,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText, SearchResult
 from tests.support.command import SAMPLE
+from tests.support.scripted import ScriptedChat
 from tests.support.workload import ends
 
 QUESTION = "What did the court of inquiry conclude about Captain Renwick?"

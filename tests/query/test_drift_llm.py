@@ -16,7 +16,6 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
@@ -32,6 +31,7 @@ from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.command import SAMPLE
+from tests.support.scripted import ScriptedChat
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
 PRIMER, STEP, REDUCE = "intermediate_answer", "Small question", "An investigation has asked"

@@ -14,7 +14,6 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.query import filters, local, sections
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
@@ -30,6 +29,7 @@ from graphrag_mcp.text.terms import content_id, query_terms
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
+from tests.support.scripted import ScriptedChat, ScriptedEmbedder
 
 NOTES = (
     InlineText(

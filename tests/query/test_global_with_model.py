@@ -12,7 +12,6 @@ import pytest
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import global_, reports
 from graphrag_mcp.query.global_ import global_search
@@ -21,6 +20,7 @@ from graphrag_mcp.query.reports import Rated
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot
+from tests.support.scripted import ScriptedChat
 
 QUESTION = "How does the back-run affect the eelgrass?"
 RATE, MAP, REDUCE = '"rating"', '"points"', "one text in your own order"

@@ -16,12 +16,12 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.store import mirror, sessions, shared_replies
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.types import IndexRequest
 from tests.support.command import clean_environment, run_cli
+from tests.support.scripted import ScriptedChat, ScriptedEmbedder
 
 pytest.importorskip("obstore", reason="the extra [object-storage] is not installed")
 pytest.importorskip("moto", reason="there is no S3 server to test with")

@@ -12,7 +12,6 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.scripted import ScriptedEmbedder
 from graphrag_mcp.query import entities, rank
 from graphrag_mcp.query.candidates import Candidate
 from graphrag_mcp.query.question import Question
@@ -23,6 +22,7 @@ from graphrag_mcp.store.schema import VECTOR_FORM
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.store.test_tables import row_of, rows_of
+from tests.support.scripted import ScriptedEmbedder
 
 NOTES = {
     "Boats": "The harbour keeps nine boats. Each boat is painted in spring by its owner.",

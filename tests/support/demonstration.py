@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import Rule
 from graphrag_mcp.text.prose import sentences
+from tests.support.scripted import Rule
 
 _BLOCK = re.compile(
     r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL

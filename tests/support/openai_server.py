@@ -29,9 +29,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat
 from tests.support.demonstration import demonstration
 from tests.support.providers import Provider
+from tests.support.scripted import ScriptedChat
 
 Answering = Callable[[list[dict[str, Any]], dict[str, Any]], str]
 Scripted = int | str | None | tuple[int, Mapping[str, str], str | bytes]

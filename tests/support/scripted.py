@@ -1,4 +1,4 @@
-"""Models that answer by fixed rules, for tests and demonstrations: no key, no network, no
+"""Models that answer by fixed rules, for tests and campaigns: no key, no network, no
 randomness.
 
     chat = ScriptedChat([(r"capital of France", "Paris"), (r"", "I do not know")])
