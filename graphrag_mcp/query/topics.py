@@ -501,26 +501,6 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     return sorted(found.values(), key=lambda topic: (-len(topic.main), -len(topic.units), topic.id))
 
 
-def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
-    """The series of the documents that pass the filters, each as a topic without a number; [] if
-    there are fewer than two."""
-    held = series.grouped(snapshot, passing(snapshot, kept))
-    if len(held) < 2:
-        return []
-    units = lists_of((document, unit) for unit, document in count(snapshot).documents.items())
-    return [
-        Topic(
-            one.uri if one else "",
-            -1,
-            set().union(*(units[id] for id in ids)),
-            set(ids),
-            set(ids),
-            title=one.title if one else "Others",
-        )
-        for one, ids in held.items()
-    ]
-
-
 def describe(
     snapshot: Snapshot, topic: Topic, kept: Filters | None = None, corpus: str = ""
 ) -> None:

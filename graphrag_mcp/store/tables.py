@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -703,28 +703,9 @@ def _change_table(
         table.delete(where)
     before = table.count_rows()
     if rows is not None and rows.num_rows:
-        if missing := set(rows.schema.names) - set(table.schema.names):
-            return _with_columns(database, name, table, rows, missing)
         table.add(rows)
         if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
             indexed(table, name)  # the tail would outweigh what is indexed
-    return table.version
-
-
-def _with_columns(
-    database: Any, name: str, table: Any, rows: pa.Table, missing: Collection[str]
-) -> int:
-    """The table of an earlier release with columns that it did not have, empty in its rows, and
-    `rows`. It is written whole; versions of kept generations stay as they are."""
-    kept = table.to_arrow()
-    for column in sorted(missing):
-        field = TABLES[name].field(column)
-        if not pa.types.is_string(field.type):
-            raise Damaged(f"table {name} has no column {column}", REPAIR)
-        kept = kept.append_column(field, pa.repeat(pa.scalar(""), kept.num_rows).cast(field.type))
-    whole = pa.concat_tables([sealed(name, kept), rows])
-    table = database.create_table(name, data=whole, mode="overwrite")
-    indexed(table, name)
     return table.version
 
 
