@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -254,7 +253,8 @@ def claim(
     meanwhile: set[str] = set()  # keys of what another client has handed in since
 
     def answered(key: str) -> bool:
-        if _has_reply(book, asks[key]):
+        # Leases are of this machine, and locked meanwhile: no look at a store over the network.
+        if asks[key].first_readable(AnswerBook.get(book, key)):
             meanwhile.add(key)
         return key in meanwhile
 
@@ -266,16 +266,6 @@ def claim(
     claimed.items = [item for item in claimed.items if item.work_id in had]
     claimed.again = [one.work_id for one in mine if one.work_id in had]
     return claimed
-
-
-def _has_reply(book: AnswerBook, ask: Ask[Any]) -> bool:
-    """Is a reply to this question in the reply cache of this machine, and can it be read? Leases are of
-    this machine too, and are locked meanwhile: no look at a store over the network."""
-    for reply in AnswerBook.get(book, ask.key):
-        with suppress(BadReply):
-            ask.parse(reply.text)
-            return True
-    return False
 
 
 def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:

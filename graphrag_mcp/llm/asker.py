@@ -14,7 +14,7 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from graphrag_mcp.store.manifest import read as read_manifest
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
-    from graphrag_mcp.store.reply_cache import AnswerBook
+    from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 
 T = TypeVar("T")
 
@@ -170,6 +170,15 @@ class Ask(Generic[T]):
             return key_of(self.messages, self.schema)
         subject = json.dumps([self.kind, self.about], ensure_ascii=False)
         return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
+
+    def first_readable(self, replies: Iterable[Stored]) -> Answer[T] | None:
+        """The answer of the first of these replies to it that can be read."""
+        for reply in replies:
+            try:
+                return Answer(self.parse(reply.text), reply.answerer, raw=reply.text)
+            except BadReply as error:  # written by a release that read replies differently
+                log.debug("an answer in the book cannot be read (%s)", error)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,12 +430,7 @@ class Asker:
     def _known(self, ask: Ask[T], key: str, again: bool = True) -> Answer[T] | None:
         if self.book is None or (again and self._refresh and self.on and key not in self._asked):
             return None
-        for stored in self.book.get(key, f"llm:{self.model}"):
-            try:
-                return Answer(ask.parse(stored.text), stored.answerer, raw=stored.text)
-            except BadReply as error:  # written by a release that read replies differently
-                log.debug("an answer in the book cannot be read (%s)", error)
-        return None
+        return ask.first_readable(self.book.get(key, f"llm:{self.model}"))
 
     @property
     def _in_vain(self) -> bool:
