@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import sys
 import threading
 from collections import Counter
@@ -31,6 +30,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.sources.origin import file_of
 from graphrag_mcp.text import terms
 from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.quote import marks
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -117,15 +117,9 @@ def marked(text: str, words: set[str]) -> Text:
     """The text with every word of the query in bold red, in any of its forms."""
     from rich.text import Text
 
-    shown, joined = Text(text), [one for one in words if any(map(terms.is_cjk, one))]
-    for found in re.finditer(r"\w+", text):
-        if any(map(terms.is_cjk, found[0])):  # no blanks between words
-            for word in joined:
-                for part in re.finditer(re.escape(word), found[0]):
-                    at = found.start() + part.start()
-                    shown.stylize("bold red", at, at + len(word))
-        elif words & set(terms.terms(found[0])):
-            shown.stylize("bold red", *found.span())
+    shown = Text(text)
+    for start, end in marks(text, words):
+        shown.stylize("bold red", start, end)
     return shown
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,8 +46,8 @@ from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.quote import best, clipped
-from graphrag_mcp.text.terms import is_cjk, lists_of, terms
+from graphrag_mcp.text.quote import best, clipped, marks
+from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
 from graphrag_mcp.types import Citation
 
@@ -793,28 +793,8 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
         if (cite := sources.cite(unit["id"], quote.start + shift, quote.end + shift)) is not None:
             text = one_line(readable(row["text"][quote.start : quote.end]), LONG)
             said = clipped(text, weights, SENTENCE)
-            listed.append({"text": said, "marks": marks_of(said, weights), "cites": [cite]})
+            listed.append({"text": said, "marks": marks(said, weights), "cites": [cite]})
     return listed
-
-
-def marks_of(text: str, words: Collection[str]) -> list[list[int]]:
-    """[start, end] of the words of a text that are terms of a question, in any of their forms."""
-    found: list[list[int]] = []
-    joined = [word for word in words if any(map(is_cjk, word))]
-    for match in re.finditer(r"\w+", text):
-        if any(map(is_cjk, match[0])):  # no blanks between words
-            at = match.start()
-            places = (re.finditer(re.escape(word), match[0]) for word in joined)
-            found += [[at + one.start(), at + one.end()] for some in places for one in some]
-        elif not set(terms(match[0])).isdisjoint(words):
-            found.append(list(match.span()))
-    merged: list[list[int]] = []
-    for start, end in sorted(found):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(end, merged[-1][1])
-        else:
-            merged.append([start, end])
-    return merged
 
 
 # ---- all views ---------------------------------------------------------------------------------------

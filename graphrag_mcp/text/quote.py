@@ -279,3 +279,23 @@ def cut(text: str, worth: Worth, room: int) -> str:
         characters = characters * 3 // 4
         part = clipped(text, worth, characters)
     return part
+
+
+def marks(text: str, words: Collection[str]) -> list[list[int]]:
+    """[start, end] of the words of a text that are terms of a question, in any of their forms."""
+    found: list[list[int]] = []
+    joined = [word for word in words if holds_cjk(word)]
+    for match in re.finditer(r"\w+", text):
+        if holds_cjk(match[0]):  # no blanks between words
+            at = match.start()
+            places = (re.finditer(re.escape(word), match[0]) for word in joined)
+            found += [[at + one.start(), at + one.end()] for some in places for one in some]
+        elif not set(terms(match[0])).isdisjoint(words):
+            found.append(list(match.span()))
+    merged: list[list[int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(end, merged[-1][1])
+        else:
+            merged.append([start, end])
+    return merged

@@ -21,11 +21,12 @@ from starlette.testclient import TestClient
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import files
-from graphrag_mcp.explorer.data import load, marks_of, narrowing
+from graphrag_mcp.explorer.data import load, narrowing
 from graphrag_mcp.explorer.manage import Manager
 from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import query_terms
 from graphrag_mcp.tools import index
 from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
@@ -418,7 +419,7 @@ def test_a_search_is_narrowed_by_kind_folder_and_day(app: App) -> None:
     ("The lamps were lit. No lamp burned.", "Which lamp?", ["lamps", "lamp"]), ("潮汐模型很好", "潮汐", ["潮汐"]), ("😀 Ada laughed", "Ada", ["Ada"]), ("nothing here", "lamp", []),
 ])  # fmt: skip
 def test_the_words_of_a_question_are_marked(text: str, query: str, wanted: list[str]) -> None:
-    marks = marks_of(text, set(query_terms(query)))
+    marks = quote.marks(text, set(query_terms(query)))
     assert [text[start:end] for start, end in marks] == wanted
 
 
