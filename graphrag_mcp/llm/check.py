@@ -1,13 +1,14 @@
 """A check of the configured models: what works, what it costs, and which settings to write.
 
-At most five calls: a plain reply, a reply as JSON by a schema, a reply in pieces, a prompt as long
-as that of a report, and one embedding. Each is a call as indexing makes it, through the same
-client."""
+Five calls: a plain reply, a reply as JSON by a schema, a reply in pieces, a prompt as long as that
+of a report, and one embedding. Where no JSON came, a sixth asks for it without response_format. Each
+is a call as indexing makes it, through the same client."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,16 @@ from pydantic import BaseModel
 
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.openai_chat import LENGTHS
 from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Usage
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 
-OUTPUT = 200  # tokens that a reply of the check may have
+# Tokens that a reply of the check may have: a model that reasons needs hundreds before its first word,
+# and one that repeats itself is stopped.
+OUTPUT = 2_000
+FIRST = "plain reply"
 
 
 class Named(BaseModel):
@@ -36,17 +42,27 @@ FILLER = "The ferry left the harbour at noon and came back in the evening with t
 # Tokens of prompts and replies for 1 MB of text: 443 news articles, see docs/models.md.
 LIGHT, FULL = (840_000, 160_000), (1_320_000, 690_000)
 SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
+PATIENT = 38.0  # seconds for which a search waits for an answer, see tools/search.py
+MISCOUNT = 2.0  # between our counter and any vocabulary lie 20 % on English text
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the check. `works` says whether indexing can rely on it; `sentence` what came."""
+    """One call of the check. `works` says whether indexing can rely on it; `sentence` what came.
+    `finish` and `model` are those of the reply; `objection`: the server refused just this request."""
 
     name: str
     works: bool
     sentence: str
     seconds: float = 0.0
     usage: Usage = Usage()
+    finish: str = ""
+    model: str = ""
+    objection: bool = False
+
+    @property
+    def replied(self) -> bool:
+        return bool(self.finish)
 
 
 @dataclass(slots=True)
@@ -95,11 +111,12 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
     if not plain.works:  # the other calls would fail in the same way
         _advise_time(check, settings)
         return
-    structured = await _structured(chat)
+    structured = await _structured(chat, "reply as JSON", SCHEMA)
+    check.calls.append(structured)
     if not structured.works:
-        _advise_form(check, settings, structured)
+        await _check_form(check, settings, chat, structured)
     pieces = await _in_pieces(chat, settings.timeout_seconds)
-    check.calls += [structured, pieces]
+    check.calls.append(pieces)
     if not pieces.works and pieces.seconds < settings.timeout_seconds:
         check.notes.append(
             "Answers will come in one piece: a stream that breaks off is asked for once more without one, which"
@@ -107,25 +124,30 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
         )
     long = await _long(chat, settings.report_tokens)
     check.calls.append(long)
-    if not long.works:
+    if not long.works and (long.objection or (long.replied and long.finish != "length")):
         check.advice["preset"] = '"small"'
         check.notes.append(
             "Give the server a context of 16,000 tokens or more, or write the settings below."
         )
     _advise_time(check, settings)
-    if plain.usage.estimated:
-        check.notes.append(
-            "The server does not count tokens, so limits and costs are estimates by our own counter."
-        )
+    _note_ends(check, settings)
+    _note_model(check)
+    _note_count(check, plain, long, settings.report_tokens)
 
 
-def _advise_form(check: ModelCheck, settings: Settings, structured: Call) -> None:
-    """What to set where no JSON came."""
+async def _check_form(
+    check: ModelCheck, settings: Settings, chat: ChatModel, structured: Call
+) -> None:
+    """What to set where no JSON came. That no format is better than one is tried before it is said."""
     if settings.json_mode in ("schema", "object"):
         check.advice["json_mode"] = '"auto"'  # the other forms were not tried
     elif settings.json_mode == "auto":
-        check.advice["json_mode"] = '"none"'
-    if structured.usage.prompt_tokens:  # a reply came, in another form
+        bare = await _structured(chat, "JSON without response_format", None)
+        check.calls.append(bare)
+        if bare.works:
+            check.advice["json_mode"] = '"none"'
+            return
+    if structured.replied and structured.finish != "length":
         check.notes.append(
             "The reply kept to no format: the server, or a proxy before it, drops response_format, or the model"
             " is too weak. Ask the server without that proxy, or use a model that writes the JSON of a prompt."
@@ -136,19 +158,77 @@ def _advise_time(check: ModelCheck, settings: Settings) -> None:
     slowest = max(call.seconds for call in check.calls)
     if slowest > SLOW * settings.timeout_seconds:
         check.advice["timeout_seconds"] = str(math.ceil(4 * slowest))
+    if min(call.seconds for call in check.calls) > PATIENT:
+        check.notes.append(
+            f"Each call takes longer than the {PATIENT:g} seconds for which a search waits for an answer: it gives"
+            " the context, and the answer when it is called again."
+        )
+
+
+def _note_ends(check: ModelCheck, settings: Settings) -> None:
+    """Replies that came to the limit of their length."""
+    if all(call.finish != "length" for call in check.calls):
+        return
+    limits = [settings.chat_options[name] for name in LENGTHS if name in settings.chat_options]
+    check.notes.append(
+        f"A reply was cut at the {limits[0]} tokens that chat_options allows. Reports need {OUTPUT:,}."
+        if limits
+        else f"A reply did not end within {OUTPUT:,} tokens: the model repeats itself, or reasons for long. Set"
+        " max_tokens in chat_options, so that no such reply costs more."
+    )
+
+
+def _note_model(check: ModelCheck) -> None:
+    for name in dict.fromkeys(call.model for call in check.calls if call.model):
+        if not _same_model(check.chat_model, name):
+            check.notes.append(
+                f"Replies come from the model {name[:80]!r}, says the server. If that is not meant, correct"
+                " chat_model: another model has other prices and another context."
+            )
+
+
+def _same_model(one: str, other: str) -> bool:
+    """Names of one model differ by a provider before `/`, a tag behind `:`, or a date at their end."""
+    short, long = sorted((name.rpartition("/")[2].casefold() for name in (one, other)), key=len)
+    rest = long.removeprefix(short)
+    return long.startswith(short) and (rest.startswith(":") or not re.search(r"[^\W\d_]", rest))
+
+
+def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int) -> None:
+    """What the server counts, beside what was sent and what was allowed."""
+    if plain.usage.estimated:
+        check.notes.append(
+            "The server does not count tokens, so limits and costs are estimates by our own counter."
+        )
+        return
+    told: list[str] = []
+    prompt = long.usage.prompt_tokens
+    if long.replied and not sent / MISCOUNT < prompt < sent * MISCOUNT:
+        told.append(
+            f"The server counts {counted(prompt, 'token')} for the prompt of about {sent:,}: it counts in another way,"
+            " adds to the prompt or cuts it."
+        )
+    most = max(call.usage.output_tokens for call in check.calls)
+    if most > MISCOUNT * OUTPUT:
+        told.append(f"The server counts {most:,} tokens for a reply that may have {OUTPUT:,}.")
+    if told:
+        told.append(
+            "Costs, max_tokens and max_cost of a run follow its figures; max_calls does not."
+        )
+    check.notes += told
 
 
 async def _plain(chat: ChatModel) -> Call:
     def judged(reply: Reply) -> tuple[bool, str]:
         if reply.text.strip():
             return True, "it replies"
-        spent = ": it may have spent it all on reasoning" if reply.finish == "length" else ""
+        spent = ": its tokens were perhaps spent on reasoning" if reply.finish == "length" else ""
         return False, f"the reply was empty ({reply.finish}){spent}"
 
-    return await _asked(chat, "plain reply", "Reply with the one word: ready", judged)
+    return await _asked(chat, FIRST, "Reply with the one word: ready", judged)
 
 
-async def _structured(chat: ChatModel) -> Call:
+async def _structured(chat: ChatModel, name: str, schema: Mapping[str, Any] | None) -> Call:
     prompt = (
         "Which people does this text name? Reply with a JSON object of the form"
         ' {"names": ["..."]} and nothing else.\n\n<text>\nAnna Berg met Tom Hill in Oslo.\n</text>'
@@ -162,7 +242,7 @@ async def _structured(chat: ChatModel) -> Call:
         right = [name for name in names if name in ("Anna Berg", "Tom Hill")]
         return True, f"JSON can be read; {len(right)} of 2 names are right"
 
-    return await _asked(chat, "reply as JSON", prompt, judged, schema=SCHEMA)
+    return await _asked(chat, name, prompt, judged, schema=schema)
 
 
 async def _in_pieces(chat: ChatModel, limit: float) -> Call:
@@ -193,6 +273,8 @@ async def _long(chat: ChatModel, tokens: int) -> Call:
     def judged(reply: Reply) -> tuple[bool, str]:
         if "Fenn" in reply.text:
             return True, f"a prompt of {tokens:,} tokens is read from its beginning"
+        if reply.finish == "length":
+            return False, f"to a prompt of {tokens:,} tokens no answer came: {reply.text[:60]!r}"
         return False, (
             f"of a prompt of {tokens:,} tokens the beginning was not read, or the server cut it: "
             f"{reply.text[:60]!r}"
@@ -225,9 +307,13 @@ async def _asked(
     try:
         reply = await chat.complete(messages, schema=schema, max_output=OUTPUT, on_text=on_text)
     except ModelError as error:
-        return Call(name, False, str(error), time.monotonic() - began)
+        # A plain reply came from there: advice on address and key is about that first call alone.
+        sentence = str(error) if name == FIRST else error.what
+        seconds = time.monotonic() - began
+        return Call(name, False, sentence, seconds, objection=error.divisible)
     works, sentence = judged(reply)
-    return Call(name, works, sentence, time.monotonic() - began, reply.usage)
+    seconds = time.monotonic() - began
+    return Call(name, works, sentence, seconds, reply.usage, reply.finish, reply.model)
 
 
 def _note_cost(check: ModelCheck, settings: Settings) -> None:

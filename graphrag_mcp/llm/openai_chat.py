@@ -155,7 +155,7 @@ class OpenAIChat:
         answer = _text_of(message.get("content") or choice.get("text"))
         if message.get("refusal") and not answer:
             choice = {"finish_reason": "refusal"}
-        reply = self._made(answer, _thinking_of(message), choice, data.get("usage"), body)
+        reply = self._made(answer, _thinking_of(message), choice, data, body)
         if preview is not None and not preview.shown:
             preview.feed(reply.text)
         return reply
@@ -165,13 +165,13 @@ class OpenAIChat:
     ) -> Reply:
         loop = asyncio.get_running_loop()
         silence = (alarm.when() or loop.time()) - loop.time()
-        usage, last, answer, thought, length = None, dict[str, Any](), list[str](), "", 0
+        ends, last, answer, thought, length = dict[str, Any](), dict[str, Any](), list[str](), "", 0
         preview.restart()
         async with aclosing(self._server.stream(body)) as events:
             async for data in events:
                 choice = self._choice(data, body)
                 alarm.reschedule(loop.time() + silence)  # a long answer is no silence
-                usage = data.get("usage") or usage
+                ends |= {name: data[name] for name in ("usage", "model") if data.get(name)}
                 last = choice if choice.get("finish_reason") else last
                 delta = choice.get("delta")
                 delta = delta if isinstance(delta, dict) else {}
@@ -186,18 +186,22 @@ class OpenAIChat:
         if not last:
             preview.failed = True
             raise Again("the reply broke off")
-        return self._made("".join(answer), thought, last, usage, body)
+        return self._made("".join(answer), thought, last, ends, body)
 
     def _made(
-        self, answer: str, thought: str, choice: Mapping[str, Any], usage: Any, body: Mapping
+        self, answer: str, thought: str, choice: Mapping[str, Any], data: Mapping, body: Mapping
     ) -> Reply:
+        """The reply, with the figures and the name that stand beside it in `data`."""
         answer = self._server.hidden(answer)
         text = without_thoughts(answer)
         finish = str(choice.get("finish_reason") or "stop") if choice else "empty"
         if answer.strip() and not text.strip():
             finish = "length"  # cut off while it was thinking
         prompts = [_text_of(message["content"]) for message in body["messages"]]
-        return Reply(text, _usage(usage, prompts, answer + thought), FINISH.get(finish, finish))
+        usage = _usage(data.get("usage"), prompts, answer + thought)
+        model = data.get("model")
+        model = self._server.hidden(model) if isinstance(model, str) else ""
+        return Reply(text, usage, FINISH.get(finish, finish), model)
 
     def _choice(self, data: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
         """The first choice, {} without one. A gateway whose provider fails halfway says so in it,

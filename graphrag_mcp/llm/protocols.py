@@ -32,11 +32,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model said. `finish`: "stop", "length" (cut off), or the provider's own word."""
+    """What a chat model said. `finish`: "stop", "length" (cut off), or the provider's own word.
+    `model`: the name that the server gives to what replied, "" where it gives none."""
 
     text: str
     usage: Usage
     finish: str = "stop"
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,12 +200,15 @@ class Server:
             reply, refused = error.response, True
         if refused:  # raised here, where it does not carry the request along
             raise self._judged_reply(reply, body)
-        if not reply.content.strip():
+        return self._object(reply.content, body)
+
+    def _object(self, content: bytes, body: Mapping[str, Any]) -> dict[str, Any]:
+        if not content.strip():
             raise Again("an empty reply")
-        if reply.content.lstrip().startswith(b"<"):
+        if content.lstrip().startswith(b"<"):
             raise Again("a web page instead of a reply", self._advice_on_page())
         try:
-            data = json.loads(reply.content)
+            data = json.loads(content)
         except (ValueError, RecursionError):
             raise Again("a reply that is no JSON", self.advice_on_protocol()) from None
         if not isinstance(data, dict):
@@ -214,7 +217,8 @@ class Server:
         return data
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """The JSON objects of a chat reply in pieces; none from a server that ignores `stream`."""
+        """The JSON objects of a chat reply in pieces; one from a server that ignores `stream`."""
+        import httpx2
         import openai
 
         refused, inside = None, None
@@ -222,10 +226,20 @@ class Server:
         given = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
             async with await ask(**given) as pieces:
-                if "html" in pieces.response.headers.get("content-type", ""):
+                headers = pieces.response.headers
+                kind = headers.get("content-type", "")
+                if "html" in kind:
                     raise Again("a web page instead of a reply", self._advice_on_page())
+                # A whole reply; a stream has no length, even where its type is told wrongly.
+                if "json" in kind and "content-length" in headers:
+                    try:
+                        content = await pieces.response.aread()
+                    except httpx2.RequestError as error:
+                        raise openai.APIConnectionError(request=error.request) from error
+                    yield _as_piece(self._object(content, body))
+                    return
                 async for piece in pieces:
-                    yield piece.to_dict()
+                    yield piece.to_dict(warnings=False)  # a content of parts is read as well
         except openai.APIStatusError as error:
             refused = error.response
         except openai.APIConnectionError:
@@ -307,11 +321,16 @@ class Server:
         # Some say 500 to what no second try can mend.
         lasting = status == 501 or _TOO_LONG.search(message)
         if status in (408, 409, 425, 429) or (status >= 500 and not lasting):
-            reason, after = f"status {status}{shown}", _asked_pause(headers)
+            after = _asked_pause(headers)
+            pause = f", with a pause of {after:.0f} seconds asked for" if after else ""
+            reason = f"status {status}{pause}{shown}"
             if after is not None and after > PATIENCE:
                 what = f"{self._what} asks for a pause of {after / 60:.0f} minutes ({reason})"
                 return ModelError(what, "Run it again then; what is done is kept", final=True)
-            crowded = "Set concurrency, requests_per_minute or tokens_per_minute to what the provider allows"
+            crowded = (
+                "Run it again later, and set concurrency, requests_per_minute or tokens_per_minute to"
+                " what the provider allows"
+            )
             return Again(reason, crowded if status == 429 else LATER, after=after)
         return Refusal(status, message, parameter)
 
@@ -326,7 +345,9 @@ class Server:
         where = f" to {to}" if to else ""
         what = f"{self._what} at {self._address} sends calls on{where} ({status}), which is not followed"
         right = re.sub(r"/(chat/completions|embeddings)/?$", "", to)
-        if right != to and right != self._address:
+        if right == self._address:
+            move = "No address mends that: have the server, or a proxy before it, answer calls at this address"
+        elif right != to:
             move = f"Set {self._address_setting} to {right} if that server may have the texts"
         else:
             move = self._advice_on_page()
@@ -345,6 +366,10 @@ class Server:
         if kind == "DecodingError":
             reason = "a reply whose compression is not what its header says"
             return Again(reason, self.advice_on_protocol())
+        if kind in ("RemoteProtocolError", "ReadError"):
+            return Again(
+                f"the connection failed ({kind}): it was closed before the reply was whole"
+            )
         if kind != "ConnectError":
             return Again(f"the connection failed ({kind})")
         for cause in _causes(error):
@@ -449,6 +474,15 @@ def shown_address(url: str) -> str:
         if parts.hostname:
             return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return re.sub(r"[?#].*", "", url.rpartition("@")[2])[:100]
+
+
+def _as_piece(data: dict[str, Any]) -> dict[str, Any]:
+    """A whole chat reply as the only piece of a stream."""
+    choices = data.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and "message" in choice:
+            choice["delta"] = choice["message"]
+    return data
 
 
 async def _as_utf8(reply: Any) -> None:

@@ -39,6 +39,11 @@ def capable(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     return "one two three four"
 
 
+def words(text: str, sent: bool) -> int:
+    """What a server counts that counts about as we do."""
+    return len(text) // 5
+
+
 def checked(url: str, *, key: str = "right-key", **settings: Any) -> ModelCheck:
     named = Settings(chat_model="m", embedding_model="v", base_url=url, **settings)
     return asyncio.run(check_settings(named, {"OPENAI_API_KEY": key}))
@@ -95,8 +100,8 @@ def prose_without_format(messages: list[dict[str, Any]], body: dict[str, Any]) -
 def test_a_proxy_that_drops_response_format_is_told() -> None:
     with openai_server(answer=prose_without_format, provider=PROVIDERS["anthropic"]) as server:
         check = checked(server.url)
-    assert not check.works and [call.works for call in check.calls] == [True, False, True, True, True]
-    assert check.advice == {"json_mode": '"none"'}
+    assert not check.works and [call.works for call in check.calls] == [True, False, False, True, True, True]
+    assert check.advice == {}, "no setting makes this model write JSON"
     assert any("response_format" in note for note in check.notes)
 
 
@@ -120,7 +125,10 @@ ODD = {  # what a server, or a proxy before it, gives in place of every reply, a
     "compression that is not told": ((200, {}, gzip.compress(json.dumps(SAID).encode())), ["no JSON", "proxy"]),
     "a reply that ends early": ("cut", ["no JSON"]),
     "an empty reply": ("empty", ["an empty reply"]),
-    "a closed connection": ("reset", ["the connection failed"]),
+    "a closed connection": ("reset", ["the connection failed", "closed before the reply was whole"]),
+    "a pause until a time": ((429, {"Retry-After": "Sun, 29 Nov 2099 12:00:00 GMT"}, error("slow down")), ["asks for a pause of"]),
+    "a short pause": ((429, {"Retry-After": "20"}, error("slow down")), ["status 429, with a pause of 20 seconds asked for: slow down", "requests_per_minute"]),
+    "a redirect to the same address": ((308, {"Location": "/v1/chat/completions/"}, ""), ["308", "not followed", "No address mends that"]),
     "a page of a gateway": ((502, {"Content-Type": "text/html"}, PAGE), ["status 502: a web page"]),
     "a pause of an hour": ((429, {"Retry-After": "3600"}, error("slow down")), ["pause of 60 minutes"]),
     "a redirect within the server": ((308, {"Location": "/api/v1/chat/completions"}, ""), ["308", "not followed", "OPENAI_BASE_URL to http://127.0.0.1:", "/api/v1 "]),
@@ -265,15 +273,73 @@ def test_the_first_call_that_fails_is_told_once_with_its_reason() -> None:
 def test_a_model_that_gives_no_json_and_forgets_the_beginning_gets_settings_for_it() -> None:
     with openai_server(answer=lambda messages, body: "I am not sure.") as server:
         check = checked(server.url)
-    assert [call.works for call in check.calls] == [True, False, True, False, True]
-    assert check.advice == {"json_mode": '"none"', "preset": '"small"'}
+    assert [call.works for call in check.calls] == [True, False, False, True, False, True]
+    assert check.advice == {"preset": '"small"'}
 
 
 def test_a_slow_server_gets_more_time_and_prices_give_a_cost() -> None:
-    with openai_server(answer=capable, latency=0.7) as server:
+    with openai_server(answer=capable, latency=0.7, count=words) as server:
         check = checked(server.url, timeout_seconds=1.0, price_prompt=2.0, price_output=7.0)
     assert int(check.advice["timeout_seconds"]) >= 2
     assert check.notes == ["By the prices set, 1 MB of text costs about 2.80 with --method light and 7.47 in full."]
+
+
+def test_a_model_that_reasons_has_room_for_it() -> None:
+    def reasons(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        room = body.get("max_tokens") or body.get("max_completion_tokens") or 10**9
+        return capable(messages, body) if room > 800 else ""
+
+    with openai_server(answer=reasons) as server:
+        assert checked(server.url).works
+
+
+def test_a_reply_without_end_is_told_and_is_no_matter_of_format_or_context() -> None:
+    message = {"role": "assistant", "content": "ready " * 99}
+    endless = (200, {}, json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]}))
+    with openai_server(answer=capable, script=[endless] * 9) as server:
+        check = checked(server.url)
+    assert check.advice == {} and any("Set max_tokens in chat_options" in note for note in check.notes)
+    with openai_server(answer=capable, script=[endless] * 9) as server:
+        check = checked(server.url, chat_options={"max_tokens": 50})
+    assert any("the 50 tokens that chat_options allows" in note for note in check.notes)
+
+
+def test_a_long_prompt_that_fails_for_another_reason_needs_no_larger_context() -> None:
+    with openai_server(answer=capable, script=[None, None, None, (429, {"Retry-After": "9"}, error("slow down"))]) as server:
+        check = checked(server.url)
+    assert not check.calls[3].works and check.advice == {} and not any("context" in note for note in check.notes)
+    assert "concurrency" not in check.calls[3].sentence, "one call at a time was made"
+
+
+def named(name: str) -> tuple[int, dict[str, str], str]:
+    return 200, {}, json.dumps({**SAID, "model": name, "usage": {"prompt_tokens": 7, "completion_tokens": 1}})
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-2024-08-06", "openai/GPT-4o", "gpt-4o", "", "gpt-4o:latest"])
+def test_a_name_with_date_or_provider_is_the_same_model(name: str) -> None:
+    with openai_server(answer=capable, script=[named(name)], count=words) as server:
+        assert asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes == []
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "tiny-llama", "gpt-4", "x/o3"])
+def test_another_model_is_told(name: str) -> None:
+    with openai_server(answer=capable, script=[named(name)], count=words) as server:
+        (note,) = asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes
+    assert repr(name) in note and "correct chat_model" in note
+
+
+@pytest.mark.parametrize("count, told", [(1, "1 token for the prompt"), (80_000, "counts 80,000 tokens for a reply")])
+def test_a_server_that_counts_wrong_is_told_with_the_limit_that_holds(count: int, told: str) -> None:
+    with openai_server(answer=capable, count=lambda text, sent: count) as server:
+        check = checked(server.url)
+    assert check.works and told in " ".join(check.notes) and "max_calls does not" in check.notes[-1]
+
+
+def test_a_server_slower_than_a_search_waits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_mcp.llm.check.PATIENT", 0.05)
+    with openai_server(answer=capable, latency=0.1, count=words) as server:
+        (note,) = checked(server.url).notes
+    assert "the answer when it is called again" in note
 
 
 def test_without_a_model_there_is_nothing_to_check() -> None:

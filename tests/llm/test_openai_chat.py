@@ -7,6 +7,7 @@ import json
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -138,11 +139,38 @@ def test_a_stream_gives_pieces_as_they_come_and_usage_at_its_end() -> None:
 def test_a_server_that_cannot_stream_is_heard_all_the_same() -> None:
     pieces: list[str] = []
     refusal = (400, {}, error("Unsupported parameter: 'stream'", param="stream"))
-    with openai_server(script=[reply({"content": "ignored it"}), None, refusal, None]) as server:
+    with openai_server(script=[reply({"content": "ignored it"}), refusal, None]) as server:
         model = chat(server)
         got = [ask(model, on_text=pieces.append).text for _ in range(2)]
-    assert pieces == got
-    assert [seen.body.get("stream") for seen in server.requests] == [True, None, True, None]
+    assert pieces == got and got[0] == "ignored it"
+    assert [seen.body.get("stream") for seen in server.requests] == [True, True, None]
+
+
+def streamed(*events: dict[str, Any]) -> tuple[int, dict[str, str], str]:
+    lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    return 200, {"Content-Type": "text/event-stream"}, lines
+
+
+def test_a_stream_of_parts_is_read_without_a_warning() -> None:
+    parts = [[{"type": "text", "text": word}] for word in ("One ", "two")]
+    events: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": one}, "finish_reason": None}]} for one in parts]
+    end = {"model": "theirs", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    with openai_server(script=[streamed(*events, end)]) as server, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = ask(chat(server), on_text=lambda piece: None)
+    assert (got.text, got.model) == ("One two", "theirs")
+
+
+def test_the_whole_message_at_the_end_of_a_stream_is_not_said_twice() -> None:
+    piece = {"choices": [{"index": 0, "delta": {"content": "Paris"}, "finish_reason": None}]}
+    end = {"choices": [{"index": 0, "message": {"content": "Paris"}, "finish_reason": "stop"}]}
+    with openai_server(script=[streamed(piece, end)]) as server:
+        assert ask(chat(server), on_text=lambda piece: None).text == "Paris"
+
+
+def test_an_error_in_place_of_a_stream_is_told() -> None:
+    with openai_server(script=[(200, {}, error("streaming is off"))] * 3) as server, pytest.raises(ModelError, match="streaming is off"):
+        ask(chat(server, max_retries=0), on_text=lambda piece: None)
 
 
 def test_a_stream_that_breaks_off_is_asked_again_without_showing_anything_twice() -> None:
