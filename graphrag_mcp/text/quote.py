@@ -31,6 +31,8 @@ LONGEST = 260  # characters of one quotation
 _STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
 _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
 _MARKED = re.compile(r"\A(?:(?:[#>*•|]|[+\-–—](?!\d))\s*)+")  # not the sign of a number
+# The same without emphasis, which closes behind the words: "**The fund.** It pays".
+_LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
@@ -180,8 +182,8 @@ def length_factor(sentence: str) -> float:
 
 
 def one_line(text: str) -> str:
-    """The text on one line without the marks of a list, a quotation or emphasis at its start."""
-    return " ".join(_MARKED.sub("", text.strip()).split())
+    """The text on one line without the marks of a list or a quotation at its start."""
+    return " ".join(_LISTED.sub("", text.strip()).split())
 
 
 def plain(text: str) -> str:

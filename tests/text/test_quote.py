@@ -40,6 +40,7 @@ def test_the_sentence_with_most_of_the_terms_comes_first_and_repeats_are_left_ou
     [
         ("- -5 degrees were measured.", "-5 degrees were measured."), ("-5 degrees", "-5 degrees"), ("+3 points", "+3 points"),
         ("> - The canton\n  pays.", "The canton pays."), ("•The canton", "The canton"), ("- 5 bridges", "5 bridges"),
+        ("4. **The fund.** It pays.", "4. **The fund.** It pays."), ("**The fund.** It pays.", "**The fund.** It pays."), ("* *All* pay.", "*All* pay."),
     ],
 )  # fmt: skip
 def test_marks_of_lists_are_left_out_and_signs_of_numbers_are_not(text: str, shown: str) -> None:
