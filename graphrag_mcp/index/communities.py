@@ -88,10 +88,14 @@ class Texts:
     count: Any
     document: Any
     words: list[str]  # what each term is
+    weight: Any  # of each unit, 1 where its file has no other document
 
 
-def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
-    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit."""
+def texts_of(
+    batches: Iterable[Any], documents: Mapping[str, str], weights: Mapping[str, float] | None = None
+) -> Texts:
+    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit; `weights`: by
+    document, 1 where there is none (`weights_of`)."""
     import numpy as np
 
     ids = sorted(documents)
@@ -126,7 +130,17 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
     pair = pair[starts]
     first = np.searchsorted(pair, np.arange(len(ids) + 1, dtype=np.int64) * width)
     _, document = np.unique([documents[id] for id in ids], return_inverse=True)
-    return Texts(ids, first, (pair % width).astype(np.int32), count, document, order)
+    weight = np.array([(weights or {}).get(documents[id], 1.0) for id in ids])
+    return Texts(ids, first, (pair % width).astype(np.int32), count, document, order, weight)
+
+
+def weights_of(uris: Mapping[str, str]) -> dict[str, float]:
+    """By document (with its uri) its share of the root of how many documents its file has: the rows
+    of a sheet and the mails of a box are parts of one file, and 1,500 of them are not what a folder of
+    40 files is about. Files of one document are left out."""
+    files = Counter(uri.partition("#")[0] for uri in uris.values())
+    many = ((id, files[uri.partition("#")[0]]) for id, uri in uris.items())
+    return {id: number**-0.5 for id, number in many if number > 1}
 
 
 def without(texts: Texts, ids: Container[str]) -> Texts:
@@ -142,6 +156,7 @@ def without(texts: Texts, ids: Container[str]) -> Texts:
         term=texts.term[rows],
         count=texts.count[rows],
         document=texts.document[keep],
+        weight=texts.weight[keep],
     )
 
 
@@ -229,6 +244,7 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
 
     number = {id: place for place, id in enumerate(texts.ids)}
     part = np.bincount(texts.document)[texts.document] ** -0.5 if texts.ids else np.zeros(0)
+    part = part * texts.weight
     every = np.repeat(part, np.diff(texts.first))
     shares = np.bincount(texts.term, every, len(texts.words)) / max(part.sum(), 1e-9)
     of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
@@ -336,21 +352,24 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     """The topics of these text units; one group, of all of them, where there are none."""
     import numpy as np
 
-    sample = units[: params.sample]  # ids are hashes, so the first ones are a sample
-    unit, term, weight = _weighted(texts, units, sample, params.common)
-    seen = np.flatnonzero(np.isin(units, sample))
+    worth = texts.weight[units] / texts.weight[units].max()
+    # Ids are hashes, so the first ones are a sample; files of one document come before rows of a sheet.
+    seen = np.sort(np.argsort(-worth, kind="stable")[: params.sample])
+    unit, term, weight = _weighted(texts, units, worth, seen, params.common)
     inner = np.isin(unit, seen)
-    few = params.few if top and len(units) >= params.enough else 2
-    least = max(3 if top else 2, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
+    few = params.few if top and worth.sum() >= params.enough else 2
+    part = int(worth[seen].sum() // (100 if top else 20))
+    least = max(3 if top else 2, min(params.max_cluster_size, part))
     labels = np.full(len(units), -1)
     quality, found = 0.0, dict[int, int]()
-    sizes = large = np.zeros(0, np.int64)
+    sizes, large = np.zeros(0), np.zeros(0, np.int64)
     for resolution in (1.0, 1.1, 1.2, 1.35, 1.5) if top else (1.0, 0.8, 0.6):
         quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)
         labels[:] = -1
         for place, label in found.items():
             labels[place] = label
-        sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
+        held = labels >= 0
+        sizes = np.bincount(labels[held], worth[held]) if found else np.zeros(0)
         large = np.flatnonzero(sizes >= least)
         if len(large) >= few:
             break
@@ -363,25 +382,31 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     labels = _nearest(renamed[labels], unit, term, weight, len(large))
     labels = _by_document(labels, texts.document[units])
     groups = [units[labels == label] for label in range(len(large))]
-    if max(map(len, groups)) > params.largest * len(units) and not top:
+    if np.bincount(labels, worth).max() > params.largest * worth.sum() and not top:
         return [units]
     return groups
 
 
-def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any, Any, Any]:
-    """Characteristic terms as (place in `units`, term, weight), each unit of length 1."""
+def _weighted(
+    texts: Texts, units: Any, worth: Any, seen: Any, common: float
+) -> tuple[Any, Any, Any]:
+    """Characteristic terms as (place in `units`, term, weight), each unit as long as its `worth`.
+    `seen`: the places of the sample."""
     import numpy as np
 
     lengths = texts.first[units + 1] - texts.first[units]
     ends = np.cumsum(lengths)
     at = np.arange(ends[-1]) + np.repeat(texts.first[units] - ends + lengths, lengths)
     unit, term, count = np.repeat(np.arange(len(units)), lengths), texts.term[at], texts.count[at]
-    held = np.bincount(term[np.isin(units, sample)[unit]], minlength=len(texts.words))
-    most = max(common * len(sample), min(3, len(sample) - 1))
-    kept = ((held >= 2) & (held <= most))[term]
+    inner, total = np.isin(unit, seen), worth[seen].sum()
+    number = np.bincount(term[inner], minlength=len(texts.words))
+    held = np.bincount(term[inner], worth[unit[inner]], len(texts.words))
+    most = max(common * total, min(3, total - 1))
+    kept = ((number >= 2) & (held <= most))[term]
     unit, term, count = unit[kept], term[kept], count[kept]
-    weight = (1 + np.log(count)) * np.log(len(sample) / held[term])
-    return unit, term, weight / np.sqrt(np.bincount(unit, weight**2, len(units)))[unit]
+    weight = (1 + np.log(count)) * np.log(total / held[term])
+    length = np.sqrt(np.bincount(unit, weight**2, len(units)))
+    return unit, term, weight * (worth / np.maximum(length, 1e-12))[unit]
 
 
 def _leiden(

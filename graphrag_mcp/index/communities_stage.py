@@ -38,6 +38,7 @@ from graphrag_mcp.index.communities import (
     cluster,
     texts_of,
     tree_with,
+    weights_of,
 )
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
@@ -111,7 +112,10 @@ def tree_of(
         ends = (pc.is_in(links[end], placed) for end in ("source_id", "target_id"))
         links = links.filter(pc.invert(pc.and_(*ends)))
     edges = list(listed(links.select(["source_id", "target_id", "weight"])))
-    made_of = content_id(str(VERSION_OF_GROUPS), repr(params), repr(sorted(documents.items())))
+    uris = dict(listed(snapshot.rows("documents", columns=["id", "uri"])))
+    weights = weights_of({id: uris[id] for id in set(documents.values())})
+    parts = [str(VERSION_OF_GROUPS), repr(params), repr(sorted(documents.items()))]
+    made_of = content_id(*parts, *map(repr, sorted(weights.items())))
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
             tree = tree_with(kept[0], entities, edges, plugged)
@@ -125,7 +129,7 @@ def tree_of(
         said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
-    texts = texts_of(batches, documents)
+    texts = texts_of(batches, documents, weights)
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:

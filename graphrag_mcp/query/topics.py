@@ -200,6 +200,7 @@ class Topic:
     units: set[str] = field(default_factory=set)
     documents: set[str] = field(default_factory=set)
     main: set[str] = field(default_factory=set)  # documents most of whose text units are here
+    share: float = 0.0  # of all documents, where the rows of one sheet count as one
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
@@ -214,6 +215,7 @@ class Counts:
     path: dict[str, list[str]]  # the communities of a text unit, the coarsest first
     passages: list[dict[str, Any]]  # id, text unit, terms and entities; a sample of many
     documents: dict[str, str]  # text unit -> document
+    sheets: dict[str, str]  # row of a sheet (a document) -> file
     places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
     described: dict[str, Topic] = field(default_factory=dict)
@@ -312,10 +314,14 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     corpus, snapshot, kept = part
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
-    total = len(set().union(*(topic.documents for topic in found)))
+    held: set[str] = set().union(*(topic.documents for topic in found))
+    total = _number(known, held)
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
-        page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
+        rows = "" if total == len(held) else " The rows of a sheet count as one."
+        page.add(
+            f"{counted(len(held), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}\n"
+        )
     shown: list[str] = []
     reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title
     page.room -= reserve
@@ -325,7 +331,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         head = f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
         names = f"  Names: {', '.join(topic.names)}" if topic.names else ""
         below = ""
-        if is_wide(topic, total) or share > ROOM:
+        if topic.share > WIDE or share > ROOM:
             below = inside(snapshot, topic, level, kept, prefix)
         said = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
         lines = [
@@ -348,6 +354,11 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
             passing = {known.documents[unit] for unit in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
     return shown, len(rest)
+
+
+def _number(known: Counts, documents: Iterable[str]) -> int:
+    """How many documents these are, where the rows of a sheet count as one."""
+    return len({known.sheets.get(document, document) for document in documents})
 
 
 def _held(some: Iterable[Topic]) -> int:
@@ -374,7 +385,7 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
     every = of_level(snapshot, row["level"])
     topic = next((one for one in every if one.id == id), Topic(id, row["n"]))
     describe(snapshot, topic)
-    return topic, _share(snapshot, topic, len(set(known.documents.values())))
+    return topic, _share(snapshot, topic, _number(known, known.documents.values()))
 
 
 def titles_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, tuple[int, str]]:
@@ -399,8 +410,7 @@ def inside(
     below = [replace(one, main=main) for one in parts if (main := one.main & topic.main)]
     if len(below) < 2:
         return ""
-    total = len(set(count(snapshot).documents.values()))
-    most = BELOW * (3 if is_wide(topic, total) else 1)
+    most = BELOW * (3 if topic.share > WIDE else 1)
     rest = f"; {len(below) - most} more" if len(below) > most else ""
     return _listed(snapshot, below[:most], kept, prefix) + rest
 
@@ -424,7 +434,8 @@ def is_wide(topic: Topic, total: int) -> bool:
 def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[tuple[Topic, str]]:
     """The largest topics, each with the share of the documents that it holds."""
     found = of_level(snapshot, 0, kept)[:most]
-    total = len(set(count(snapshot).documents.values()))
+    known = count(snapshot)
+    total = _number(known, known.documents.values())
     for topic in found:
         describe(snapshot, topic, kept)
     return [(topic, _share(snapshot, topic, total).partition(", ")[0]) for topic in found]
@@ -433,9 +444,11 @@ def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[
 def _share(snapshot: Snapshot, topic: Topic, total: int) -> str:
     """`12 % of the documents, 1972-10-06 to 2017-09-11`: each document counts in one topic of a
     level."""
-    share = f"{100 * len(topic.main) / (total or 1):.0f} % of the documents"
+    share = f"{100 * topic.share:.0f} % of the documents"
     if total <= 20:
         share = counted(len(topic.main), "documents")
+    elif topic.main & count(snapshot).sheets.keys():
+        share += f" ({len(topic.main):,} with each row of a sheet)"
     facts = times.documents(snapshot)
     some = (facts[id] for id in topic.documents if id in facts)
     dates = sorted(fact["date"] for fact in some if fact["date"] and not fact["by"])
@@ -471,7 +484,26 @@ def _counts(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    return Counts(communities, path, rows, documents, dict(places), entities)
+    sheets = _sheets(snapshot, set(documents.values()))
+    return Counts(communities, path, rows, documents, sheets, dict(places), entities)
+
+
+def _sheets(snapshot: Snapshot, documents: Collection[str]) -> dict[str, str]:
+    """The rows of sheets (csv, JSON, Parquet) with the files that hold them: most lines of their text
+    are columns, which are metadata as well. Rows with a text of their own, such as articles, and mails
+    of a box are none. Empty where one sheet is all that there is."""
+    facts = times.documents(snapshot)
+    inside = (id for id in sorted(documents) if "#" in facts[id]["uri"])
+    files = lists_of((facts[id]["uri"].partition("#")[0], id) for id in inside)
+    several = {ids[0]: file for file, ids in files.items() if len(ids) > 1}
+    texts = snapshot.by_key("documents", list(several), "id", ["id", "text"])
+    sheets = dict[str, str]()
+    for id, text in rows_of(texts):
+        names = [line.partition(":")[0].casefold() for line in text.splitlines()]
+        if 2 * sum(name in facts[id]["metadata"] for name in names) > len(names):
+            sheets.update((one, several[id]) for one in files[several[id]])
+    alone = len(sheets) == len(documents) and len(set(sheets.values())) == 1
+    return {} if alone else sheets
 
 
 def all_pass(kept: Filters | None) -> bool:
@@ -481,7 +513,8 @@ def all_pass(kept: Filters | None) -> bool:
 
 def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> list[Topic]:
     """The communities of a level (of a coarser level where a branch ends sooner), those of most
-    documents first, with the text units that pass the filters."""
+    documents first, with the text units that pass the filters. The rows of one sheet count as one
+    document: 1,500 of them are not what a folder of 40 files is about."""
     known = count(snapshot)
     passing = None if kept is None or all_pass(kept) else set(kept.units(snapshot))
     found: dict[str, Topic] = {}
@@ -496,9 +529,18 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
             topic.units.add(unit)
             topic.documents.add(known.documents[unit])
             shown[unit] = id
-    for document, id in context.main_topics(shown, known.documents).items():
+    main = context.main_topics(shown, known.documents)
+    rows = Counter(known.sheets.get(document, document) for document in main)
+    for document, id in main.items():
         found[id].main.add(document)
-    return sorted(found.values(), key=lambda topic: (-len(topic.main), -len(topic.units), topic.id))
+    for topic in found.values():
+        parts = (rows[known.sheets.get(document, document)] for document in topic.main)
+        topic.share = math.fsum(1 / number for number in parts) / len(rows)
+
+    def order(topic: Topic) -> tuple[float, int, int, str]:
+        return -round(topic.share, 9), -len(topic.main), -len(topic.units), topic.id
+
+    return sorted(found.values(), key=order)
 
 
 def describe(
