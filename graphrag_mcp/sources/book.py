@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from posixpath import join, normpath
 from urllib.parse import unquote
+from zipfile import ZipInfo
 
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.archive import local, tree
@@ -31,22 +33,24 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     ):
         raise ReadError("it is protected against copying")
     folder = roots[0].rpartition("/")[0]
-    items, told = {}, {"title": "", "creator": "", "date": ""}
+    items: dict[str, str] = {}
+    told: dict[str, list[str]] = {"title": [], "creator": [], "date": []}
     for one in package.iter():
         if local(one.tag) == "item":
             items[one.get("id", "")] = normpath(join(folder, unquote(one.get("href", ""))))
-        elif local(one.tag) in told and not told[local(one.tag)]:
-            told[local(one.tag)] = " ".join((one.text or "").split())
+        elif local(one.tag) in told and (words := " ".join((one.text or "").split())):
+            told[local(one.tag)].append(words)
     spine = [
         items.get(one.get("idref", ""), "") for one in package.iter() if local(one.tag) == "itemref"
     ]
     writer = Writer()
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
-            writer.add(decoded(page)[0].text)
-    metadata = {"author": told["creator"], "date": told["date"]}
+            writer.add(decoded(page, whole=True)[0].text)
+    metadata = {"author": ", ".join(told["creator"]), "date": "".join(told["date"][:1])}
     yield writer.piece(
-        told["title"], metadata={name: value for name, value in metadata.items() if value}
+        "".join(told["title"][:1]),
+        metadata={name: value for name, value in metadata.items() if value},
     )
 
 
@@ -54,13 +58,24 @@ def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
     """The files of a zip, each read as if it lay in a folder."""
     parts = archive.opened(data, suffix)
     for entry in sorted(parts.infolist(), key=lambda one: one.filename):
-        name = normpath(entry.filename.replace("\\", "/"))
+        name = normpath(_name(entry).replace("\\", "/"))
         if entry.is_dir() or name.startswith("__MACOSX/"):
             continue
         if name.startswith(("/", "../")):
-            yield NotRead(entry.filename, "its name leads out of the archive")
+            yield NotRead(_name(entry), "its name leads out of the archive")
             continue
         try:
             yield Attachment(name, archive.part(parts, entry.filename))
         except ReadError as error:
             yield NotRead(name, str(error))
+
+
+_UTF_8 = 0x800  # the flag of an entry that says so of its name
+
+
+def _name(entry: ZipInfo) -> str:
+    """The name of an entry. Many programs write UTF-8 without its flag, which zipfile takes for cp437."""
+    if not entry.flag_bits & _UTF_8:
+        with suppress(UnicodeError):
+            return entry.filename.encode("cp437").decode("utf-8")
+    return entry.filename

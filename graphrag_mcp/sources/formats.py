@@ -270,7 +270,11 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
     try:
         book = json.loads(text)
-        language = str(book["metadata"].get("language_info", {}).get("name", "python"))
+        told = book["metadata"]
+        language = told.get("language_info", {}).get("name") or told.get("kernelspec", {}).get(
+            "language"
+        )
+        language = str(language or "python")
         # format 3 has sheets of cells; `input` is the source of a cell of code
         sheets = [book] if "cells" in book else book["worksheets"]
         parts = [_cell(cell, language) for sheet in sheets for cell in sheet["cells"]]
@@ -287,6 +291,7 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
         return f"{'#' * min(max(level, 1), 6) if isinstance(level, int) else '#'} {source}"
     if cell["cell_type"] != "code":
         return source
+    language = cell.get("language") or language  # of format 3
     blocks = [f"```{language}\n{source}\n```"] if source else []
     blocks += (_output(one) for one in cell.get("outputs", ()))
     return "\n\n".join(filter(None, blocks))
@@ -294,14 +299,14 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
 
 def _output(output: Mapping[str, Any]) -> str:
     """What a cell gave: printed text and errors between fences, Markdown, LaTeX and tables as text."""
-    if output.get("output_type") == "error":
+    if output.get("output_type") in ("error", "pyerr"):
         printed = f"{output.get('ename', '')}: {output.get('evalue', '')}"
     else:
         data = output.get("data", output)  # format 3 has no `data`, and names without a type
-        for kind in ("text/markdown", "text/latex"):
-            if shown := _joined(data.get(kind, "")).strip():
+        for kind in ("markdown", "latex"):
+            if shown := _joined(data.get(f"text/{kind}") or data.get(kind, "")).strip():
                 return shown[:SHOWN]
-        if (page := _joined(data.get("text/html", ""))) and "<table" in page:
+        if (page := _joined(data.get("text/html") or data.get("html", ""))) and "<table" in page:
             return readable(page[:200_000]).text[:SHOWN].strip()
         printed = _joined(output.get("text", "") or data.get("text/plain", ""))
     printed = _FIGURE.sub("", _ANSI.sub("", printed))[:SHOWN].strip("\n")
@@ -356,7 +361,8 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def xml(data: bytes, suffix: str) -> Iterator[Piece]:
-    """The words of an XML file, an element a line; the file as it stands where it has no elements."""
+    """The words of an XML file, a line for each element without elements or with words beside these; the
+    file as it stands where it is no XML."""
     if any(mark in data for mark in archive.ENTITY):
         raise ReadError("its XML declares entities, which are not resolved")
     root = None
@@ -366,18 +372,35 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
         yield from as_written(data, suffix)
         return
     lines: list[str] = []
-    for element in root.iter():
-        name = archive.local(element.tag)
+    left = [root]
+    while left:
+        element = left.pop()
+        inside = list(element)
+        mixed = any((text or "").strip() for text in (element.text, *(x.tail for x in inside)))
+        words = "".join(_words(element)) if mixed and inside else element.text or ""
         told = [
             f"{archive.local(key)}: {value}"
-            for key, value in element.attrib.items()
+            for one in (element.iter() if mixed else [element])
+            for key, value in one.attrib.items()
             if value.strip()
         ]
-        words = " ".join((element.text or "").split())
-        said = " ".join(filter(None, (words, f"({', '.join(told)})" if told else "")))
-        lines += [f"{name}: {said}"] if said else []
-        lines += [tail] if (tail := " ".join((element.tail or "").split())) else []
+        said = " ".join(filter(None, (*words.split(), f"({', '.join(told)})" if told else "")))
+        lines += [f"{archive.local(element.tag)}: {said}"] if said else []
+        left += [] if mixed else reversed(inside)
     yield Piece(clean("\n".join(lines) + "\n"), prose=False)
+
+
+def _words(element: archive.Element) -> Iterator[str]:
+    """The words in an element, with a space between two elements that touch."""
+    left: list[archive.Element | str] = [element]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+            continue
+        yield one.text or ("" if len(one) else " ")
+        for at in range(len(one) - 1, -1, -1):
+            left += [one[at].tail or ("" if at == len(one) - 1 else " "), one[at]]
 
 
 # ---- files in files -------------------------------------------------------------------------------

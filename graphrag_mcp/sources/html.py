@@ -67,8 +67,9 @@ def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
     yield Piece(page.text, page.title, metadata=page.metadata | metadata)
 
 
-def decoded(data: bytes) -> tuple[Page, dict[str, Any]]:
-    """The page of bytes in the encoding that they declare, and what was found of the encoding."""
+def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
+    """The page of bytes in the encoding that they declare, and what was found of the encoding.
+    `whole`: also what stands around the main text, as in the chapters of a book."""
     declared = DECLARED.search(data[:4096])
     try:
         data.decode("utf-8")
@@ -78,16 +79,17 @@ def decoded(data: bytes) -> tuple[Page, dict[str, Any]]:
         with contextlib.suppress(LookupError):  # what Python does not know by this name
             known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
     markup, metadata = decode(data) if known in ("", "utf-8") else decode_as(data, known)
-    return readable(markup), metadata
+    return readable(markup, whole=whole), metadata
 
 
-def readable(markup: str, without_quotes: bool = False) -> Page:
-    """The page of some markup. `without_quotes`: nothing of block quotations, which repeat a mail."""
+def readable(markup: str, without_quotes: bool = False, whole: bool = False) -> Page:
+    """The page of some markup. `without_quotes`: nothing of block quotations, which repeat a mail.
+    `whole`: as in `decoded`."""
     writer = _written(markup, without_quotes, frozenset())
-    page = writer.page()
+    page = writer.page(whole)
     if not writer.layouts:
         return page
-    return _written(markup, without_quotes, frozenset(writer.layouts)).page()
+    return _written(markup, without_quotes, frozenset(writer.layouts)).page(whole)
 
 
 def _written(markup: str, without_quotes: bool, layouts: frozenset[int]) -> _Writer:
@@ -371,14 +373,15 @@ class _Writer:
             self._put(self._prefix + _SPACE_RUN.sub(" ", content))
             self._prefix = ""
 
-    def page(self) -> Page:
+    def page(self, every: bool) -> Page:
+        """`every`: with what stands around the main text."""
         while self._tables:
             self._end_table()
         self._end_line()
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
-        has_main = any(part.main for part in parts)
-        kept = [part for part in parts if not part.around]
+        has_main = not every and any(part.main for part in parts)
+        kept = [part for part in parts if every or not part.around]
         if has_main:  # beside it stand other articles, related links, comments
             kept = [
                 part

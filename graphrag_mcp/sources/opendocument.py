@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from posixpath import normpath
+from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive, sheets
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, grid, table_text
 
+_DRAWN = frozenset("frame custom-shape text-box image object g".split())
+_SPACE = re.compile(r"[ \t\r\n]+")  # one space (part 1, 6.1.2)
+_REFERENCE = re.compile(r"\[([^\[\]]*)\]")
+_VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")
 _REPEATED = 1_000  # cells or rows that one with a text may stand for; empty ones are skipped
 
 
@@ -26,17 +33,27 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if local(kind.tag) == "spreadsheet":
         hidden = _hidden_styles(root)
-        yield sheets.written(_sheet(one, hidden) for one in kind if local(one.tag) == "table")
+        tables = (one for one in kind if local(one.tag) == "table")
+        yield sheets.written(_sheet(one, hidden, parts) for one in tables)
         return
     told = {
         local(one.tag): (one.text or "").strip()
         for one in (about.iter() if about is not None else ())
     }
     metadata = {"author": told["creator"]} if told.get("creator") else {}
-    writer, reader = Writer(), _Reader()
+    writer, reader = Writer(), _Reader(parts)
     if local(kind.tag) == "presentation":
+        hidden = _hidden_styles(root)
+        margins = {  # each is given with the first slide that shows it
+            attribute(one, "name"): "".join(one.itertext())
+            for one in kind
+            if local(one.tag) in ("header-decl", "footer-decl")
+        }
         for number, page in enumerate((one for one in kind if local(one.tag) == "page"), 1):
-            for text in reader.page(page):
+            if attribute(page, "style-name") in hidden:
+                writer.add("(hidden slide)", f"slide {number}")
+            shown = (attribute(page, f"use-{name}-name") for name in ("header", "footer"))
+            for text in [*reader.page(page), *(margins.pop(name, "") for name in shown)]:
                 writer.add(text, f"slide {number}")
     else:
         styles = tree(parts, "styles.xml")
@@ -64,28 +81,50 @@ def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
 
 
+def _rows(table: Element) -> Iterator[Element]:
+    """The rows of a table, none of those of tables in its cells."""
+    for one in table:
+        if local(one.tag) == "table-row":
+            yield one
+        elif local(one.tag) in ("table-header-rows", "table-rows", "table-row-group"):
+            yield from _rows(one)
+
+
 @dataclass
 class _Reader:
-    notes: list[str] = field(default_factory=list)
+    """`parts`: the file, for the charts in it; None inside of one."""
 
-    def blocks(self, parent: Element) -> list[str]:
+    parts: ZipFile | None
+    notes: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
+
+    def blocks(self, parent: Iterable[Element]) -> list[str]:
         texts: list[str] = []
         for element in parent:
             kind = local(element.tag)
-            if kind == "h":
-                level = attribute(element, "outline-level")
-                texts.append(
-                    "#" * min(int(level) if level.isdigit() else 1, 6) + " " + self.inline(element)
-                )
-            elif kind == "p":
-                texts.append(self.inline(element))
+            if kind in ("p", "h"):
+                texts += self.paragraph(element)
             elif kind == "list":
                 texts.append(self.listed(element, 0))
             elif kind == "table":
                 texts.append(self.table(element))
+            elif kind == "annotation":
+                self.notes.append(self.comment(element))
+            elif kind == "object":
+                texts += self.chart(element)
+            elif kind in _DRAWN:
+                texts += self.drawn(element)
             elif kind not in ("tracked-changes", "sequence-decls", "forms", "notes"):
                 texts += self.blocks(element)
         return [text for text in texts if text.strip()]
+
+    def paragraph(self, element: Element) -> list[str]:
+        """A paragraph or heading, and what stands in it that is no part of a line."""
+        level = attribute(element, "outline-level")
+        mark = "#" * min(int(level) if level.isdigit() else 1, 6) + " "
+        text = self.inline(element)
+        after, self.after = self.after, []
+        return [f"{mark}{text}" if local(element.tag) == "h" else text, *after]
 
     def page(self, page: Element) -> Iterator[str]:
         yield from self.blocks(page)
@@ -102,11 +141,14 @@ class _Reader:
                 if local(part.tag) == "list":
                     lines.append(self.listed(part, level + 1))
                 elif local(part.tag) in ("p", "h"):
-                    lines.append("  " * min(level, 8) + "- " + self.inline(part))
+                    first, *after = self.paragraph(part)
+                    lines += ["  " * min(level, 8) + "- " + first.removeprefix("# "), *after]
+                else:
+                    lines += self.blocks([part])
         return "\n".join(lines)
 
     def table(self, element: Element) -> str:
-        rows = [self.row(one) for one in element.iter() if local(one.tag) == "table-row"]
+        rows = [self.row(one) for one in _rows(element)]
         return table_text([row for row in grid(rows) if any(row)])
 
     def row(self, row: Element) -> list[tuple[str, int, int]]:
@@ -121,7 +163,7 @@ class _Reader:
         return cells
 
     def inline(self, element: Element) -> str:
-        parts = [element.text or ""]
+        parts = [_SPACE.sub(" ", element.text or "")]
         for one in element:
             kind = local(one.tag)
             if kind == "s":
@@ -139,41 +181,65 @@ class _Reader:
                 if body is not None:
                     self.notes.append(f"Note {mark}: {' '.join(self.blocks(body))}")
             elif kind == "annotation":
-                who = next(("".join(x.itertext()) for x in one if local(x.tag) == "creator"), "")
-                said = " ".join("".join(x.itertext()) for x in one if local(x.tag) in ("p", "list"))
-                self.notes.append(f"Comment ({who}): {said}" if who else f"Comment: {said}")
-            elif kind in ("frame", "custom-shape", "text-box", "image", "object", "g"):
-                inner = " ".join(self.blocks(one))
-                said = next(
-                    ("".join(x.itertext()) for x in one if local(x.tag) in ("title", "desc")), ""
-                )
-                parts.append(inner or (f"[image: {said.strip()}]" if said.strip() else ""))
-            else:
+                self.notes.append(self.comment(one))
+            elif kind in _DRAWN:
+                drawn = self.drawn(one)
+                if any("\n" in text for text in drawn):
+                    self.after += drawn
+                else:
+                    parts.append(" ".join(drawn))
+            elif kind != "ruby-text":  # how the word before it is read aloud
                 parts.append(self.inline(one))
-            parts.append(one.tail or "")
+            parts.append(_SPACE.sub(" ", one.tail or ""))
         return "".join(parts)
+
+    def comment(self, element: Element) -> str:
+        who = next(("".join(x.itertext()) for x in element if local(x.tag) == "creator"), "")
+        said = " ".join("".join(x.itertext()) for x in element if local(x.tag) in ("p", "list"))
+        return f"Comment ({who}): {said}" if who else f"Comment: {said}"
+
+    def drawn(self, element: Element) -> list[str]:
+        """The words of a frame or a shape; of a picture its title and description."""
+        told = ("".join(x.itertext()) for x in element if local(x.tag) in ("title", "desc"))
+        about = ": ".join(dict.fromkeys(filter(None, map(str.strip, told))))
+        return self.blocks(element) or ([f"[image: {about}]"] if about else [])
+
+    def chart(self, element: Element) -> list[str]:
+        """The titles and the table of a chart, which is a document of its own in the file."""
+        path = normpath(attribute(element, "href"))
+        root = tree(self.parts, f"{path}/content.xml") if self.parts is not None else None
+        return _Reader(None).blocks(root) if root is not None else self.blocks(element)
 
 
 def _hidden_styles(root: Element) -> set[str]:
+    """Styles of sheets and of slides that are not shown."""
     hidden = set()
     for style in (one for one in root.iter() if local(one.tag) == "style"):
-        if any(attribute(one, "display") == "false" for one in style):
+        if any(
+            attribute(one, "display") == "false" or attribute(one, "visibility") == "hidden"
+            for one in style
+        ):
             hidden.add(attribute(style, "name"))
     return hidden
 
 
-def _sheet(element: Element, hidden: set[str]) -> sheets.Sheet:
+def _sheet(element: Element, hidden: set[str], parts: ZipFile) -> sheets.Sheet:
     sheet = sheets.Sheet(attribute(element, "name"), attribute(element, "style-name") in hidden)
-    reader, number = _Reader(), 1
-    for row in (one for one in element.iter() if local(one.tag) == "table-row"):
+    reader, number = _Reader(parts), 1
+    for shapes in (one for one in element if local(one.tag) == "shapes"):
+        sheet.texts += reader.blocks(shapes)
+    for row in _rows(element):
         times, cells, column = _times(row, "number-rows-repeated"), {}, 0
         for cell in row:
             if local(cell.tag) not in ("table-cell", "covered-table-cell"):
                 continue
             wide = _times(cell, "number-columns-repeated")
-            text = " ".join(reader.blocks(cell))
+            drawn = [one for one in cell if local(one.tag) in _DRAWN]
+            text = " ".join(reader.blocks(one for one in cell if one not in drawn))
+            sheet.texts += reader.blocks(drawn)
+            text = text or next(filter(None, (attribute(cell, name) for name in _VALUES)), "")
             if not text and (formula := attribute(cell, "formula")):
-                text = attribute(cell, "value") or "=" + formula.partition("=")[2]
+                text = "=" + _REFERENCE.sub(_cells, formula.partition("=")[2])
             for at in range(column, column + min(wide, _REPEATED) if text else column):
                 cells[at] = text
             for note in reader.notes:
@@ -184,6 +250,11 @@ def _sheet(element: Element, hidden: set[str]) -> sheets.Sheet:
             sheet.rows[at] = dict(cells)
         number += times
     return sheet
+
+
+def _cells(reference: re.Match[str]) -> str:
+    """`A2:A3` for `[.A2:.A3]`, as a formula is shown."""
+    return ":".join(cell.removeprefix(".") for cell in reference[1].split(":"))
 
 
 def _times(element: Element, name: str) -> int:

@@ -1,10 +1,12 @@
-"""Text of RTF files (Rich Text Format 1.9.1): words, characters in code pages and in Unicode, tables."""
+"""Text of RTF files (Rich Text Format 1.9.1): words, characters in code pages and in Unicode, tables,
+notes and comments, without what tracked changes have deleted."""
 
 from __future__ import annotations
 
 import codecs
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, table_text
@@ -15,10 +17,15 @@ _TOKEN = re.compile(
 )
 # Groups whose words are not those of the document.
 _OTHER = frozenset(
-    b"fonttbl colortbl stylesheet info pict object themedata colorschememapping datastore latentstyles listtable "
+    b"fonttbl colortbl stylesheet info pict objdata objclass objname objalias objsect themedata colorschememapping datastore latentstyles listtable "
     b"listoverridetable rsidtbl generator xmlnstbl fldinst filetbl revtbl bkmkstart bkmkend nonshppict panose "
-    b"private userprops pntext pntxta pntxtb mmathPr".split()
+    b"private userprops pntext pntxta pntxtb mmathPr nonesttables sp".split()
 )
+# Groups whose words stand elsewhere than where the group does.
+_MARGINS = frozenset(b"header headerl headerr headerf footer footerl footerr footerf".split())
+_TOLD = frozenset((b"title", b"author"))
+_APART = _MARGINS | _TOLD | {b"footnote", b"annotation", b"atnauthor"}
+_SHOWN = frozenset(b"shpinst fldrslt shptxt annotation atnauthor".split())  # behind \\*
 _SIGNS = {
     b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": "’", b"ldblquote": "“", b"rdblquote": "”",
     b"bullet": "•", b"tab": "\t", b"line": "\n", b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"emspace": " ",
@@ -31,38 +38,57 @@ _CHARSETS = {
 }  # fmt: skip
 
 
+@dataclass(slots=True)
 class _State:
-    """What a group inherits: whether it is skipped, its font's encoding, characters behind \\u."""
+    """What a group inherits. `encoding`: of its font; `after_unicode`: characters behind \\u that stand
+    for it; `apart`: the word that opened a group whose words are put into `into`."""
 
-    __slots__ = ("after_unicode", "encoding", "hidden", "skipped")
+    skipped: bool = False
+    hidden: bool = False
+    deleted: bool = False
+    about: bool = False  # of the document: title, author
+    encoding: str = ""
+    after_unicode: int = 1
+    apart: bytes = b""
+    into: list[str] | None = None
 
-    def __init__(
-        self, skipped: bool = False, hidden: bool = False, encoding: str = "", after: int = 1
-    ) -> None:
-        self.skipped, self.hidden, self.encoding, self.after_unicode = (
-            skipped,
-            hidden,
-            encoding,
-            after,
-        )
+    def inherited(self) -> _State:
+        return _State(
+            self.skipped, self.hidden, self.deleted, self.about, self.encoding, self.after_unicode,
+            self.apart, self.into,
+        )  # fmt: skip
 
 
 def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ReadError("it is damaged, or no rtf file")
-    reader = _Reader()
-    for token in _TOKEN.finditer(data):
-        reader.take(token)
+    reader, at = _Reader(), 0
+    while at < len(data):
+        for token in _TOKEN.finditer(data, at):
+            if token[1] == b"bin":  # so many bytes that are no text
+                at = token.end() + max(0, int(token[2] or 0))
+                break
+            reader.take(token)
+        else:
+            break
     reader.end_table()
     writer = Writer()
-    for text in "".join(reader.parts).split("\n\n"):
+    body = "".join(reader.parts)
+    for text in [*body.split("\n\n"), *reader.notes]:
         writer.add(text)
-    yield writer.piece()
+    title = reader.told.get(b"title", "")
+    borne = "".join(title.split()).casefold() in "".join(body[:2_000].split()).casefold()
+    author = reader.told.get(b"author", "")
+    yield writer.piece(title if borne else "", metadata={"author": author} if author else {})
 
 
 class _Reader:
     def __init__(self) -> None:
         self.parts: list[str] = []
+        self.notes: list[str] = []
+        self.footnotes = 0
+        self.margins: set[str] = set()  # headers and footers that were given
+        self.told: dict[bytes, str] = {}  # title, author; of the open comment its author
         self.cells: list[str] = []
         self.rows: list[list[str]] = []
         self.stack: list[_State] = []
@@ -85,14 +111,15 @@ class _Reader:
         self._flush()
         if brace == b"{":
             if len(self.stack) < 10_000:
-                one = self.state
-                self.stack.append(one)
-                self.state = _State(one.skipped, one.hidden, one.encoding, one.after_unicode)
+                self.stack.append(self.state)
+                self.state = self.state.inherited()
             self.ignorable = False
         elif brace == b"}":
             if self.in_fonts and len(self.stack) <= self.in_fonts:
                 self.in_fonts = 0
-            self.state = self.stack.pop() if self.stack else _State()
+            closed, self.state = self.state, self.stack.pop() if self.stack else _State()
+            if closed.into is not None and closed.into is not self.state.into:
+                self._end_apart(closed.apart, "".join(closed.into))
             self.skip = 0
         elif word:
             self._word(word, int(number) if number else None)
@@ -110,10 +137,17 @@ class _Reader:
     def _word(self, word: bytes, number: int | None) -> None:
         if word == b"fonttbl":
             self.in_fonts = len(self.stack)
-        if word in _OTHER or (self.ignorable and word not in (b"shpinst", b"fldrslt", b"shptxt")):
+        if word in _OTHER or (self.ignorable and word not in _SHOWN):
             self.state.skipped = True
         self.ignorable = False
-        if word == b"f" and number is not None:
+        if word == b"info":
+            self.state.about = True
+        elif word in _APART and self.state.about == (word in _TOLD):
+            self.state.skipped = self.state.skipped and not self.state.about
+            self.state.apart, self.state.into = word, []
+        elif self.state.skipped and not self.in_fonts:
+            pass
+        elif word == b"f" and number is not None:
             self.font = number
             self.state.encoding = self.fonts.get(number, "")
         elif word == b"fcharset" and self.in_fonts:
@@ -124,10 +158,18 @@ class _Reader:
             self.default = "mac_roman"
         elif word == b"v":
             self.state.hidden = number != 0
+        elif word == b"deleted":
+            self.state.deleted = number != 0
+        elif word == b"plain":
+            self.state.hidden = self.state.deleted = False
         elif word == b"uc":
             self.state.after_unicode = number or 0
         elif word == b"u" and number is not None:
             self._unicode(number % 65_536)
+        elif word in (b"cell", b"row", b"trowd", b"nestcell") and (
+            self.state.into is not None or word == b"nestcell"
+        ):
+            self._put(" | " if word.endswith(b"cell") else "")  # of a table in a cell or a note
         elif word == b"cell":
             self.cells.append("")
         elif word == b"row":
@@ -136,7 +178,8 @@ class _Reader:
             )
             self.cells, self.in_row = [], False
         elif word == b"trowd":
-            self.cells, self.in_row = [""], True
+            # Word says it again at the end of a row
+            self.cells, self.in_row = (self.cells if self.in_row else [""]), True
         elif word == b"pard" and not self.in_row and self.rows:
             self.end_table()
         elif word in _SIGNS:
@@ -171,7 +214,10 @@ class _Reader:
             self._put(text)
 
     def _put(self, text: str) -> None:
-        if self.state.skipped or self.state.hidden:
+        if self.state.skipped or self.state.hidden or self.state.deleted:
+            return
+        if self.state.into is not None:
+            self.state.into.append(text)
             return
         if self.in_row and self.cells:
             self.cells[-1] += text
@@ -179,6 +225,22 @@ class _Reader:
         if text.strip():
             self.end_table()
         self.parts.append(text)
+
+    def _end_apart(self, word: bytes, text: str) -> None:
+        """Put the words of a note, a comment, a header or what is told of the document into its place."""
+        flat = " ".join(text.split())
+        if word in _MARGINS:
+            if flat and flat not in self.margins:
+                self.margins.add(flat)
+                self.parts.append(f"\n\n{text.strip()}\n\n")
+        elif word == b"footnote":
+            self.footnotes += 1
+            self.notes.append(f"Note {self.footnotes}: {flat}")
+        elif word == b"annotation":
+            who = self.told.pop(b"atnauthor", "")
+            self.notes.append(f"Comment ({who}): {flat}" if who else f"Comment: {flat}")
+        else:
+            self.told[word] = flat
 
     def end_table(self) -> None:
         self._flush()

@@ -175,7 +175,60 @@ XLS = ole.xls(
 )  # fmt: skip
 
 
+NAMES = f'{ODF} xmlns:svg="s" xmlns:x="x" xmlns:style="y"'
+
+
+def odf(kind: str, body: str, styles: str = "") -> bytes:
+    """An OpenDocument file with a chart in it."""
+    chart = "<table:table><table:table-row><table:table-cell><text:p>East</text:p></table:table-cell><table:table-cell/></table:table-row>"
+    chart = f'{chart}<table:table-row><table:table-cell/><table:table-cell><text:p>19.2</text:p></table:table-cell></table:table-row></table:table>'
+    return packed(**{
+        "content.xml": f"<office:document-content {NAMES}><office:styles>{styles}</office:styles><office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
+        "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Sales by region</text:p>{chart}</office:document-content>",
+    })  # fmt: skip
+
+
+CHART = '<draw:frame><draw:object x:href="./Object 1"/></draw:frame>'
+SHIP = '<draw:frame><draw:image x:href="a.png"/><svg:title>Tern</svg:title><svg:desc>The ship at the quay</svg:desc></draw:frame>'
+REMARK = "<office:annotation><dc:creator>Bea Holt</dc:creator><text:p>Too high?</text:p></office:annotation>"
+HIDDEN = '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/></style:style>'
+LETTER = (
+    f"<text:p>The\n  tide <draw:frame><draw:text-box><text:p>Box one.</text:p><text:p>Box two.</text:p></draw:text-box></draw:frame> rose.</text:p>{SHIP}"
+    "<text:p>漢<text:ruby><text:ruby-base>字</text:ruby-base><text:ruby-text>じ</text:ruby-text></text:ruby>です。</text:p>"
+    f"<text:p>Sales: {CHART}</text:p><text:list><text:list-item><text:p>First</text:p><table:table><table:table-row><table:table-cell><text:p>in list</text:p>"
+    "<table:table><table:table-row><table:table-cell><text:p>inner</text:p></table:table-cell></table:table-row></table:table></table:table-cell></table:table-row></table:table></text:list-item></text:list>"
+)
+VALUES = (
+    f'<table:table table:name="S"><table:shapes>{CHART}</table:shapes><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell>{REMARK}<text:p>5</text:p>{SHIP}</table:table-cell></table:table-row>'
+    '<table:table-row><table:table-cell office:value="4"/><table:table-cell table:formula="of:=SUM([.A2:.A3])"/></table:table-row>'
+    '<table:table-row><table:table-cell office:date-value="2024-05-03"/><table:table-cell table:formula="of:=[.A2]*2" office:value="8"/></table:table-row></table:table>'
+)
+SLIDES = (
+    '<presentation:footer-decl presentation:name="f">Nordfisch, internal</presentation:footer-decl>'
+    f'<draw:page presentation:use-footer-name="f"><draw:frame><draw:text-box><text:p>Open</text:p></draw:text-box></draw:frame>{REMARK}{SHIP}</draw:page>'
+    f'<draw:page draw:style-name="h" presentation:use-footer-name="f">{CHART}</draw:page>'
+)
+BOOK = '<header><h1>The Storm</h1></header><p>It rose<a href="#n">1</a>.</p><aside id="n"><p>Measured at Emden.</p></aside><footer>End of part one.</footer>'
+NOTES_RTF = (
+    rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\info{\title Deed}{\subject Other}{\author Bea Holt}}{\header Nordfisch\par}The dredger{\footnote {\super\chftn} Built in 1969.} is"
+    rb" {\deleted 99 }sold{\*\atnauthor Tom}{\*\annotation Too high?} today.\par\sect{\header Nordfisch\par}{\pict\bin4 }}\par}{\sp{\sn wzName}{\sv x}}"
+    rb"\trowd\cellx1\cellx2\pard\intbl {Left {in1\nestcell in2\nestcell{\*\nesttableprops\trowd\nestrow}}\cell Right\cell}\pard{\trowd\cellx1\cellx2\row}\pard End.\par}"
+)
+THIRD = '{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "code", "language": "julia", "input": "x", "outputs": [{"output_type": "pyerr", "ename": "NameError", "evalue": "x is missing"}, {"output_type": "pyout", "latex": "$a$", "text": "b"}, {"output_type": "pyout", "html": "<table><tr><td>9<td>8</table>", "text": "t"}]}]}]}'
+MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb/>harbour</place>.</p><q><k>one</k></q>"
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
+    "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
+    "values.ods": (odf("spreadsheet", VALUES), ["| A | 5 |\n| 4 | =SUM(A2:A3) |\n| 2024-05-03 | 8 |\n\nB1 Comment (Bea Holt): Too high?\n", "at S!B1", "Sales by region", "[image: Tern: The ship"]),
+    "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
+    "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'"]),
+    "notes.rtf": (NOTES_RTF, ["Nordfisch\n\nThe dredger is sold today.\n\n│ Left in1 | in2 | │ Right │\n\nEnd.\n\nNote 1: Built in 1969.\n\nComment (Tom): Too high?\n", "'author': 'Bea Holt'", "!Other", "!99", "!wz", "!}}"]),
+    "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
+    "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
+    "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
+    "names.zip": (packed(**{"Mxxller.txt": "Words of Tom."}).replace(b"Mxxller", "Müller".encode()), ["Müller.txt"]),
+    "names.old.zip": (packed(**{"Mxller.txt": "Words of Tom."}).replace(b"Mxller", "Müller".encode("cp437")), ["Müller.txt"]),
     "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
     "reply.txt": (("MIME-Version: 1.0\n" + REPLY).encode(), ["The pump is sold.", "!Kestrel"]),
     "deed.rtf": (RTF, ["Grüße an 王建 Holt.", "| Item | Price |\n| Steel | 210 |", "End.", "!Arial", "!generator"]),
