@@ -338,10 +338,11 @@ def _note(snapshot: Snapshot, document: str) -> str:
         return ""
     row = snapshot.by_key("documents", [document], "id", ["n", "text"]).to_pylist()[0]
     alias = f"d{row['n']}"
-    said = f"{alias} is a note, its check value {note_sources.check_of(row['text'])}."
-    since = note_sources.since(note_sources.sources(snapshot, document))
-    shows = f'get_source(ids=["{alias}"], changes=true) shows what they said and say.'
-    return f"{said} {since[0].upper()}{since[1:]}: {shows}" if since else said
+    check, state = note_sources.check_of(row["text"]), note_sources.state(snapshot, document)
+    said = f"{alias} is a note, its check value {check}. {state[0].upper()}{state[1:]}."
+    if note_sources.since(note_sources.sources(snapshot, document)):
+        said += f' get_source(ids=["{alias}"], changes=true) shows what they said and say.'
+    return said
 
 
 def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal
 
 from graphrag_mcp.packing.budget import one_line, passage_alias
@@ -98,19 +99,43 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 
 def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -> str:
     """`(note by Ada, 2026-05-01; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also
-    that all are as they were; `day`: of the note."""
+    that all are as they were, and what became of the collection; `day`: of the note."""
     if not is_note(snapshot, document):
         return ""
     writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
     by = f"note by {one_line(str(writer), 60)}" if writer else "note"
     by = f"{by}, {day}" if day else by
-    found = sources(snapshot, document)
-    said = since(found) or (_same(found) if sure else "")
+    said = state(snapshot, document) if sure else since(sources(snapshot, document))
     return f"({by}; {said})" if said else f"({by})"
 
 
-def _same(found: Sequence[Source]) -> str:
-    return f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
+def state(snapshot: Snapshot, document: str) -> str:
+    """What became of the sources of a note, and of the collection since its last write:
+    `5 sources, unchanged; 668 documents as they were`."""
+    found = sources(snapshot, document)
+    same = f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
+    return "; ".join(filter(None, (since(found) or same, _collection_since(snapshot, document))))
+
+
+@once
+def seen(snapshot: Snapshot) -> citing.Fingerprint:
+    """The number of the documents of a generation, notes aside, and a hash of them: where a note has the same, there
+    is no document that its writer could not have found."""
+    found = sorted(times.documents(snapshot).keys() - ids(snapshot))
+    return citing.Fingerprint(len(found), sha256(" ".join(found).encode()).hexdigest()[:16])
+
+
+def _collection_since(snapshot: Snapshot, document: str) -> str:
+    """What became of the documents since a note was written; "" where the note does not say which there were."""
+    (text,) = values_of(snapshot.by_key("documents", [document], "id", ["text"])["text"])
+    then, now = citing.seen(text), seen(snapshot)
+    if then is None:
+        return ""
+    if then == now:
+        return f"{counted(now.length, 'documents')} as they were"
+    if then.length == now.length:
+        return "documents edited or replaced"
+    return f"{then.length} documents then, {now.length} now"
 
 
 def since(found: Sequence[Source]) -> str:

@@ -5,10 +5,13 @@ fingerprint of the text that was cited.
 
     [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708"
 
+    [documents-seen]: . "cited all 668 3f2a9c0d1e2f4b5a"
+
 Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
 title how many characters it has without white space and their hash; `cited all` says that all of a document or of a
-row of a table is meant. So the text is found again wherever it has moved in its document, and what became of it
-needs nothing but the note and the document. Notes of earlier releases have links of this form within their lines,
+row of a table is meant. The last line says how many documents there were when the note was written, with a hash of
+their ids. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
+the note and the document. Notes of earlier releases have links of this form within their lines,
 which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
 (1987), modulo 2^64: all windows of a document are compared at once."""
 
@@ -23,12 +26,13 @@ from urllib.parse import unquote
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
 _TITLE = r'"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"'
+_SEEN = "documents-seen"
 LONGEST = 3_000  # characters of a target
 _TARGET = rf"(?P<target>[^\s()<>]{{1,{LONGEST}}})"
 _LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
 # A definition that an editor has reformatted, with more blanks or with angle brackets, counts as the same.
 _DEFINITION = re.compile(
-    rf"^ {{0,3}}\[(?P<mark>\d{{1,6}})\]:[ \t]{{1,9}}<?{_TARGET}>?[ \t]{{1,9}}{_TITLE}[ \t]*$\n?",
+    rf"^ {{0,3}}\[(?P<mark>\d{{1,6}}|{_SEEN})\]:[ \t]{{1,9}}<?{_TARGET}>?[ \t]{{1,9}}{_TITLE}[ \t]*$\n?",
     re.MULTILINE,
 )
 MARK = re.compile(r"(?<!\\)\[(\d{1,6})\](?!\()")
@@ -132,9 +136,20 @@ def fingerprint(text: str) -> Fingerprint:
     return Searchable(text).fingerprint
 
 
-def definition(mark: int, target: str, of: Fingerprint, whole: bool = False) -> str:
+def definition(mark: int | str, target: str, of: Fingerprint, whole: bool = False) -> str:
     """A citation as it is written at the end of a note; `target` is percent-encoded."""
     return f'[{mark}]: {target} "cited {"all " if whole else ""}{of}"'
+
+
+def collection(of: Fingerprint) -> str:
+    """The documents among which a note was written, as its last definition. No mark in its text names it."""
+    return definition(_SEEN, ".", of, whole=True)
+
+
+def seen(text: str) -> Fingerprint | None:
+    """The documents among which a note was written; None where it does not say which."""
+    found = [one for one in _DEFINITION.finditer(text) if one["mark"] == _SEEN]
+    return _citation(found[-1], "").fingerprint if found else None
 
 
 def citations(text: str) -> Iterator[Citation]:

@@ -461,6 +461,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     lines = [
         f"Corpus {name}, generation {manifest.generation} of {made}.",
         ", ".join(counted(count, kind) for kind, count in counts.items()) + ".",
+        *_notes(snapshot),
         f"Communities per level: {by_level}.",
         _models(app, snapshot, result),
     ]
@@ -485,6 +486,15 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         lines.append(f"Other corpora: {', '.join(others[:20])}{more}")
     result.text = "\n".join(lines)
     return result
+
+
+def _notes(snapshot: Snapshot) -> list[str]:
+    """How many documents are notes, for an agent that begins with the status."""
+    from graphrag_mcp.query import note_sources
+
+    count = len(note_sources.ids(snapshot))
+    said = "a search that one answers shows it first and whole"
+    return [f"Of the documents {count} are notes: {said}."] if count else []
 
 
 def _asked_again(app: App, snapshot: Snapshot) -> list[str]:

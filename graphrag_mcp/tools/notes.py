@@ -78,7 +78,8 @@ async def write_note(
 ) -> Annotated[CallToolResult, NoteResult]:
     """Keep an answer as a Markdown note that people and later searches read. Cite the ids of its
     sources: they become links, and the note says when a source changes. The next search for it
-    shows it first and whole: write the whole answer, in the words of the question."""
+    shows it first and whole: write the whole answer, in the words of the question, and what you
+    searched for in vain."""
     note = Note(title, text, folder, op, check)
     with telling("write_note"):
         return reply(await written(ctx, note, corpus))
@@ -152,7 +153,8 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     another one than `check` says, and where the text cannot be a note."""
     from graphrag_mcp.notes import folder as files
     from graphrag_mcp.notes import writing
-    from graphrag_mcp.query.note_sources import check_of
+    from graphrag_mcp.query.note_sources import check_of, seen
+    from graphrag_mcp.text.citing import collection
 
     title = " ".join(note.title.split())
     if not title or len(title) > LONGEST_TITLE:
@@ -179,6 +181,8 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before)
+        if snapshot is not None:
+            linked.definitions.append(collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
             text = writing.composed(title, linked, day, by)

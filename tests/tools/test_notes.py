@@ -168,6 +168,32 @@ def test_changes_of_a_document_that_is_no_note_is_refused(call: Caller) -> None:
     assert "is one" in call.bad("get_source", ids=["d1"], changes=True)
 
 
+def test_a_note_says_what_became_of_the_documents_since_its_last_write(
+    call: Caller, root: Path
+) -> None:
+    def state() -> str:
+        said = call.good("local_search", query="Who paid for the mast?")["text"]
+        return said.partition("1 source")[2].partition(")")[0]
+
+    made = call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+    call.good("write_note", title="Paint", text="The paint is grey.")
+    assert state() == ", unchanged; 2 documents as they were", "another note changes nothing"
+    source = call.good("get_source", ids=[made["id"]])["text"]
+    assert "1 source, unchanged; 2 documents as they were." in source and "seen" not in source
+    assert "2 are notes" in call.good("graph_status")["text"]
+    (root / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    assert state() == ", unchanged; 2 documents then, 3 now"
+    added = {"title": "Who paid for the mast?", "text": "The pier is no mast.", "op": "append"}
+    call.good("write_note", **added)
+    assert state() == ", unchanged; 3 documents as they were"
+    assert (root / "notes" / "Who paid for the mast-.md").read_text("utf-8").count("-seen]") == 1
+    (root / "pier.md").write_text("# Pier\n\nThe pier is of elm.\n", "utf-8")
+    indexed(call)
+    assert state() == ", unchanged; documents edited or replaced"
+    assert "Paint" not in call.good("search_text", query="seen")["text"], "it is no word"
+
+
 # ---- two writers, people, undo ---------------------------------------------------------------------------
 
 
@@ -293,7 +319,7 @@ def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -
     assert (
         written.startswith("---\nkind: note\n")
         and "kind note\n]]" in written
-        and written.endswith("And old.\n")
+        and "And old.\n\n[documents-seen]: . " in written
     )
 
 
@@ -467,7 +493,7 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
         assert first.startswith(
             f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"
         ), shown
-        assert first.endswith("; 6 sources, unchanged)")
+        assert first.endswith("; 6 sources, unchanged; 8 documents as they were)")
         if "max_tokens" not in query:
             assert all(line in shown for line in lines) and shown.count("It was mended") == 60
     for tool in ("global_search", "search_text"):
@@ -610,7 +636,7 @@ def test_citations_are_marks_with_definitions_at_the_end_whatever_is_added(
     assert kinds == [("markdown", name) for name in names]
     call.good("write_note", title="Mast", text=f"More [{ledger}] and all of it [d1].", op="append")
     second = path.read_text("utf-8")
-    assert second.count("]: ../") == 3 and second.rstrip().splitlines()[-4] == ""
+    assert second.count("]: ../") == 3 and second.rstrip().splitlines()[-5] == ""
     assert "More [3] and all of it [4]." in second
     assert call.good("get_source", ids=[made["id"]])["text"].count(f"[{ledger}]") == 3
     path.write_text(second.replace("Both [2], [3].", "").replace("wow! [2]", "wow"), "utf-8")
@@ -627,7 +653,7 @@ def test_no_part_of_a_definition_is_shown_however_many_there_are(call: Caller, r
     indexed(call)
     cited = "\n\n".join(f"Length of a berth [d{number}]." for number in range(1, 71))
     made = call.good("write_note", title="Berths", text=cited)
-    assert (root / "notes" / "Berths.md").read_text("utf-8").count('"cited ') == 70
+    assert (root / "notes" / "Berths.md").read_text("utf-8").count('"cited ') == 71
     shown = call.good("get_source", ids=[made["id"]], max_tokens=8000)["text"]
     assert shown.count("Length of a berth [d") == 70
     assert '"cited' not in shown and not re.search(r"\b[0-9a-f]{16}\b", shown)
