@@ -245,3 +245,19 @@ def test_one_name_in_the_chats_of_several_pairs_is_perhaps_not_one_person(tmp_pa
     said = "This name may stand for several people. Documents by series: Chat of Ida and Tom 3, Chat of Tom and Vera 3."
     assert said in get_entity(snapshot, "Tom").text
     assert "several people" not in get_entity(snapshot, "Ida").text
+
+
+def test_one_of_several_questions_names_the_documents_beside_its_passage(tmp_path: Path, note: Callable[..., None]) -> None:
+    """One long passage and three lines left out the documents that the second step of a question needs."""
+    told = {"Orl": "oil", "Venn": "birds", "Tarn": "boats", "Varde": "storms", "Skerrow": "seals", "Sund": "nets"}
+    for place, what in told.items():
+        filler = " ".join(f"At {place} the {what} were counted {n} times in week {n} of the year." for n in range(30))
+        note(f"{place}.md", f"# Log of {place}\n\nThe lighthouse keeper of {place} resigned over the {what}. {filler}")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
+    from graphrag_mcp.query import local
+    from graphrag_mcp.query.render import Form
+
+    asked = ["Which lighthouse keeper resigned?", "What was counted in the fog?"]
+    text = local.several([("", open_snapshot(tmp_path / "c"))], asked, max_tokens=1_200, form=Form()).text
+    first = text.partition("## What")[0]
+    assert {place for place in told if f"Log of {place}" in first} == set(told), first
