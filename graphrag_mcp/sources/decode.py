@@ -10,6 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from itertools import pairwise
 from typing import Any
@@ -38,6 +39,7 @@ _LEGACY: list[str] = [
     *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_r"),
     *("cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
 ]
+SHIFTED = b"\x1b$"  # by which ISO-2022 goes to two bytes a character, in bytes that are all ASCII
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # no-break, figure, thin and narrow no-break: "Mr.\xa0Weston" is written with one
 _BLANK = re.compile("[\xa0\u2007\u2009\u202f]")
@@ -61,6 +63,10 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
             return decode_as(data[len(mark) :], encoding)
     if wide := wide_encoding(data[:HEAD]):
         return decode_as(data, wide)
+    if SHIFTED in data:
+        for encoding in ("iso2022_jp_ext", "iso2022_kr"):
+            with suppress(UnicodeDecodeError):
+                return clean(data.decode(encoding)), {"encoding": encoding}
     try:
         return clean(data.decode("utf-8")), {}
     except UnicodeDecodeError as error:

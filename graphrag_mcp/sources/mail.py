@@ -19,7 +19,7 @@ from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
-from graphrag_mcp.sources.decode import ReadError, decode, utc
+from graphrag_mcp.sources.decode import SHIFTED, ReadError, decode, utc
 from graphrag_mcp.sources.html import DECLARED, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
 
@@ -225,11 +225,14 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
     if kind == "message/rfc822":
         payload = part.get_payload()
         inner_mail = payload[0] if isinstance(payload, list) and payload else None
-        data = (
-            inner_mail.as_bytes(policy=email.policy.compat32)
-            if isinstance(inner_mail, Message)
-            else b""
-        )
+        data = b""
+        if isinstance(inner_mail, Message):
+            coding = str(part.get("Content-Transfer-Encoding", "")).strip().casefold()
+            if coding == "base64" and not inner_mail.keys():  # against RFC 2046, 5.2.1
+                inner_mail["Content-Transfer-Encoding"] = coding
+                data = _payload(inner_mail)
+            else:
+                data = inner_mail.as_bytes(policy=email.policy.compat32)
         subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
         mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
         return
@@ -255,8 +258,11 @@ def _payload(part: Message) -> bytes:
 
 
 def _words(part: Message) -> str:
-    """The text of a part in the charset that it names; one that Python does not know is guessed."""
+    """The text of a part in the charset that it names; one that Python does not know is guessed, and
+    ISO-2022 where none is named."""
     data, charset = _payload(part), part.get_content_charset() or ""
+    if SHIFTED in data and not charset.startswith("iso-2022"):
+        return decode(data)[0]
     try:
         return data.decode(charset or "utf-8")
     except (LookupError, UnicodeDecodeError):
@@ -293,7 +299,9 @@ def _header(message: Message, name: str) -> str:
             if key.lower() == name.lower():
                 value = raw
                 break
-    return " ".join(str(value or "").encode("utf-8", "replace").decode("utf-8", "replace").split())
+    given = str(value or "").encode("utf-8", "replace")
+    text = decode(given)[0] if SHIFTED in given else given.decode("utf-8", "replace")
+    return " ".join(text.split())
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:

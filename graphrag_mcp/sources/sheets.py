@@ -398,7 +398,7 @@ _BUILT_IN = {
     "46": "[h]:mm:ss", "47": "mm:ss", "48": "0.0E+0",
 }  # fmt: skip
 _TOKEN = re.compile(  # matched where a token is to stand
-    r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?|\.[#0?]+)"
+    r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*,*)?|\.[#0?]+,*)"
     r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -486,7 +486,8 @@ def _number(value: float, section: Sequence[Token]) -> str:
     value *= 100 ** sum(token == Token("sign", "%") for token in section)
     digits = next(token.text for token in section if token.kind == "digits")
     whole, _, decimals = digits.partition(".")
-    value /= 1000 ** (len(whole) - len(whole.rstrip(",")))
+    value /= 1000 ** (len(digits) - len(digits.rstrip(",")))
+    decimals = decimals.rstrip(",")
     least = decimals.count("0")
     if any(token.kind == "power" for token in section):
         written = f"{value:.{len(decimals)}E}"

@@ -39,25 +39,29 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _turns(text: str) -> Iterator[_Turn]:
+    """Where cues name their voices, one that names none is not that of the speaker before."""
     turn: _Turn | None = None
+    voiced = _VOICE.search(text) is not None
     for time, speaker, words in _cues(text):
-        goes_on = turn is not None and (
-            speaker == turn.speaker
-            if speaker
-            else not (turn.speaker == "" and _END.search(turn.words[-1]))
-        )
+        if turn is None:
+            goes_on = False
+        elif speaker is not None:
+            goes_on = speaker != "" and speaker == turn.speaker
+        else:
+            goes_on = not voiced if turn.speaker else not _END.search(turn.words[-1])
         if turn is not None and goes_on and words:
             turn.words.append(words)
             continue
         if turn is not None:
             yield turn
-        turn = _Turn(time, speaker, [words])
+        turn = _Turn(time, speaker or "", [words])
     if turn is not None:
         yield turn
 
 
-def _cues(text: str) -> Iterator[tuple[str, str, str]]:
-    """(time, speaker or "", words) of each part of a cue that one person says."""
+def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
+    """(time, speaker, words) of each part of a cue that one person says. "" is another person without
+    a name; with None nothing is told."""
     lines = text.split("\n")
     starts = [number for number, line in enumerate(lines) if _CUE.fullmatch(line)]
     for number, following in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -74,8 +78,9 @@ def _cues(text: str) -> Iterator[tuple[str, str, str]]:
                 yield time, speaker, words
 
 
-def _voices(body: list[str]) -> Iterator[tuple[str, str]]:
-    speaker, words = "", []
+def _voices(body: list[str]) -> Iterator[tuple[str | None, str]]:
+    speaker: str | None = None
+    words: list[str] = []
     for line in body:
         parts = _VOICE.split(line)
         for index, part in enumerate(parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import struct
 import zipfile
@@ -218,7 +219,22 @@ THIRD = '{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type":
 MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb/>harbour</place>.</p><q><k>one</k></q>"
 
 
+JP = "横浜港の防波堤は三百メートルです。\n"
+RAW_JP = b"From: y@x.jp\nSubject: " + "見積り".encode("iso2022_jp") + b"\nContent-Type: text/plain; charset=x-unknown\n\n" + JP.encode("iso2022_jp")
+INNER = base64.encodebytes(b"From: Tom Reed <tom@x.org>\nSubject: Old offer\n\nThe crane costs 99,000 euros.\n")
+BASE64_MAIL = b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n' + INNER + b"--b--\n"
+VOICES = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana Holm>The relay\n\n00:02.000 --> 00:03.000\n<v Ana Holm>burned out.\n\n00:03.000 --> 00:04.000\n- Who pays?\n- Bea\n\n00:04.000 --> 00:05.000\ndoes.\n"
+MILLIONS = {"S": {(0, 0): (12_345_678.0, 164), (0, 1): (-1_500.0, 165)}}
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
+    "raw.eml": (RAW_JP, ["# 見積り", JP]),
+    "plain.jp.txt": (JP.encode("iso2022_jp"), [JP]),
+    "escapes.txt": (b"\x1b[31mred\x1b[0m \x1b$<5> costs $5\n", ["red", "costs $5"]),
+    "inner.eml": (BASE64_MAIL, ["Tom Reed <tom@x.org>", "The crane costs 99,000 euros."]),
+    "voices.vtt": (VOICES.encode(), ["Ana Holm: The relay burned out.\n\nWho pays?\n\nBea does."]),
+    "dashes.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nTOM: We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n- Who pays?\n", ["TOM: We lost the pump.\n\nWho pays?"]),
+    "millions.xls": (ole.xls({164: '0.0,,"M"', 165: "#,##0.0"}, MILLIONS), ["12.3M", "-1,500.0"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
     "values.ods": (odf("spreadsheet", VALUES), ["| A | 5 |\n| 4 | =SUM(A2:A3) |\n| 2024-05-03 | 8 |\n\nB1 Comment (Bea Holt): Too high?\n", "at S!B1", "Sales by region", "[image: Tern: The ship"]),
     "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
