@@ -14,11 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict
-from typing_extensions import TypedDict
-
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.store.stored import Count, Finite, shaped
+from graphrag_mcp.store.stored import Count, Finite, Open, shaped
 from graphrag_mcp.text.terms import content_id, normalise_name, query_terms
 
 if TYPE_CHECKING:
@@ -36,8 +33,7 @@ BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 _SCORE = re.compile(r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|(%))?\s*\.?\s*")
 
 
-class _Start(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+class _Start(Open):
     query: str
     corpus: str
     generation: Count
@@ -46,8 +42,7 @@ class _Start(TypedDict):
     max_nodes: Count
 
 
-class _Step(TypedDict, total=False):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+class _Step(Open, total=False):
     node: str
     answered: bool
     answer: str
@@ -57,8 +52,7 @@ class _Step(TypedDict, total=False):
     by: str
 
 
-class _Open(TypedDict, total=False):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+class _Open(Open, total=False):
     node: str
     context: list[str]
     entities: list[str]
@@ -66,14 +60,12 @@ class _Open(TypedDict, total=False):
     after: str
 
 
-class _Round(TypedDict, total=False):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+class _Round(Open, total=False):
     nodes: list[str]
     groups: list[list[str]]
 
 
-class _Asked(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+class _Asked(Open):
     usage: dict[str, Count | Finite | dict[str, Count | Finite | dict[str, Count | Finite]]]
 
 

@@ -21,13 +21,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, BeforeValidator
 
 from graphrag_mcp import errors
 from graphrag_mcp.settings import address_of
 from graphrag_mcp.store import stored
-from graphrag_mcp.store.stored import Below, Count, FileName
+from graphrag_mcp.store.stored import Below, Count, FileName, Open
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.mirror import Mirror
@@ -51,36 +50,32 @@ FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 log = logging.getLogger(__name__)
 
 
-class _Segment(TypedDict):
+class _Segment(Open):
     """The schema of an entry of `Manifest.segments`."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     kind: str
     file: FileName
     rows: Count
     sha256: str
 
 
-class _Record(TypedDict):
+class _Record(Open):
     """The schema of an entry of `Manifest.files`."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     file: FileName
     sha256: str
 
 
-class _Source(TypedDict):
+class _Source(Open):
     """The schema of a value of `Manifest.sources`."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     path: str
     kind: str
 
 
-class _Parameters(TypedDict, total=False):
+class _Parameters(Open, total=False):
     """Those whose values are used; others are only compared."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     edits: Count
     numbers: dict[str, Count]
     embedding: str

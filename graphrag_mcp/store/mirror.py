@@ -26,13 +26,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound, extra
 from graphrag_mcp.settings import address_of
 from graphrag_mcp.store import stored
-from graphrag_mcp.store.stored import Below, Count, Finite
+from graphrag_mcp.store.stored import Below, Count, Finite, Open
 
 T = TypeVar("T")
 Sha = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -65,10 +65,9 @@ class Tag:
         return cls(meta.get("e_tag"), meta.get("version"))
 
 
-class _Head(TypedDict):
+class _Head(Open):
     """The schema of `head.json`."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     manifest: str
     files: dict[Below, tuple[Count, Sha]]
     dropped: list[Sha]

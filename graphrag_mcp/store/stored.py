@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated, Any, NoReturn, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 T = TypeVar("T")
 DEPTH = 100  # of lists and objects in each other: our records have up to 8
@@ -77,6 +78,12 @@ def _inside(some: Any) -> Iterable[Any]:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
+
+
+class Open(TypedDict):
+    """A schema whose values may have fields beside those that it names."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
 
 # ---- types of fields -----------------------------------------------------------------------------
