@@ -49,7 +49,7 @@ EXCERPT = 320  # characters of a hit
 PASSAGE = 600  # tokens of the passage that the excerpt is taken from
 
 
-def wanted() -> bool:
+def with_colours() -> bool:
     """Whether stdout is a terminal that may be sent colours and links."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("CI") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain
@@ -280,7 +280,7 @@ def _shown(
     result.hint = " ".join(filter(None, [result.hint, reason]))
     more = options.max_tokens or options.answer or options.explain
     plain = options.json or more or options.breadth != "passages"
-    if snapshot is None or plain or not result.citations or not wanted():
+    if snapshot is None or plain or not result.citations or not with_colours():
         return show(options, result)
     show_hits(options.query, result, snapshot)
     if result.hint:
@@ -367,11 +367,13 @@ def status(options: argparse.Namespace) -> int:
     """Show what is indexed, what has changed on disk, and which jobs run."""
     app = app_of(options)
     if options.since is not None or options.about:
-        from graphrag_mcp.doctor.generations import changes, generation_of, told
+        from graphrag_mcp.doctor.generations import change_lines, changes, generation_of
 
         folder = app.fetched(options.corpus)
         found = changes(folder, generation_of(folder, options.since or ""), options.about)
-        return say(options, asdict(found), fencing.clean("\n".join(told(found, options.about))))
+        return say(
+            options, asdict(found), fencing.clean("\n".join(change_lines(found, options.about)))
+        )
     # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import status as status_of
 
@@ -387,7 +389,7 @@ def status(options: argparse.Namespace) -> int:
     said = _disk_line(disk) if disk else ""
     repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
     rows = _rows_line(app.snapshot(result.corpus)) if disk else ""
-    if result.corpus and wanted():
+    if result.corpus and with_colours():
         title, counts, *rest = result.text.split("\n")
         from rich.table import Table
 

@@ -100,7 +100,7 @@ def install(options: argparse.Namespace) -> int:
         how = f"{started['tools']} tools after {started['seconds']} s"
         lines.append(f"started it as the client would: {how}")
     following = [*following, "Then say: index this folder, and tell me what it is about"]
-    return output.say(options, record, *lines, *_told(notes, following))
+    return output.say(options, record, *lines, *_notes_and_steps(notes, following))
 
 
 def _to_paste(options: argparse.Namespace, host: Host) -> int:
@@ -114,7 +114,9 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
     made, notes = _entry(options, host, None)
     text = printed(host, options.name, made)
     record = {"client": host.name, "entry": made, "block": text, "notes": notes}
-    return output.say(options, record, f"{host.title}:\n\n{text}\n", *_told(notes, [host.reload]))
+    return output.say(
+        options, record, f"{host.title}:\n\n{text}\n", *_notes_and_steps(notes, [host.reload])
+    )
 
 
 def _everywhere(options: argparse.Namespace) -> int:
@@ -146,7 +148,7 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     else:
         how = "is as it was before" if change.change == "restored" else "has it no more"
         gone = "; it held nothing else and is gone" if change.after is None else ""
-        said = [f"{file} {how}{gone}", *_told([], [host.gone or host.reload])]
+        said = [f"{file} {how}{gone}", *_notes_and_steps([], [host.gone or host.reload])]
     said[0] = f"{host.title}: {said[0]}"
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
     return output.say(options, record, *said)
@@ -162,7 +164,7 @@ def _show(
     own = own_way(host, options.name, made)
     record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
     way = [f"the client's command or link for the same: {own}"] if own else []
-    lines = [f"{host.title}, for {file}:\n\n{text}", *_told(notes, way)]
+    lines = [f"{host.title}, for {file}:\n\n{text}", *_notes_and_steps(notes, way)]
     return output.say(options, {**record, "notes": notes}, *lines)
 
 
@@ -289,7 +291,7 @@ def _file(host: Host, project: Path | None) -> Path:
     return user_file(host, os.environ, Path.home()).absolute()
 
 
-def _told(notes: list[str], following: list[str]) -> list[str]:
+def _notes_and_steps(notes: list[str], following: list[str]) -> list[str]:
     steps = [step if step.startswith("the client's") else f"{step}." for step in following]
     return [*(f"note: {note}." for note in notes), *steps]
 

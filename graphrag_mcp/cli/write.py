@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.cli import output
 from graphrag_mcp.cli.output import asked
 from graphrag_mcp.errors import BadInput, GraphRAGError
-from graphrag_mcp.index.losses import RECORDS, told
+from graphrag_mcp.index.losses import RECORDS, in_words
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
 from graphrag_mcp.text.terms import counted
@@ -379,7 +379,7 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         reasons = Counter(one["reason"] for one in result.degraded if one["kind"] != RECORDS)
         for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
             print(f"  {count:,} x {reason}", file=sys.stderr)
-    if said := told(result.losses):
+    if said := in_words(result.losses):
         print(f"records of the replies: {said}", file=sys.stderr)
         for one in [one for one in result.degraded if one["kind"] == RECORDS][:SHOWN_LOSSES]:
             print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)

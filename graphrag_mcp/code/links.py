@@ -18,7 +18,7 @@ from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import SourceFile, UnitSpan, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
-from graphrag_mcp.index.extract import Named, Said, UnitNames
+from graphrag_mcp.index.extract import Named, StatedRelation, UnitNames
 from graphrag_mcp.index.extract.plugin import UNLINKED
 from graphrag_mcp.index.extract.rules import collect
 from graphrag_mcp.index.graph import as_said, mentions_from_table, pairs_from_table
@@ -41,7 +41,7 @@ class Links:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.said: dict[str, list[Said]] = {}
+        self.said: dict[str, list[StatedRelation]] = {}
         self.named: dict[str, list[Named]] = {}
         self.instead: dict[str, dict[str, str]] = {}  # keys of names as written -> of symbols
         self.core: dict[str, int] = {}  # where the part begins that no other unit repeats
@@ -74,14 +74,14 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
-        said: dict[str, list[Said]] = {unit.id: [] for unit in units}
+        said: dict[str, list[StatedRelation]] = {unit.id: [] for unit in units}
         starts = [unit.core for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
             told = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
             weight = WEIGHTS[edge.kind] * edge.certainty
             ends = edge.source, edge.target
-            said[id].append(Said(*ends, told, edge.kind, weight, start, end))
+            said[id].append(StatedRelation(*ends, told, edge.kind, weight, start, end))
         named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
             links.core |= {unit.id: unit.core - unit.start for unit in units}
@@ -124,7 +124,7 @@ def _mentioned(
     return {id: list(rows.values()) for id, rows in found.items()}
 
 
-def _digest(said: Sequence[Said], named: Sequence[Named]) -> str:
+def _digest(said: Sequence[StatedRelation], named: Sequence[Named]) -> str:
     if not said and not named:
         return ""
     told = [

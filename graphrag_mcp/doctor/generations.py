@@ -273,7 +273,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
     )
 
 
-def told(found: Changes, about: str = "") -> list[str]:
+def change_lines(found: Changes, about: str = "") -> list[str]:
     """Lines on what changed: counts, names that came, statements, documents by what they became."""
     if found.since == found.generation:
         return [f"Generation {found.generation} is the current one, so nothing has changed since."]

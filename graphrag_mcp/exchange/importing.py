@@ -277,7 +277,7 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     known = _numbers(foreign, holders, ids, number_of, params)
     reports: list[Row] = []
     members_of = {row["id"]: row["members"] for row in tree}
-    told = partial(_told, known=known, foreign=foreign)
+    told = partial(_with_content_ids, known=known, foreign=foreign)
     for one in (one for one in foreign.reports if one.community in number_of):
         community = number_of[one.community]
         texts = ("summary", "full_content", "rating_explanation")
@@ -328,7 +328,9 @@ def _numbers(
     }
 
 
-def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign) -> str:
+def _with_content_ids(
+    text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign
+) -> str:
     """The text with references by content id. Where another program names only entities and
     relationships, the text units that these rest on are added, so that every statement leads to its
     source."""

@@ -192,14 +192,14 @@ def community(snapshot: Snapshot, n: int) -> Data:
             {**brief(other), "documents": count}
             for other, count in maps.beside(found, one.id)[:COMMUNITIES]
         ],
-        "passages": [] if one.children else _held(snapshot, row["text_unit_ids"], sources),
+        "passages": [] if one.children else _beginnings(snapshot, row["text_unit_ids"], sources),
         "members": [named(member) for member in ranked[:MEMBERS]],
         "documents": papers[:DOCUMENTS],
         "more": {"members": _rest(ranked, MEMBERS), "documents": _rest(papers, DOCUMENTS)},
     }
 
 
-def _held(snapshot: Snapshot, ids: Sequence[str], sources: Sources) -> list[Data]:
+def _beginnings(snapshot: Snapshot, ids: Sequence[str], sources: Sources) -> list[Data]:
     """How each text unit of a topic begins, in the order of the documents."""
     columns = ["n", "document_id", "chunk_index", "text"]
     units = snapshot.by_key("text_units", ids, "id", columns).to_pylist()

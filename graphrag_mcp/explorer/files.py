@@ -92,7 +92,7 @@ def path_for_caller(app: App, path: Path) -> str:
 
 
 @dataclass
-class Held:
+class Uploaded:
     """What lies in the folder of uploads: counted on the disk, at most every RECOUNT seconds, and kept
     in step with the uploads of this process in between."""
 
@@ -151,7 +151,7 @@ def checked(name: str) -> tuple[str, ...]:
 
 
 async def added(
-    app: App, name: str, replace: bool, stream: AsyncIterator[bytes], held: Held
+    app: App, name: str, replace: bool, stream: AsyncIterator[bytes], held: Uploaded
 ) -> tuple[Path, int]:
     """Write an upload: (its path, its bytes). Exists where another file has the name, unless it is to
     be replaced; BadInput for a name or size that is not taken, and where the folder is full. A part of a

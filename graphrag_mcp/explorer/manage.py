@@ -47,7 +47,7 @@ class Manager:
     ) -> None:
         self.app, self.corpus, self.tools, self.local = app, corpus, frozenset(tools), local
         self.writes = "index_documents" in self.tools and not app.read_only
-        self.held = files.Held()
+        self.held = files.Uploaded()
         self.watches = Watches(app.settings) if watches and self.writes else None
 
     def routes(self) -> list[tuple[str, str, Handler]]:

@@ -52,7 +52,7 @@ from graphrag_mcp.index.report_content import (
     listed,
 )
 from graphrag_mcp.index.report_llm import Claim
-from graphrag_mcp.index.report_topics import Told
+from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
@@ -177,10 +177,10 @@ def _stored_groups(
     return {unit: ways[paths[unit]] for unit in units}, known
 
 
-def _imported(snapshot: Snapshot) -> imported.Given | None:
+def _imported(snapshot: Snapshot) -> imported.ImportedGraphs | None:
     """What imports brought; None where nothing was ever imported."""
     there = any(segment["kind"] == GRAPHS for segment in snapshot.manifest.segments)
-    return imported.given(snapshot) if there else None
+    return imported.imported_graphs(snapshot) if there else None
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
@@ -485,7 +485,7 @@ def told_of(
     models: Models,
     documents: Mapping[str, str],
     papers: Mapping[str, Paper],
-) -> dict[str, list[Told]]:
+) -> dict[str, list[SummarisedText]]:
     """What was written of the documents of these communities, of those that are told from it: where no
     one reads the texts for names, and most documents have a summary."""
     if models.reports is None or models.extract is not None:

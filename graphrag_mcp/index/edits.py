@@ -72,7 +72,7 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
         _undoable(log, overlay, wish.targets)
         return [row("undo", "", tuple(target.keys[0] for target in wish.targets))]
     if wish.op == "create":
-        target = _one(wish)
+        target = _only_target(wish)
         _creatable(snapshot, overlay, target)
         fields = cleaned(wish.fields, target.kind)
         return [row("create", target.kind, target.keys, target.forms, fields)]
@@ -82,7 +82,7 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
     if wish.op in ("merge", "reject"):
         return _several(snapshot, overlay, wish, row)
     if wish.op in ("update", "rename"):
-        target = _one(wish)
+        target = _only_target(wish)
         fields = cleaned(wish.fields, target.kind)
         if wish.op == "rename" and "title" not in fields:
             raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
@@ -95,7 +95,7 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
     raise BadInput(what, "Use create, update, rename, merge, delete, undo or reject")
 
 
-def _one(wish: Wish) -> Target:
+def _only_target(wish: Wish) -> Target:
     if len(wish.targets) != 1:
         what = f"op {wish.op!r} takes one, {len(wish.targets)} are named"
         raise BadInput(what, "Make one call for each")
@@ -462,8 +462,10 @@ def merged_with(
     keys, pairs = logs.differing(old, new)
     if not keys:
         return new, Merge(), set()
-    own = {one for one in keys if _said(old.entities, one) != _said(new.entities, one)}
-    both = {one for one in pairs if _said(old.pairs, one) != _said(new.pairs, one)}
+    own = {
+        one for one in keys if _description(old.entities, one) != _description(new.entities, one)
+    }
+    both = {one for one in pairs if _description(old.pairs, one) != _description(new.pairs, one)}
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
     numbers_before = manifest.parameters.get(NUMBERS, {})
     change = merged.changes["entities"]
@@ -473,13 +475,13 @@ def merged_with(
         row["n"] = numbers_before[row["id"]]
     if back:
         merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
-    given = {entity_id(key) for key in own if _said(new.entities, key)}
-    told = (map(entity_id, pair) for pair in both if _said(new.pairs, pair))
+    given = {entity_id(key) for key in own if _description(new.entities, key)}
+    told = (map(entity_id, pair) for pair in both if _description(new.pairs, pair))
     given |= {relationship_id(*sorted(ends)) for ends in told}
     return new, merged, given
 
 
-def _said(edits: dict[Any, Any], key: Any) -> Any:
+def _description(edits: dict[Any, Any], key: Any) -> Any:
     edit = edits.get(key)
     return edit.fields.get("description") if edit is not None else None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.index.extract import Named, Said
+from graphrag_mcp.index.extract import Named, StatedRelation
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.store.edit_log import Overlay
@@ -260,7 +260,9 @@ def _one_in_other(one: str, other: str) -> bool:
     return words <= others or others <= words
 
 
-def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:
+def stated_pairs(
+    unit: str, said: Iterable[StatedRelation], entity_of: Mapping[str, str]
+) -> list[Evidence]:
     """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its
     row, without ids: when its two names part again, it counts again."""
     rows = []
@@ -292,8 +294,8 @@ def _way(one: Evidence) -> int:
     )
 
 
-def as_said(rows: Iterable[Evidence]) -> list[Said]:
-    return [Said(*_STATED(row)) for row in rows if row.source_key]
+def as_said(rows: Iterable[Evidence]) -> list[StatedRelation]:
+    return [StatedRelation(*_STATED(row)) for row in rows if row.source_key]
 
 
 _STATED = attrgetter(*"source_key target_key description keywords weight start end".split())

@@ -23,7 +23,7 @@ from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
 from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
-from graphrag_mcp.index.extract import Mentions, Named, Said, UnitNames
+from graphrag_mcp.index.extract import Mentions, Named, StatedRelation, UnitNames
 from graphrag_mcp.index.places import best_sentence, locate
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
@@ -71,7 +71,7 @@ class _Graph(TypedDict):
 
 
 @dataclass
-class Given:
+class ImportedGraphs:
     """What all imports of a corpus brought: communities by id, of each top one what it is linked
     by, and reports."""
 
@@ -85,9 +85,9 @@ class Given:
         return found.get(community.id) or next(iter(found.values())) if found else None
 
 
-def given(snapshot: Snapshot) -> Given:
+def imported_graphs(snapshot: Snapshot) -> ImportedGraphs:
     """From the log of imports; the last word of each import counts."""
-    found = Given()
+    found = ImportedGraphs()
     for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
         body = _read(data, _Graph)
         children = lists_of((one["parent"], one["id"]) for one in body["communities"])
@@ -109,7 +109,7 @@ def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def hierarchy(
-    found: Given,
+    found: ImportedGraphs,
     texts: Texts,
     entities: Mapping[str, Sequence[str]],
     edges: Edges,
@@ -141,7 +141,7 @@ def hierarchy(
     return Hierarchy({one.id: one for one in order}, path | rest.path | placed)
 
 
-def _fitting(found: Given, entities: Container[str], edges: Edges) -> set[str]:
+def _fitting(found: ImportedGraphs, entities: Container[str], edges: Edges) -> set[str]:
     """Top communities that are linked as they were when they were imported."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for a, b, weight in edges:
@@ -169,7 +169,7 @@ def _fitting(found: Given, entities: Container[str], edges: Edges) -> set[str]:
         kept -= {root_of[other] for one in alone for other in neighbours[one]}
 
 
-def _subtree(found: Given, root: str) -> list[str]:
+def _subtree(found: ImportedGraphs, root: str) -> list[str]:
     ids = [root]
     for id in ids:
         ids += found.communities[id].children
@@ -270,7 +270,7 @@ class DocumentRecord:
     ) -> tuple[UnitNames, Mentions]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
         text and its key."""
-        said: list[Said] = []
+        said: list[StatedRelation] = []
         names = UnitNames(unit_id, text, [], said)
         if record is None:
             return names, []
@@ -296,7 +296,7 @@ class DocumentRecord:
             words = f"{one.source} {one.target} {one.description}"
             start, end = sentence_of(text, spans, *ends, words)
             told = (one.source, one.target, one.description, one.keywords, one.weight)
-            said.append(Said(*told, start, end))
+            said.append(StatedRelation(*told, start, end))
         mentions = {(start, key) for key, found in places.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)

@@ -85,7 +85,7 @@ def refused_kinds(rows: Iterable[Row]) -> dict[str, int]:
     return dict(sorted(Counter(row["kind"] for row in rows if TWICE in row["reason"]).items()))
 
 
-def told(found: Mapping[str, int]) -> str:
+def in_words(found: Mapping[str, int]) -> str:
     """The totals in words; "" where nothing was lost."""
     if not found:
         return ""

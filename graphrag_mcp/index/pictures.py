@@ -75,10 +75,10 @@ def _prompt(folder: Path, settings: Settings) -> str:
 def _ask(prompt: str, picture: Picture) -> Ask[str]:
     data = base64.b64encode(picture.data).decode("ascii")
     url = f"data:{media_type(picture.data)};base64,{data}"
-    return Ask("picture", (Message("user", prompt, (url,)),), _said, str)
+    return Ask("picture", (Message("user", prompt, (url,)),), _description, str)
 
 
-def _said(reply: str) -> str:
+def _description(reply: str) -> str:
     """The description on one line: a paragraph of a document."""
     said = " ".join(without_thoughts(reply).split())
     if not said:

@@ -126,7 +126,7 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     Raises BadReply when the reply is no JSON of the form asked for. A reply with empty lists is an
     empty `Records`."""
     given = replies.read(reply)
-    found = _Found(tuple(types), text)
+    found = _Collected(tuple(types), text)
     forms = [value for value in given.values if _is_form(value)]
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
@@ -150,7 +150,7 @@ def _is_form(value: Any) -> bool:
     return isinstance(value, dict) and ("entities" in value or "relationships" in value)
 
 
-def _listed(form: Mapping[str, Any], name: str, found: _Found) -> Iterator[Any]:
+def _listed(form: Mapping[str, Any], name: str, found: _Collected) -> Iterator[Any]:
     """The elements of a list of the reply, up to what is looked at."""
     value = form.get(name)
     parts = value if isinstance(value, list) else [] if value is None else [value]
@@ -158,7 +158,7 @@ def _listed(form: Mapping[str, Any], name: str, found: _Found) -> Iterator[Any]:
     yield from parts[:MOST_SEEN]
 
 
-class _Found:
+class _Collected:
     """Records as they are collected: validated, cleaned, each once, up to the limits."""
 
     def __init__(self, types: tuple[str, ...], text: str) -> None:

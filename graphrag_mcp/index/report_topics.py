@@ -30,7 +30,7 @@ ABOUT = "about"  # of a kept reply: what it was made of
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SummarisedText:
     """A document, or a section of a long one, with its summary. `identity` is another one where the
     text or the summary is; `unit` is the text unit that a reference leads to."""
 
@@ -45,7 +45,7 @@ class Told:
         return Line((self.title, self.date, self.text), Ref(sources=(self.unit,)), (self.unit,), 2)
 
 
-def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, Told]:
+def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, SummarisedText]:
     """What was written of the text in which each text unit stands."""
     if "summaries" not in snapshot.manifest.tables:
         return {}
@@ -55,8 +55,8 @@ def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, Told]:
     columns = ["document_id", "char_start", "id"]
     units = snapshot.rows("text_units", columns=columns).to_pylist()
     units.sort(key=lambda row: (row["document_id"], row["char_start"]))
-    found: dict[str, Told] = {}
-    made: dict[tuple[str, int], Told] = {}
+    found: dict[str, SummarisedText] = {}
+    made: dict[tuple[str, int], SummarisedText] = {}
     for unit in units:
         some = of.get(unit["document_id"], [])
         some = [row for row in some if row["place"]] or some
@@ -69,19 +69,22 @@ def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, Told]:
             title = f"{paper.title}: {row['heading']}" if row["heading"] else paper.title
             identity = content_id("told", row["sha"], row["text"])
             facts = unit["id"], title, paper.date, row["text"]
-            made[key] = Told(unit["document_id"], identity, *facts)
+            made[key] = SummarisedText(unit["document_id"], identity, *facts)
         found[unit["id"]] = made[key]
     return found
 
 
-def of_units(known: Mapping[str, Told], units: Iterable[str]) -> list[Told]:
+def of_units(known: Mapping[str, SummarisedText], units: Iterable[str]) -> list[SummarisedText]:
     """What was written of these text units, each once, by time, title and text."""
     some = {one.identity: one for unit in units if (one := known.get(unit)) is not None}
     return sorted(some.values(), key=lambda one: (one.date or "9999", one.title, one.identity))
 
 
 def context(
-    told: Sequence[Told], worth: Mapping[str, float], children: Sequence[Report] | None, tokens: int
+    told: Sequence[SummarisedText],
+    worth: Mapping[str, float],
+    children: Sequence[Report] | None,
+    tokens: int,
 ) -> Prompted | None:
     """The summaries within so many tokens; where they do not fit, what the reports of the children say,
     in half of the room, and the summaries that hold most of the characteristic terms (`worth`). None

@@ -24,7 +24,7 @@ from graphrag_mcp.index.report_llm import (
     parse_report,
     report_ask,
 )
-from graphrag_mcp.index.report_topics import About, Earlier, Told
+from graphrag_mcp.index.report_topics import About, Earlier, SummarisedText
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker, aside
 from graphrag_mcp.settings import Settings
@@ -83,7 +83,7 @@ class Writing:
     extractive: Callable[[str, Sequence[Report]], Report]
     # Of communities that are told from the summaries of their documents, these and the terms that are
     # characteristic.
-    told: Mapping[str, Sequence[Told]] = field(default_factory=dict)
+    told: Mapping[str, Sequence[SummarisedText]] = field(default_factory=dict)
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     degraded: dict[str, str] = field(default_factory=dict)
     # these, and reports that a model made of such reports
@@ -191,7 +191,7 @@ class Writing:
         return await aside(self._finished, given, shown, answer.value)
 
 
-def _shown_then(about: About, told: Sequence[Told]) -> Prompted:
+def _shown_then(about: About, told: Sequence[SummarisedText]) -> Prompted:
     """What the rows of an earlier question stand for now: those of texts that are gone for nothing."""
     unit = {one.identity: one.unit for one in told}
     refs = [Ref(sources=(unit[one],)) if one in unit else Ref() for one in about.shown]

@@ -16,7 +16,7 @@ from typing import Any
 
 from graphrag_mcp.index import extraction, places
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
-from graphrag_mcp.index.extract import Named, Said, UnitNames
+from graphrag_mcp.index.extract import Named, StatedRelation, UnitNames
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
@@ -243,7 +243,7 @@ def from_records(
         if key:  # the same name with two types keeps both
             add(named, (key, entity.type), _named(unit, key, entity, text, found, spans, by))
     known = {key for key, _ in named}
-    said: dict[tuple[str, str, str], Said] = {}
+    said: dict[tuple[str, str, str], StatedRelation] = {}
     for relation in records.relations:
         (source, first), (target, second) = place(relation.source), place(relation.target)
         if not source or not target:
@@ -257,7 +257,7 @@ def from_records(
         words = f"{relation.source} {relation.target} {relation.description}"
         start, end = sentence_of(text, spans, first, second, words)
         keywords, told = ", ".join(relation.keywords), relation.description
-        statement = Said(source, target, told, keywords, relation.strength, start, end)
+        statement = StatedRelation(source, target, told, keywords, relation.strength, start, end)
         said.setdefault((source, target, told), statement)
     for row in named.values():
         spaced = normalise_name(_JOINED.sub(" ", row.form))  # of AnnaBerg: anna berg

@@ -235,7 +235,7 @@ def claim(
         kept = {row["id"] for row in found if row["level"] <= level}
         rows = [row for row in rows if row["subject"] in kept]
     claimed.remaining = dict(Counter(row["kind"] for row in rows))
-    mine, taken = leases.held(folder, client), leases.taken(folder, client)
+    mine, taken = leases.of_client(folder, client), leases.taken(folder, client)
     order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
     asks: dict[str, Ask[Any]] = {}
     for lease, item, ask in _offered(folder, settings, snapshot, claimed, order, taken):

@@ -47,7 +47,11 @@ def states(home: Path, job: Job) -> list[State]:
         uris = [*job.request.get("paths", ()), *_texts(job)] if job.status not in FINAL else []
     errors = job.result.get("errors", ())
     failed = {error["path"]: error["reason"] for error in errors if error.get("path")}
-    known = {} if job.status in ("done", "queued") else _held(home / "corpora" / job.corpus)
+    known = (
+        {}
+        if job.status in ("done", "queued")
+        else _documents_by_file(home / "corpora" / job.corpus)
+    )
     begun = job.done if job.phase == "documents" else 0 if job.phase == "reading" else len(uris)
     found: list[State] = []
     for place, uri in enumerate(dict.fromkeys([*uris, *failed])):
@@ -84,7 +88,7 @@ def _texts(job: Job) -> Iterable[str]:
     return (document.uri for document in read.inline(request_of(job).texts))
 
 
-def _held(folder: Path) -> Held:
+def _documents_by_file(folder: Path) -> Held:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
     from graphrag_mcp.store.segments import live_documents
 
@@ -186,7 +190,7 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
             else:
                 _queue_again(home, [job])
         return
-    after = _held(folder) if len(jobs) > 1 else {}
+    after = _documents_by_file(folder) if len(jobs) > 1 else {}
     for place, job in enumerate(jobs):
         own = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
         if place:  # what the run has cost is told once
@@ -216,7 +220,7 @@ def _indexed(settings: Settings, jobs: Sequence[Job]) -> tuple[list[list[str]], 
     folder, requests = home / "corpora" / jobs[0].corpus, [request_of(job) for job in jobs]
     paths = dict.fromkeys(path for request in requests for path in request.paths)
     texts = tuple(text for request in requests for text in request.texts)
-    named, before = _write_names(own, jobs), _held(folder) if len(jobs) > 1 else {}
+    named, before = _write_names(own, jobs), _documents_by_file(folder) if len(jobs) > 1 else {}
     watch = _Watch(home, jobs)
     result = index_documents(
         folder,

@@ -36,7 +36,7 @@ def media_type(data: bytes) -> str:
 def pictures(data: bytes, suffix: str) -> Iterator[Picture | NotRead]:
     """The pictures of a file in their order, each once, with the page or slide on which it is first."""
     seen: set[bytes] = set()
-    for name, place, picture in _found(data, suffix):
+    for name, place, picture in _pictures_in(data, suffix):
         if picture in seen:
             continue
         seen.add(picture)
@@ -51,7 +51,7 @@ def pictures(data: bytes, suffix: str) -> Iterator[Picture | NotRead]:
             yield Picture(picture, place)
 
 
-def _found(data: bytes, suffix: str) -> Iterator[tuple[str, str, bytes]]:
+def _pictures_in(data: bytes, suffix: str) -> Iterator[tuple[str, str, bytes]]:
     """(name, place, bytes) of each picture."""
     if suffix in ocr.PICTURES:
         yield "picture", "", data

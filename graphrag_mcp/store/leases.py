@@ -48,7 +48,7 @@ def work_id(key: str) -> str:
     return f"w{key[:12]}"
 
 
-def held(folder: Path, client: str) -> list[Lease]:
+def of_client(folder: Path, client: str) -> list[Lease]:
     """What a client has claimed and not yet given back."""
     return [one for one in _active(folder) if one.client == client]
 

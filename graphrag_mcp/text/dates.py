@@ -143,7 +143,7 @@ def in_name(name: str) -> str:
     """minutes-2024-03-02.md; "" for a day that the calendar does not have."""
     if match := _SAID.named.search(name):
         return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True)))
-    days = {day for *_, day in found(name.replace("_", " "), DAYS)}
+    days = {day for *_, day in dates_in(name.replace("_", " "), DAYS)}
     return days.pop() if len(days) == 1 else ""  # 14.05.2024 Protokoll.md
 
 
@@ -194,7 +194,7 @@ def dated_line(
     and nothing, a clock, or a speaker with a colon behind it. In a title up to BESIDE other words
     may stand beside it, and any number before a date that a mark sets apart at its end. A line with several dates has none of its own but that of its speaker."""
     line = line.rstrip()
-    days = found(line[:HEAD], (*(forms or DAYS), *STAMPS * bool(_STAMP.match(line))), day_first)
+    days = dates_in(line[:HEAD], (*(forms or DAYS), *STAMPS * bool(_STAMP.match(line))), day_first)
     if not days or line.count("|") > 1:
         return None
     start, end, day = max(days, key=lambda one: (one[0] == days[0][0], bool(one[2])))
@@ -217,7 +217,7 @@ def _dated_at_end(line: str, day_first: bool | None) -> Dated | None:
     Ruiz and Bo Lee, 4 May 2023`. Of 477 news articles 475 are dated instead of 1, and none more of 5,958
     documents of seven other sets."""
     line = line.strip(" \t*_#>")
-    days = found(line, DAYS, day_first) if len(line) <= HEAD else []
+    days = dates_in(line, DAYS, day_first) if len(line) <= HEAD else []
     if len(days) != 1 or line.count("|") > 1:
         return None
     ((start, end, day),) = days
@@ -237,7 +237,7 @@ def without_year(line: str, last: date) -> str:
 
 def of_quoted(head: str, day_first: bool | None) -> str:
     """The one day in the head of a quoted mail: `On Mon, 4 Mar 2024 Bob wrote:`."""
-    days = {day for *_, day in found(head, DAYS, day_first)}
+    days = {day for *_, day in dates_in(head, DAYS, day_first)}
     return days.pop() if head.rstrip().endswith((":", "：")) and len(days) == 1 else ""
 
 
@@ -251,7 +251,7 @@ def front_matter_end(text: str) -> int:
     return match.end() if match else 0
 
 
-def found(
+def dates_in(
     text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None
 ) -> list[tuple[int, int, str]]:
     """Where a form stands in the text, and its date, "" for one that the calendar does not have,

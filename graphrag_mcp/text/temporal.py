@@ -77,7 +77,7 @@ def expressions(
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
     by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
-    figures = dates.found(text, dates.NUMERIC, day_first)
+    figures = dates.dates_in(text, dates.NUMERIC, day_first)
     matches = [_Match(start, end, "figures", _days_of(day)) for start, end, day in figures]
     starts = [one.at for one in anchors]
     for vocabulary in _vocabularies(text, language):

@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, InputRequiredResult
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
-from graphrag_mcp.index.losses import told as losses_told
+from graphrag_mcp.index.losses import in_words as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.store import manifest as manifests
@@ -381,12 +381,12 @@ def _pairs(counts: Mapping[str, int]) -> str:
 
 def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
     """What came, changed and went since a generation or a day."""
-    from graphrag_mcp.doctor.generations import changes, generation_of, told
+    from graphrag_mcp.doctor.generations import change_lines, changes, generation_of
 
     folder = app.fetched(corpus)
     name = folder.name
     found = changes(folder, generation_of(folder, since), about)
-    lines = told(found, about)
+    lines = change_lines(found, about)
     more = len(lines) - SHOWN_CHANGES
     text = "\n".join(lines[:SHOWN_CHANGES]) + (f"\nand {more} more lines." if more > 0 else "")
     return StatusResult(corpus=name, generation=found.generation, text=text, truncated=more > 0)

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.generations import changes, digest, generation_of, kept, rollback, told
+from graphrag_mcp.doctor.generations import (
+    change_lines,
+    changes,
+    digest,
+    generation_of,
+    kept,
+    rollback,
+)
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import batches
 from graphrag_mcp.index.pipeline import index_documents
@@ -199,7 +206,7 @@ def test_all_is_new_since_a_day_before_the_first_index(tmp_path: Path) -> None:
         found = changes(folder, generation_of(folder, day))
         assert (found.since, found.added, found.changed) == (0, ["text:note0001", "text:note0002"], [])
         assert found.counts["entities"]["before"] == 0
-        assert told(found)[0] == f"All is new in generation {found.generation}: nothing was indexed before."
+        assert change_lines(found)[0] == f"All is new in generation {found.generation}: nothing was indexed before."
 
 
 # ---- readers, kills, failing disks -------------------------------------------------------------------

@@ -34,7 +34,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatedRelation:
     """One relationship as a model or an agent stated it; start and end are of the sentence it rests
     on."""
 
@@ -57,7 +57,7 @@ class UnitNames:
     id: str
     text: str
     named: list[Named]
-    said: list[Said] | None = None
+    said: list[StatedRelation] | None = None
     capped: bool = False  # does it hold more names or pairs than are kept?
 
     def keep(self, most: int) -> None:
