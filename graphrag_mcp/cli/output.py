@@ -79,17 +79,17 @@ def _option(name: str) -> str:
     return "--kind" if name == "kinds" else f"--{name.replace('_', '-')}"
 
 
-def as_commands(said: str, corpus: str = "") -> str:
+def as_commands(advice: str, corpus: str = "") -> str:
     """A sentence of advice: whole calls, tools that are only named, and arguments."""
-    said = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), said), corpus)
+    advice = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), advice), corpus)
     for pattern, words in _PHRASES:
-        said = re.sub(pattern, words, said)
-    return said
+        advice = re.sub(pattern, words, advice)
+    return advice
 
 
-def calls_as_commands(said: str, corpus: str = "") -> str:
+def calls_as_commands(advice: str, corpus: str = "") -> str:
     """Only whole calls, for text with words of documents; with the `corpus` that was asked for."""
-    return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
+    return _CALL.sub(lambda found: _command(found[1], found[2], corpus), advice)
 
 
 def _named(tool: str) -> str:

@@ -124,11 +124,12 @@ def _mentioned(
     return {id: list(rows.values()) for id, rows in found.items()}
 
 
-def _digest(said: Sequence[StatedRelation], named: Sequence[Named]) -> str:
-    if not said and not named:
+def _digest(statements: Sequence[StatedRelation], named: Sequence[Named]) -> str:
+    if not statements and not named:
         return ""
     told = [
-        (one.description, one.source, one.target, one.weight, one.start, one.end) for one in said
+        (one.description, one.source, one.target, one.weight, one.start, one.end)
+        for one in statements
     ]
     told_of = [(one.key, one.form, one.type, one.start, one.count) for one in named]
     return content_id(repr(told), repr(told_of))[:12]

@@ -228,7 +228,7 @@ def _reports(seen: Examination) -> None:
 
 
 def _vectors(
-    seen: Examination, where: str, rows: str, read: Callable[[], list[str] | None], wanted: set[str]
+    seen: Examination, where: str, rows: str, read: Callable[[], list[str] | None], ids: set[str]
 ) -> None:
     """A vector store opens and holds what it should, no less and no more."""
     try:
@@ -236,9 +236,9 @@ def _vectors(
     except files.Unreadable as error:
         seen.add("unreadable", where, [error], "vectors do not open")
         return
-    what = f"{rows} have no vector: {len(wanted & {*held}):,} of {len(wanted):,} have one"
-    seen.add("vectors", where, sorted(wanted - {*held}), what)
-    seen.add("orphans", where, sorted({*held} - wanted), f"vectors belong to no row of {rows}")
+    what = f"{rows} have no vector: {len(ids & {*held}):,} of {len(ids):,} have one"
+    seen.add("vectors", where, sorted(ids - {*held}), what)
+    seen.add("orphans", where, sorted({*held} - ids), f"vectors belong to no row of {rows}")
 
 
 # ---- GraphRAG ------------------------------------------------------------------------------------

@@ -289,9 +289,9 @@ def _question(texts: Sequence[str], room: int, given: Profile) -> str:
 
 
 def _profile(
-    asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]
+    asker: Asker, prompt: str, given: Profile, names: Sequence[str], degraded: list[str]
 ) -> Profile:
-    """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
+    """What was found, and what was given in its place; whatever of `names` is missing is noted."""
     messages = (Message("user", prompt),)
     ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
     answer: Answer[Profile] = asker.wait(asker.ask(ask))
@@ -301,7 +301,7 @@ def _profile(
     if not answer.by:
         degraded.append(f"profile: {_reason(answer)}; every default stays")
         return profile
-    missing = [name for name in wanted if not getattr(profile, name)]
+    missing = [name for name in names if not getattr(profile, name)]
     what = "the model gave none that can be used; the default stays"
     degraded += [f"{name}: {what}" for name in missing]
     return profile
@@ -397,10 +397,10 @@ def _example_ask(
 
 
 async def _examples(
-    asker: Asker, pool: Sequence[Ask[Example | None]], wanted: int, degraded: list[str]
+    asker: Asker, pool: Sequence[Ask[Example | None]], most: int, degraded: list[str]
 ) -> list[Example]:
     """As many examples as are wanted; [] when there are fewer than the corpus has text for."""
-    needed = min(wanted, len(pool))
+    needed = min(most, len(pool))
     found: list[Example] = []
     reasons: Counter[str] = Counter()
     pool = pool[: 2 * needed + 2]  # that are tried: some texts are tables or lists of contents
@@ -416,8 +416,8 @@ async def _examples(
         can = f"{len(found)} of {needed} can be used ({why})"
         degraded.append(f"examples: {can}; the shipped one stays")
         return []
-    if needed < wanted:
-        less = f"{needed} instead of {wanted}, since the index holds no more text"
+    if needed < most:
+        less = f"{needed} instead of {most}, since the index holds no more text"
         degraded.append(f"examples: {less}")
     return found
 

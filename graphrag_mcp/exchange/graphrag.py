@@ -67,17 +67,17 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     return clean(files.text(row, *names))
 
 
-def _document(row: Row, own: bool) -> files.SourceDocument:
+def _document(row: Row, ours: bool) -> files.SourceDocument:
     metadata = row["metadata"] if not files.empty(row.get("metadata")) else row.get("raw_data")
     metadata = _parsed(metadata)
     kept = metadata if isinstance(metadata, dict) else {}
-    if not own:  # the row of a table that a document was made of repeats its text
+    if not ours:  # the row of a table that a document was made of repeats its text
         told = ("text", "raw_content", "id", "title")
         others = {key: one for key, one in kept.items() if key not in told}
         kept = {key: one for key, one in others.items() if one not in (None, row.get("text"))}
     kept, created = json.loads(json.dumps(kept, default=str)), text(row, "creation_date")
     title, body = text(row, "title", "id"), text(row, "text", "raw_content")
-    if not own:
+    if not ours:
         return files.SourceDocument(text(row, "id"), title, body, "", kept, iso_date(created))
     said = row.get("title") or title, row.get("text") or body, text(row, "uri")
     return files.SourceDocument(text(row, "id"), *said, kept, created)
@@ -188,7 +188,7 @@ def _communities(
     return found
 
 
-def _report(row: Row, own: bool) -> files.SourceReport:
+def _report(row: Row, ours: bool) -> files.SourceReport:
     listed = _parsed(row.get("findings"))
     findings = (
         one if isinstance(one, dict) else {"summary": str(one)}
@@ -205,5 +205,5 @@ def _report(row: Row, own: bool) -> files.SourceReport:
         number(row, "rank"),
         text(row, "rating_explanation", "rank_explanation"),
         pairs,
-        method if own else "imported:graphrag",
+        method if ours else "imported:graphrag",
     )

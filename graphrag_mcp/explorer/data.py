@@ -495,7 +495,7 @@ def _links_of(snapshot: Snapshot, id: str) -> Data:
     }
 
 
-def _linked(snapshot: Snapshot, some: Sequence[links.Link]) -> list[Data]:
+def _linked(snapshot: Snapshot, listed: Sequence[links.Link]) -> list[Data]:
     """`from` and `to`: documents; `written`: what the link says, with its `part`."""
     facts, ids = filters.documents(snapshot), links.pages(snapshot).ids
     return [
@@ -509,7 +509,7 @@ def _linked(snapshot: Snapshot, some: Sequence[links.Link]) -> list[Data]:
             "text": text,
             "cites": [_cite(cited)] if cited else [],
         }
-        for one, text, cited in links.quoted(snapshot, some)
+        for one, text, cited in links.quoted(snapshot, listed)
     ]
 
 

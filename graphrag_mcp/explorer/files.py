@@ -151,7 +151,7 @@ def checked(name: str) -> tuple[str, ...]:
 
 
 async def added(
-    app: App, name: str, replace: bool, stream: AsyncIterator[bytes], held: Uploaded
+    app: App, name: str, replace: bool, stream: AsyncIterator[bytes], uploaded: Uploaded
 ) -> tuple[Path, int]:
     """Write an upload: (its path, its bytes). Exists where another file has the name, unless it is to
     be replaced; BadInput for a name or size that is not taken, and where the folder is full. A part of a
@@ -174,28 +174,28 @@ async def added(
     if target.is_dir():
         raise BadInput(f"{name[:120]!r} is a folder", "Choose another name")
     folder.mkdir(parents=True, exist_ok=True)
-    await run_in_threadpool(held.count, folder)
+    await run_in_threadpool(uploaded.count, folder)
     part = above / f".{secrets.token_hex(8)}.part"
     size, kept = 0, False
     replaced = target.lstat().st_size if os.path.lexists(target) else None
-    held.files += 1
+    uploaded.files += 1
     try:
-        held.check(app.settings, replaced)
+        uploaded.check(app.settings, replaced)
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             async for piece in stream:
                 size += len(piece)
                 if size > most:
                     what = f"{name[:120]!r} is over {most / 1e6:g} MB"
                     raise BadInput(what, "The setting max_file_bytes allows more")
-                held.bytes += len(piece)
-                held.check(app.settings, replaced)
+                uploaded.bytes += len(piece)
+                uploaded.check(app.settings, replaced)
                 file.write(piece)
         target.parent.mkdir(parents=True, exist_ok=True)
         _within(app, folder, target.parent, name)
         if replace:
             with suppress(OSError):
-                held.bytes -= os.lstat(target).st_size
-                held.files -= 1
+                uploaded.bytes -= os.lstat(target).st_size
+                uploaded.files -= 1
             os.replace(part, target)
         elif not _linked(part, target):
             raise Exists(f"there is a file {name} already", "Replace it, or rename yours")
@@ -203,7 +203,7 @@ async def added(
     finally:
         part.unlink(missing_ok=True)
         if not kept:
-            held.counted = -math.inf  # counted again with the next upload
+            uploaded.counted = -math.inf  # counted again with the next upload
     return target, size
 
 

@@ -230,9 +230,9 @@ def _number(given: Mapping[str, Any]) -> int:
     return int(text)
 
 
-def _has_type(request: Request, wanted: str) -> bool:
+def _has_type(request: Request, media_type: str) -> bool:
     given = request.headers.get("content-type", "").partition(";")[0]
-    return given.strip().lower() == wanted
+    return given.strip().lower() == media_type
 
 
 async def _object_of(request: Request) -> Mapping[str, Any]:

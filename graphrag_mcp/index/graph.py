@@ -261,12 +261,12 @@ def _one_in_other(one: str, other: str) -> bool:
 
 
 def stated_pairs(
-    unit: str, said: Iterable[StatedRelation], entity_of: Mapping[str, str]
+    unit: str, statements: Iterable[StatedRelation], entity_of: Mapping[str, str]
 ) -> list[Evidence]:
     """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its
     row, without ids: when its two names part again, it counts again."""
     rows = []
-    for one in said:
+    for one in statements:
         ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
         first, second = sorted(entity_id(key) for key in ends)
         told = (one.source, one.target, one.description, one.keywords)

@@ -158,7 +158,7 @@ def shown(text: str) -> str:
     return (cut.rpartition(" ")[0] or cut).rstrip(" ,;，；、") + "…"
 
 
-def _subjects(inside: Inside, said: Sequence[str]) -> list[str]:
+def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:
     """The names and words of the community's documents, those first that set it apart and that
     most of its documents hold."""
     documents = inside.documents
@@ -174,7 +174,7 @@ def _subjects(inside: Inside, said: Sequence[str]) -> list[str]:
     names = [inside.entities[id].title for id in inside.order[:NAMED]]
     headings = [paper.title for paper in inside.papers.values()]
     found = parts(
-        inside.terms, names, [*headings, *said], SUBJECTS, share=share if inside.told else None
+        inside.terms, names, [*headings, *chosen], SUBJECTS, share=share if inside.told else None
     )
     return found or (names[:PARTS] if inside.terms else [])
 

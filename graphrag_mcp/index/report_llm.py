@@ -515,9 +515,9 @@ def parse_report(reply: str) -> Draft:
     return Draft(title, summary, said.rating, why, tuple(_findings(said.findings, room)))
 
 
-def _findings(said: Sequence[FindingSaid], left: int) -> Iterator[tuple[str, str]]:
+def _findings(findings: Sequence[FindingSaid], left: int) -> Iterator[tuple[str, str]]:
     """At most MOST_FINDINGS and so many words; what is over is cut at the end of a sentence."""
-    for one in said[:MOST_FINDINGS]:
+    for one in findings[:MOST_FINDINGS]:
         heading, text = _line(one.summary, LONGEST_HEADING), _text(one.explanation)
         if left < 40:
             return

@@ -273,11 +273,11 @@ def _named(
     return Named(key, unit, form, record.type, True, count, *at, "", record.description, by)
 
 
-def placed(text: str, found: Spans, spans: Spans, said: str) -> tuple[list[int], int, int]:
+def placed(text: str, found: Spans, spans: Spans, description: str) -> tuple[list[int], int, int]:
     """Start, end, ... of the sentences that hold a name, and where it stands first. One that stands
-    nowhere literally is in the sentence with most words of what is `said` of it."""
+    nowhere literally is in the sentence with most words of the `description`."""
     if not found:
-        start, end = places.best_sentence(text, spans, said)
+        start, end = places.best_sentence(text, spans, description)
         return [start, end], start, end
     held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
     return [edge for span in held for edge in span] or [*found[0]], *found[0]
@@ -292,7 +292,9 @@ def add(
         before.description = f"{before.description}{between}{row.description}".strip()
 
 
-def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str) -> tuple[int, int]:
+def sentence_of(
+    text: str, spans: Spans, first: Spans, second: Spans, description: str
+) -> tuple[int, int]:
     """The shortest sentence with both names; else, of the sentences with one of them, the one with
     most words of what is said; else, where neither stands in the text, of all sentences."""
 
@@ -303,7 +305,7 @@ def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str)
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
     either = sorted(holding(first) | holding(second))
-    return places.best_sentence(text, either or spans, said)
+    return places.best_sentence(text, either or spans, description)
 
 
 CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")

@@ -268,12 +268,12 @@ def claim(
     return claimed
 
 
-def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:
+def _in_order(rows: Sequence[Row], kind: str, claimed: Sequence[Lease]) -> list[Row]:
     """The rows of what is asked for: texts and descriptions that the client holds, then all in the
     order in which the work makes sense. A report waits for what comes before it also where it is
     held: what the next merge takes in changes what it is about."""
     wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
-    mine = {f"{one.kind}:{one.subject}" for one in held}
+    mine = {f"{one.kind}:{one.subject}" for one in claimed}
     asked = [row for row in rows if row["kind"] in wanted]
 
     def place(row: Row) -> tuple[bool, int, bool, str]:

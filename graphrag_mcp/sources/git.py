@@ -164,10 +164,10 @@ def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict
     return found
 
 
-def _prepared(own: str, repository: Repository) -> frozenset[str]:
+def _prepared(scratch: str, repository: Repository) -> frozenset[str]:
     """An empty repository; gives the commits with which a shallow clone begins."""
     for name in ("objects", "refs"):
-        os.mkdir(os.path.join(own, name))
+        os.mkdir(os.path.join(scratch, name))
     said = _line(os.path.join(repository.folder, "shallow"), _REFS)
     began = frozenset(one for one in said.split() if _ID.fullmatch(one))
     version, form = (1, "sha256") if len(repository.head) == 64 else (0, "")
@@ -176,16 +176,16 @@ def _prepared(own: str, repository: Repository) -> frozenset[str]:
     written = {"HEAD": f"{repository.head}\n", "config": config}
     written |= {"shallow": "".join(f"{one}\n" for one in sorted(began))} if began else {}
     for name, text in written.items():
-        with open(os.path.join(own, name), "w", encoding="ascii", newline="\n") as file:
+        with open(os.path.join(scratch, name), "w", encoding="ascii", newline="\n") as file:
             file.write(text)
     return began
 
 
 @contextmanager
-def _running(git: str, own: str, repository: Repository, *words: str) -> Iterator[IO[bytes]]:
+def _running(git: str, scratch: str, repository: Repository, *words: str) -> Iterator[IO[bytes]]:
     """What a command prints; it is ended at the end of the block, and after a minute."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    environment |= dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_DIR"), own)
+    environment |= dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_DIR"), scratch)
     environment |= {
         "GIT_OBJECT_DIRECTORY": os.path.join(repository.folder, "objects"),
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -196,7 +196,7 @@ def _running(git: str, own: str, repository: Repository, *words: str) -> Iterato
     process = subprocess.Popen(
         [git, "--no-pager", "--literal-pathspecs", *words],
         env=environment,
-        cwd=own,
+        cwd=scratch,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -240,16 +240,18 @@ def load(
 
 
 def _described(
-    pieces: Sequence[Piece | NotRead], pictures: Sequence[Picture], said: Sequence[Described]
+    pieces: Sequence[Piece | NotRead],
+    pictures: Sequence[Picture],
+    descriptions: Sequence[Described],
 ) -> list[Piece | NotRead]:
     """The pieces with what was said of the pictures, in the document that holds them: the whole file,
     or one inside of it."""
-    lost = Counter(one.reason for one in said if not one.text)
+    lost = Counter(one.reason for one in descriptions if not one.text)
     has_text = any(isinstance(one, Piece) for one in pieces)
-    if lost and not has_text and not any(one.text for one in said):
+    if lost and not has_text and not any(one.text for one in descriptions):
         raise ReadError(f"the model has not described it ({next(iter(lost))})")
     by_key: dict[str, list[tuple[Picture, Described]]] = {}
-    for picture, one in zip(pictures, said, strict=True):
+    for picture, one in zip(pictures, descriptions, strict=True):
         by_key.setdefault(picture.key, []).append((picture, one))
     joined: list[Piece | NotRead] = []
     for piece in pieces:

@@ -95,24 +95,24 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     return merged
 
 
-def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> bool:
-    rows = sum(segment["rows"] for segment in own)
+def _pays(folder: Path, manifest: Manifest, kind: str, segments: Sequence[Segment]) -> bool:
+    rows = sum(segment["rows"] for segment in segments)
     live, few = manifest.counters.get("documents", rows), DEAD
     if kind == GRAPHS:
         live, few = rows, DEAD_GRAPHS
         if rows > few:
             live = len(set(load(folder, manifest, GRAPHS, ["uri"])["uri"].to_pylist()))
-    return len(own) > SEGMENTS or rows - live > max(few, live)
+    return len(segments) > SEGMENTS or rows - live > max(few, live)
 
 
-def _merged(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> Segment:
+def _merged(folder: Path, manifest: Manifest, kind: str, segments: Sequence[Segment]) -> Segment:
     documents: set[tuple[str, str]] | None = None
     if kind == IMPORTS:
         log = live_documents(folder, manifest, ["uri", "file_sha"])
         documents = {(row["uri"], row["file_sha"]) for row in log.to_pylist()}
     with writing(folder):
-        schema = SCHEMAS.get(kind) or pq.read_schema(folder / "truth" / own[0]["file"])
-        parts = (part.cast(schema) for part in _live(folder, own, None, documents))
+        schema = SCHEMAS.get(kind) or pq.read_schema(folder / "truth" / segments[0]["file"])
+        parts = (part.cast(schema) for part in _live(folder, segments, None, documents))
         return _written(folder, kind, manifest.generation + 1, schema, parts)
 
 
