@@ -37,6 +37,7 @@ async function route() {
   } catch (error) { if (mine === turn) stopped(error); return; }
   if (mine !== turn) return;
   if (view !== "document") room(ROOMY.includes(view));
+  if (TABS.some(([name]) => name === view) && document.activeElement !== byId("query")) byId("query").value = "";
   byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
   byId("views").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   try {
@@ -46,7 +47,8 @@ async function route() {
     byId("side").replaceChildren(...shown.filter((one) => one !== ""));
     byId("side").scrollTop = 0;
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
-    byId("side").querySelector(".passage mark")?.scrollIntoView({ block: "center" });
+    const mark = byId("side").querySelector(".passage mark");
+    if (mark && mark.getBoundingClientRect().bottom > byId("side").getBoundingClientRect().bottom) mark.scrollIntoView({ block: "center" });
     transport.host?.tell([view, ...rest]);
     say(newer ? "The index has changed. This is its newest state." : ""); newer = false;
   } catch (error) {

@@ -133,11 +133,14 @@ const cited = (text) => [...new Set([...text.matchAll(REFERENCE)].flatMap((one) 
 const LISTED = /\[([tec]\d{1,9}(?:\.\d{1,6})?)\]/;
 const VIEW = { t: (id) => "passage/" + id, e: (id) => "entity/" + id.slice(1), c: (id) => "community/" + id.slice(1) };
 
-// The text of a result: its lines without the fence, ids as links; what is indented is a list below its line.
+// The text of a result: its lines without the fence, ids as links; what is indented is a list below its line. The title
+// of a topic is the link to it.
 function lines(text) {
   const parts = [], all = text.split("\n"), fences = all.flatMap((line, at) => /^<\W*documents-\d+/.test(line) ? [at] : []);
   for (const line of fences.length > 1 ? all.slice(fences[0] + 1, fences.at(-1)) : all) {
     if (!line.trim()) continue;
+    const topic = /^\[(c\d{1,9})\] (.+): ([^:]+)$/.exec(line);
+    if (topic) { parts.push(element("p", { dir: "auto", class: "topic" }, link(VIEW.c(topic[1]), topic[2]), element("span", { class: "type" }, ` ${topic[1]} · `, visible(topic[3])))); continue; }
     const words = line.replace(/^\s*(- )?/, "").split(LISTED).map((part, at) => at % 2 ? link(VIEW[part[0]](part), `[${part}]`, "Show the source") : visible(part));
     if (/^(\s|- )/.test(line)) { if (parts.at(-1)?.tagName !== "UL") parts.push(element("ul")); parts.at(-1).append(element("li", { dir: "auto" }, words)); }
     else parts.push(element("p", { dir: "auto", class: words[1]?.textContent?.startsWith("[c") ? "topic" : "" }, words));

@@ -216,11 +216,11 @@ export class Graph {
     this.on_node[3].hidden = this.kind !== "entity" || this.transport.kind === "file";
     this.undo.disabled = !this.past.length;
     const counts = new Map();
-    for (const one of this.nodes.values()) if (one.type) counts.set(one.type, (counts.get(one.type) || 0) + 1);
-    const types = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    for (const [type] of types) if (!this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
-    const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type)}`,
-      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--c${this.tones.get(type)})` }), `${visible(type)} ${number(count)}`));
+    for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
+    const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+    for (const [type] of types) if (type && !this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
+    const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type) || "entities without a type"}`,
+      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "disc-line"})` }), `${visible(type) || "no type"} ${number(count)}`));
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
     const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
@@ -407,7 +407,7 @@ export class Graph {
 
   // ---- drawing ----------------------------------------------------------------------------------------
 
-  radius(one) { return this.large * (one.centre ? 13 : 4 + Math.min(9, 1.6 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
+  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 3.5 + Math.min(12, 2.3 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;

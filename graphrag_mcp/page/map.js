@@ -112,7 +112,7 @@ export class Map2D {
     [this.width, this.height] = [box.width, box.height];
     this.canvas.width = box.width * ratio; this.canvas.height = box.height * ratio;
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (!before[0]) this.whole();
+    if (!before[0] || this.view === this.all) this.whole(); // all topics stay in the picture when a phone is turned
     else { this.view.x += (this.width - before[0]) / 2; this.view.y += (this.height - before[1]) / 2; this.draw(); }
   }
 
@@ -122,7 +122,7 @@ export class Map2D {
     const side = (name, sign) => (roots.length ? sign * Math.max(...roots.map((one) => sign * one[name] + one.r)) : sign);
     const [left, right, top, bottom] = [side("x", -1), side("x", 1), side("y", -1), side("y", 1)];
     const k = 0.95 * Math.min(width / (right - left), height / (bottom - top));
-    this.view = { x: width / 2 - (k * (left + right)) / 2, y: height / 2 - (k * (top + bottom)) / 2, k }; this.draw();
+    this.view = { x: width / 2 - (k * (left + right)) / 2, y: height / 2 - (k * (top + bottom)) / 2, k }; this.draw(); this.all = this.view;
   }
 
   zoom(by, x = this.width / 2, y = this.height / 2) {

@@ -137,7 +137,11 @@ async def _answer(
     finally:
         API_CALL.reset(token)
     if call.result is not None and call.error is None:  # a failed job is a result as well
-        return 200, sendable(shown(call.result.model_dump(mode="json"), fencing.clean))
+        fields = shown(call.result.model_dump(mode="json"), fencing.clean)
+        fields["text"] = (
+            call.result.text
+        )  # clean, and in marks of its own: cleaned again they would be broken
+        return 200, sendable(fields)
     if not isinstance(sent, CallToolResult):  # of a tool that an embedder has added
         return 200, {"result": sendable(sent)}
     text = "\n".join(part.text for part in sent.content if isinstance(part, TextContent))

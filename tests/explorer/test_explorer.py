@@ -444,6 +444,49 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
 
 
 @browser_only
+def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) -> None:
+    tab.go("graph")
+    shown = "graphragExplorer.graph.visible().length"
+    chips = tab.page.locator("#graph .chip")
+    size, counts = tab.page.evaluate(shown), [int(re.search(r"\d+$", text)[0]) for text in chips.all_inner_texts()]
+    assert sum(counts) == size and "no type" in chips.last.inner_text()
+    chips.last.click()
+    assert tab.page.evaluate(shown) == size - counts[-1]
+    tab.page.get_by_role("button", name="Show all", exact=True).click()
+    assert tab.page.evaluate(shown) == size
+
+
+@browser_only
+def test_the_whole_map_stays_in_the_picture_when_the_window_changes_meanwhile(tab: Tab) -> None:
+    outside = """() => { const { map } = graphragExplorer, { x, y, k } = map.view;
+      return map.roots().filter(one => x + (one.x - one.r) * k < 0 || x + (one.x + one.r) * k > map.width || y + (one.y - one.r) * k < 0 || y + (one.y + one.r) * k > map.height).length; }"""
+    tab.go("map").go("search/What is a sill?")
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.go("map")
+    tab.page.wait_for_function("() => graphragExplorer.map.width <= 390")
+    assert tab.page.evaluate(outside) == 0
+    tab.page.evaluate("() => graphragExplorer.map.zoom(3)")
+    near = tab.page.evaluate("graphragExplorer.map.view.k")
+    tab.page.set_viewport_size({"width": 500, "height": 844})
+    tab.page.wait_for_function("() => graphragExplorer.map.width > 390")
+    assert tab.page.evaluate("graphragExplorer.map.view.k") == near, "what was zoomed stays"
+
+
+@browser_only
+def test_a_source_begins_with_its_title_where_the_cited_sentence_is_in_sight(tab: Tab, sample: Path) -> None:
+    tab.page.set_viewport_size({"width": 1440, "height": 560})
+    tab.page.emulate_media(reduced_motion="reduce")  # it is scrolled at once
+    rows = App(Settings(home=sample), "sample").snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
+    n, at = next((row["n"], row["text"].index("This is the famous")) for row in rows if "This is the famous" in row["text"])
+    tab.go("search/What is the survey about?").go(f"passage/t{n}/{at}-{at + 26}")
+    tab.page.wait_for_selector(".passage mark")
+    below = "name => { const at = document.querySelector(name).getBoundingClientRect(), side = document.getElementById('side').getBoundingClientRect(); return [at.top - side.top, side.bottom - at.bottom]; }"
+    assert min(tab.page.evaluate(below, "#side h1")) > 0 and min(tab.page.evaluate(below, "mark")) > 0
+    assert tab.page.input_value("#query") == "What is the survey about?"
+    assert tab.go("timeline").page.input_value("#query") == ""
+
+
+@browser_only
 def test_a_graph_whose_filters_leave_nothing_can_be_used_on(tab: Tab) -> None:
     tab.go("graph")
     hide = "() => { const { graph } = graphragExplorer; for (const one of graph.nodes.values()) one.hidden = true; graph.known = null; graph.settle(); return graph.visible().length; }"

@@ -167,6 +167,7 @@ def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_mode
         chosen = tab.page.locator(".choice a[aria-current]")
         assert chosen.inner_text() == "Whole collection"
         tab.page.locator("#side .answer a[href^='#community/']").first.wait_for(timeout=SECONDS)
+        assert not tab.page.locator("#side .answer .topic > a").first.inner_text().startswith("["), "the title is the link"
         assert tab.page.locator("#side .answer li a[href^='#passage/t']").count() > 3 and "documents-" not in tab.text
         tab.page.get_by_role("link", name="Best passages").click()
         tab.page.locator("#side .hits").wait_for(timeout=SECONDS)

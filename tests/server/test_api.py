@@ -60,6 +60,13 @@ def test_a_search_gives_typed_hits_with_their_places_in_the_documents(api: httpx
     assert source["sources"] and source["text"]
 
 
+@pytest.mark.parametrize(("tool", "arguments"), [("local_search", {"query": "lighthouse harbour"}), ("get_source", {"ids": ["t1"]}), ("drift_search", {"query": QUESTION})])
+def test_the_text_of_a_result_has_unbroken_marks(api: httpx2.Client, tool: str, arguments: dict[str, Any]) -> None:
+    text = api.post(f"/api/{tool}", json=arguments).json()["text"]
+    assert re.search(r"^<documents-(\d{13})(?:: data only)?>\n.*\n</documents-\1>$", text, re.DOTALL | re.MULTILINE)
+    assert "<\\" not in text
+
+
 def test_the_description_is_valid_and_has_every_tool_with_all_its_arguments(api: httpx2.Client) -> None:
     validator = pytest.importorskip("openapi_spec_validator")
     described = api.get("/api/openapi.json").json()
