@@ -7,7 +7,6 @@ rated down the tree, read for points in batches (map), and the points joined to 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Unpack
@@ -31,7 +30,7 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query import model_replies as replies
 from graphrag_mcp.query.answer import answer, asked, failed
-from graphrag_mcp.query.asking import asking_terms, asks_for_all, rest_of_overview
+from graphrag_mcp.query.asking import rest_of_overview, without_asking
 from graphrag_mcp.query.context import late, note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
@@ -49,7 +48,6 @@ from graphrag_mcp.types import SearchResult
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
 _NOTHING_ON_THE_REST = "Nothing was found on the rest of the question."
-_CLAUSE = re.compile(r"[,;:?!.，；：？！。]")
 SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
 # at an explicit level; the reports nearest to the question go in
@@ -106,14 +104,6 @@ def _of_all(parts: Sequence[Part], query: str) -> bool:
     return all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts)
 
 
-def _subject_found(parts: Sequence[Part], query: str) -> bool:
-    """Does a text hold a word of the question that does more than ask or frame it?"""
-    words = sorted(_worth(parts, query).keys() - asking_terms(query))
-    return any(
-        snapshot.full_text("passages", words, 1, ["id"]).num_rows for _, snapshot, _ in parts
-    )
-
-
 def _notes(part: Part, level: int) -> str:
     name, snapshot, kept = part
     deep = ""
@@ -148,32 +138,33 @@ def show(
         return result if result.communities or offset else _nothing(result, parts, budget)
     if rest := rest_of_overview(query):
         level = request.level
-        if not _subject_found(parts, rest):
+        if not _worth(parts, rest):
             result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
             return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         found, query = [local.asked(part, rest, request.explain) for part in parts], rest
         if not offset:  # the map in half of the room, then what there is on the rest
             result = topics.overview(result, parts, budget // 2, level=level, cursor=cursor)
             result.next_cursor = ""
-    page = render.page_of(result, budget)
     if found is None:
         found = [local.asked(part, query, request.explain) for part in parts]
     sources = [source for source in found if source is not None]
+    worth, left = _worth(parts, query), without_asking(query)
+    if not worth and left != query and not any(local.asked(part, left) for part in parts):
+        result.hint, level = joined(result.hint, _NOTHING_ON_THE_REST), request.level
+        result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
+        result.state = "not_found"
+        return result
+    page = render.page_of(result, budget)
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
-    told = survey.survey(sources, budget, worth=_worth(parts, query))
+    told = survey.survey(sources, budget, worth=worth)
     lines = told.lines[offset:]
     if any(line.summary for line in lines):
         taken = render.show_by_topic(page, lines, _topics_of(parts, lines))
     else:
         taken = render.show_lines(page, lines)
     result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
-    nothing = not told.lines and not result.communities and not result.citations
-    if nothing and any(map(asks_for_all, _CLAUSE.split(query))):
-        result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
-        level = request.level
-        return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
     if not taken and not result.communities and not result.citations and not offset:
         return _nothing(result, parts, budget)
     if taken == len(lines) and told.weaker:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
-from graphrag_mcp.query.asking import asking_terms, asks_for_all, without_asking
+from graphrag_mcp.query.asking import asks_for_all, without_asking
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text.terms import lists_of, query_terms, terms
@@ -20,8 +20,6 @@ from graphrag_mcp.text.terms import lists_of, query_terms, terms
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
-
-LITTLE = 0.15  # of the worth of a word that asks or frames a question
 
 Row = dict[str, Any]
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # lists of ids would take longer
@@ -35,9 +33,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     if not query.strip() or asks_for_all(query):
         return None
     wanted = query_terms(without_asking(query[:QUERY_CHARACTERS]))
-    worth, _ = term_worth(snapshot, wanted)
-    little = asking_terms(query[:QUERY_CHARACTERS])
-    return {term: value * (LITTLE if term in little else 1) for term, value in worth.items()}
+    return term_worth(snapshot, wanted)[0]
 
 
 @once

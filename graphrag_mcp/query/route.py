@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 
 from graphrag_mcp.query import reports
-from graphrag_mcp.query.asking import names_an_overview
 from graphrag_mcp.query.question import NAME_CHARACTERS
 from graphrag_mcp.query.text_search import quoted
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -36,10 +35,6 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
     if _IDENTIFIER.match(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
-    overview = names_an_overview(query)
-    if overview and not named:
-        asks = f"{overview!r} asks about the corpus as a whole"
-        return "global", f"{asks}, and nothing in it is named."
     if reports.asked_about(snapshot, query) is None:
         whole = "so it is about the corpus as a whole."
         return "global", f"The question names nothing in particular, {whole}"

@@ -1,69 +1,127 @@
-"""Every way to ask what a collection is about gives the map; a question on something in it does not."""
+"""Questions on a collection as a whole get its map; questions on something in it get sentences."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.query.asking import asks_for_all
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.asking import asks_for_all, rest_of_overview
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.route import choose
-from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
-ALL = [
-    "What is this folder about?", "What are these notes about?", "What is in these files?", "What's in this corpus?",
-    "Give me an overview of this archive", "What does this collection contain?", "What is the content of the folder?",
-    "What do I have in my notes?", "Tell me about this dataset", "Summarize everything",
-    "Worum geht es in diesem Ordner?", "Was steht in diesen Dateien?", "Wovon handeln diese Notizen?",
-    "Gib mir einen Überblick über die Sammlung", "De quoi parle ce dossier ?", "Que contient cette collection ?",
-    "De quoi parlent mes notes ?", "¿De qué trata esta carpeta?", "¿Qué hay en estos archivos?", "¿De qué hablan mis notas?",
-    "Provide a high-level summary of the corpus", "Key takeaways from my notes", "whats this about", "tldr",
-    "Kannst du mir die Unterlagen zusammenfassen?", "Fais-moi un résumé de ces fichiers", "Hazme un resumen de esta carpeta",
-    "Fammi un riassunto di questi file", "给我概括一下所有文件",
-    "这个文件夹是关于什么的？", "这些文件里有什么？", "我的笔记讲了什么？",
-]  # fmt: skip
-NOT_ALL = [
-    "What is the folder on Corrie Head about?", "What do the notes say on eelgrass?", "Was steht in den Dateien über Seegras?",
-    "De quoi parle le dossier du phare ?", "¿Qué dicen las notas sobre el faro?", "这些笔记怎么说海草？", "lighthouse", "", "map", "key points",
-    "Summarize the contract", "Which documents are about the bridge?", "an introduction to eelgrass", "What is the picture about?",
-]  # fmt: skip
+SCORED = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
+PLAIN = SCORED.pop("plain").replace("\n", " ").split(" | ")
 
 
-@pytest.mark.parametrize("question", ALL)
-def test_an_overview_of_all_is_the_map(sample_home: Path, question: str) -> None:
-    snapshot = open_snapshot(sample_home / "corpora" / "sample")
-    found = global_search(snapshot, question, max_tokens=1_500)
-    assert asks_for_all(question) and found.communities and " topics.\n" in found.text.partition("\n\n")[0] + "\n"
-    assert choose(question, snapshot)[0] == "global"
+@pytest.fixture(scope="module")
+def sample(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
 
 
-@pytest.mark.parametrize("question", NOT_ALL)
-def test_a_question_on_something_is_none(question: str) -> None:
-    assert not asks_for_all(question)
+def has_sentences(snapshot: Snapshot, question: str) -> bool:
+    lines = global_search(snapshot, question, max_tokens=1_500).text.splitlines()
+    return any(line.startswith("- [t") for line in lines)
 
 
-@pytest.mark.parametrize("question", ["What are these documents about, and who disagrees with whom?", "这些文件是关于什么的，谁和谁吵架？"])
-def test_a_question_gets_the_map_if_one_clause_asks_for_it_and_the_rest_finds_nothing(sample_home: Path, question: str) -> None:
-    snapshot = open_snapshot(sample_home / "corpora" / "sample")
-    found = global_search(snapshot, question, max_tokens=1_500)
-    assert " topics.\n" in found.text.partition("\n\n")[0] + "\n" and found.state != "not_found"
-    assert "Nothing was found on the rest" in found.hint
-    further = global_search(snapshot, question, max_tokens=1_500, cursor=found.next_cursor)
-    assert not found.next_cursor or (further.text and further.text != found.text)
+def test_scored_questions_get_the_map_or_sentences(tmp_path: Path) -> None:
+    """Of what gets topics alone 96 % asks for all (120 of 240 do), and 79 % of what asks for all gets them. With
+    the lists of before, which had 305 more lines, these were 97 % and 73 %."""
+    missed: list[str] = []
+    wrong: list[str] = []
+    count = 0
+    for language, of_language in SCORED.items():
+        read = {name: text.replace("\n", " ").split(" | ") for name, text in of_language.items()}
+        texts = tuple(InlineText(text, f"n{n}") for n, text in enumerate(read["documents"]))
+        index_documents(tmp_path / language, IndexRequest(texts=texts), Settings(home=tmp_path))
+        snapshot = open_snapshot(tmp_path / language)
+        missed += [question for question in read["whole"] if has_sentences(snapshot, question)]
+        wrong += [question for question in read["other"] if not has_sentences(snapshot, question)]
+        count += len(read["whole"])
+    found = count - len(missed)
+    assert found / (found + len(wrong)) >= 0.95 and found / count >= 0.75, (missed, wrong)
 
 
-def test_a_question_on_something_gets_no_map(sample_home: Path) -> None:
-    found = global_search(open_snapshot(sample_home / "corpora" / "sample"), "Who disagrees about quarks?", max_tokens=1_500)
-    assert "rest of the question" not in found.hint and " topics.\n" not in found.text
+def test_plain_questions_get_the_map(sample: Snapshot) -> None:
+    for question in PLAIN:
+        assert asks_for_all(question) and choose(question, sample)[0] == "global", question
+        found = global_search(sample, question, max_tokens=1_500)
+        assert found.state == "context" and " topics.\n" in found.text.partition("\n\n")[0] + "\n"
 
 
-def test_a_first_clause_on_all_gets_the_map_and_the_rest_its_sentences(sample_home: Path) -> None:
-    snapshot = open_snapshot(sample_home / "corpora" / "sample")
-    found = global_search(snapshot, "What are these documents about, and what do they say on turbines?", max_tokens=1_500)
-    topics = [at for at, line in enumerate(found.text.splitlines()) if line.startswith("[c")]
-    lines = [at for at, line in enumerate(found.text.splitlines()) if line.startswith("- [t")]
-    assert " topics.\n" in found.text and topics[0] < lines[0] and "turbines" in found.text.splitlines()[lines[0]]
-    assert "rest of the question" not in found.hint
-    further = global_search(snapshot, "What are these documents about, and what do they say on boats?", max_tokens=900)
-    if further.next_cursor:
-        more = global_search(snapshot, "What are these documents about, and what do they say on boats?", max_tokens=900, cursor=further.next_cursor)
-        assert " topics.\n" not in more.text and more.text.count("\n- ") and more.text != further.text
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("What are these documents about, and which disagreements run through them?", "which disagreements run through them?"),
+        ("Summarise everything here and tell me where the authors disagree.", "tell me where the authors disagree."),
+        ("Worum geht es in diesen Dokumenten und welche Konflikte ziehen sich durch?", "welche Konflikte ziehen sich durch?"),
+        ("这些资料的主题是什么，作者们在哪里意见不同？", "作者们在哪里意见不同？"),
+        ("What happened and who was involved in the strike?", ""),
+        ("In which documents, and when, was the dam built?", ""),
+        ("Summarise the article about coral and list its sources.", ""),
+    ],
+)  # fmt: skip
+def test_a_first_clause_that_asks_for_all_gets_the_map_and_leaves_a_rest(
+    sample: Snapshot, question: str, rest: str
+) -> None:
+    assert rest_of_overview(question) == rest
+    assert not rest or " topics.\n" in global_search(sample, question, max_tokens=1_500).text
+
+
+def test_the_rest_of_an_overview_gets_its_sentences_or_a_hint(sample: Snapshot) -> None:
+    begun = "What are these documents about, and what do they say on"
+    found = global_search(sample, f"{begun} turbines?", max_tokens=1_500)
+    lines = found.text.splitlines()
+    first = {
+        mark: next(n for n, line in enumerate(lines) if line.startswith(mark))
+        for mark in ("[c", "- [t")
+    }
+    assert (
+        first["[c"] < first["- [t"]
+        and "turbines" in lines[first["- [t"]]
+        and "rest of the question" not in found.hint
+    )
+    nothing = global_search(sample, f"{begun} quarks?", max_tokens=1_500)
+    assert (
+        nothing.state == "context"
+        and "Nothing was found on the rest" in nothing.hint
+        and "- [t" not in nothing.text
+    )
+    few = global_search(sample, f"{begun} boats?", max_tokens=900)
+    if few.next_cursor:
+        more = global_search(sample, f"{begun} boats?", max_tokens=900, cursor=few.next_cursor)
+        assert " topics.\n" not in more.text and more.text.count("\n- ") and more.text != few.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the trends in quantum physics?",
+        "量子物理学的概述",
+        "Überblick über Quantenphysik",
+        "Who disagrees about quarks?",
+    ],
+)
+def test_what_is_not_here_is_not_found(sample: Snapshot, question: str) -> None:
+    assert global_search(
+        sample, question, max_tokens=1_500
+    ).state == "not_found" and not has_sentences(sample, question)
+
+
+def test_a_number_a_name_or_a_part_of_another_word_is_asked_about() -> None:
+    for question in (
+        "What happened in 2008?",
+        "What does it say about C++?",
+        "Who is K?",
+        "What about the US?",
+        "Metin",
+        "가을은 무엇인가요?",
+        "",
+    ):
+        assert not asks_for_all(question), question
+    assert asks_for_all("What are the 5 main themes?") and asks_for_all(
+        "Give me a TLDR of ALL documents"
+    )

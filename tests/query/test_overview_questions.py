@@ -1,4 +1,4 @@
-"""Questions about a corpus as a whole, in many languages: answered by its reports, not by 'not found'."""
+"""What global search shows of many documents: which sentences, of which documents, and the map."""
 
 from __future__ import annotations
 
@@ -9,119 +9,17 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.query.asking import (
-    asking_terms,
-    asks_for_all,
-    names_an_overview,
-    rest_of_overview,
-    without_asking,
-)
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.reports import LITTLE, asked_about
-from graphrag_mcp.query.route import choose
+from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-
-WHOLE = [
-    "Summarise the news", "What are the main themes?", "Fasse die Themen zusammen", "Quels sont les thèmes principaux ?",
-    "¿Cuáles son los temas principales?", "Каковы основные темы?", "总结一下这些新闻的主题", "概述一下", "文書の要約をしてください",
-    "この資料の要約", "주요 주제는 무엇인가요?", "문서의 내용을 요약해 주세요", "Was sind die wichtigsten Themen?",
-    "Gib mir einen Überblick", "What trends appear across the documents?", "résume les documents",
-    "Dame un resumen de los documentos", "主要テーマは何ですか", "この文書の概要を教えてください", "全体の要約をお願いします",
-    "전체 내용을 요약해 주세요", "ما هي المواضيع الرئيسية؟", "Ana temalar nelerdir?",
-    "この資料全体はどんなテーマについてですか", "О чём все эти документы?", "¿De qué tratan todos estos documentos?",
-    "इन दस्तावेज़ों के मुख्य विषय क्या हैं?", "Bu belgelerin ana konuları nelerdir?", "Chủ đề chính của các tài liệu này là gì?",
-    "เอกสารทั้งหมดนี้เกี่ยวกับอะไร", "De quoi parlent tous ces documents ?",
-]
-ALSO = [  # where global_search was chosen already
-    "What is this about?", "What's it all about?", "What is in here?", "What do these documents contain?", "What topics are covered?",
-    "What are the most important people and events?", "Who are the main characters?", "Who are the key people, places and organisations?",
-    "这些文档主要讲了哪些人物和事件？", "重要的人物和事件有哪些？", "主要人物是谁？", "这里有什么内容？", "有哪些话题？", "這些文檔主要講了哪些人物和事件？", "這裡有什麼內容？",
-    "What are these chats about?", "What are these chats about: who talks with whom, main subjects of each pair", "What is this collection about: subjects, shares, kinds of sources?", "What topics do these pages cover?",
-    "What are the main subjects, and how large is each of them?", "Who are the people in these chats and what do they talk about?",
-    "Which topics come up most often?", "Worum geht es in diesen Chats?", "Was liegt hier alles drin?", "Sur quoi portent ces fichiers ?", "このフォルダには何が入っていますか", "これらのメモの概要を教えて", "这些聊天记录都在讲什么？", "这些笔记主要涉及哪些主题，各占多大比例？",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def snapshot(sample_home: Path) -> Snapshot:
     return open_snapshot(sample_home / "corpora" / "sample")
-
-
-@pytest.mark.parametrize("question", WHOLE)
-def test_what_is_chosen_to_be_about_the_whole_corpus_is_answered_by_its_weightiest_reports(
-    snapshot: Snapshot, question: str
-) -> None:
-    assert choose(question, snapshot)[0] == "global"
-    result = global_search(snapshot, question, max_tokens=1_500)
-    assert result.state == "context" and result.communities, result.hint
-
-
-@pytest.mark.parametrize("question", ALSO)
-def test_plain_questions_on_all_of_it_are_answered_by_the_weightiest_reports(snapshot: Snapshot, question: str) -> None:
-    assert asked_about(snapshot, question) is None
-    assert global_search(snapshot, question, max_tokens=1_500).state == "context"
-
-
-def test_important_people_of_something_are_asked_about_that(snapshot: Snapshot) -> None:
-    worth = asked_about(snapshot, "Who were the main people on the island?")
-    assert worth and max(worth, key=worth.__getitem__) == "island" and worth.get("peopl", 0) < LITTLE * 10
-
-
-@pytest.mark.parametrize(
-    "question", ["What are the trends in quantum physics?", "量子物理学的概述", "Überblick über Quantenphysik", "Quantum の要約"]
-)
-def test_an_overview_of_what_is_not_here_is_not_an_overview_of_all(snapshot: Snapshot, question: str) -> None:
-    assert asked_about(snapshot, question) is not None
-    assert global_search(snapshot, question, max_tokens=1_500).state == "not_found"
-
-
-NUMBERED = [
-    "What happened in 2008?", "What happened on 12/05/2023?", "What changed between 2010 and 2020?",
-    "Which people are mentioned in document 17?", "What is said about 5G?", "What does it say about C++?",
-    "What is the size of B2B?", "Who is K?", "What does part 2 cover?", "2008年发生了什么?", "第5个文件讲了什么?",
-]  # fmt: skip
-NAMED = [
-    "Who is Ana?", "who is ana", "Who is Metin?", "Who is Konur?", "Tell me about Temasek", "Why did Base issue shares?",
-    "What does Vault do?", "When were talks resumed?", "Who is Key?", "What about the US?", "Metin", "Wer ist Ana?",
-    "가을은 무엇인가요?", "Was ist der Nennwert?", "Что такое текстиль?",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("question", NUMBERED + NAMED)
-def test_a_number_a_letter_or_a_name_is_asked_about(snapshot: Snapshot, question: str) -> None:
-    assert not asks_for_all(question) and asked_about(snapshot, question) is not None
-    assert not choose(question, snapshot)[1].endswith("so it is about the corpus as a whole.")
-
-
-@pytest.mark.parametrize("question", ["Who founded Trend Micro?", "When were talks resumed?", "Tell me about Temasek"])
-def test_a_name_is_no_word_for_an_overview(question: str) -> None:
-    assert not names_an_overview(question)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What are the 5 main themes?", "Give me 5 key points", "List 10 topics", "Nenne die 5 wichtigsten Themen", "总结5个主题",
-        "What do I have in these PDFs?", "Give me a TLDR of ALL documents", "What Are These Documents About?",
-        "Quais são os principais temas?", "Які основні теми?", "주요 내용을 요약해줘", "Fass mir alles zusammen",
-    ],
-)  # fmt: skip
-def test_a_count_and_capitals_that_tell_nothing_leave_an_overview_of_all(question: str) -> None:
-    assert asks_for_all(question)
-
-
-def test_of_thai_and_korean_only_whole_words_ask() -> None:
-    assert without_asking("หลักฐาน") == "หลักฐาน" and without_asking("전체주의") == "전체주의"
-    assert not without_asking("주제는 무엇인가요").strip()
-
-
-def test_words_that_ask_in_another_language_weigh_in_full() -> None:
-    assert "ana" in asking_terms("Bu belgelerin ana temalar nedir?")
-    assert "ana" not in asking_terms("Who saw Ana?") and "base" not in asking_terms("Who founded Base?")
-    assert "main" in asking_terms("Who is the main captain?") and "main" not in asking_terms("Who sailed down the Main?")
 
 
 def test_a_sign_of_grammar_within_a_word_stays_in_it(tmp_path: Path) -> None:
@@ -257,36 +155,3 @@ def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_pa
     texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
     (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
     assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
-
-
-SEVERAL = {  # a question whose first clause asks for all, and what it asks besides
-    "What are these documents about, and which disagreements run through them?": "which disagreements run through them?",
-    "Summarise everything here and tell me where the authors disagree.": "tell me where the authors disagree.",
-    "Give me an overview of the corpus, then point out contradictions.": "then point out contradictions.",
-    "What do these notes contain? Who disagrees with whom?": "Who disagrees with whom?",
-    "Worum geht es in diesen Dokumenten und welche Konflikte ziehen sich durch?": "welche Konflikte ziehen sich durch?",
-    "De quoi parlent ces documents, et quels désaccords les traversent ?": "quels désaccords les traversent ?",
-    "¿De qué tratan estos documentos y qué desacuerdos aparecen?": "qué desacuerdos aparecen?",
-    "Di cosa parlano questi documenti e quali conflitti emergono?": "quali conflitti emergono?",
-    "这些资料的主题是什么，作者们在哪里意见不同？": "作者们在哪里意见不同？",
-}
-ON_A_SUBJECT = [  # a clause says where, how, or refers to what was asked before
-    "In these documents, who is Anna?", "In which documents, and when, was the dam built?", "在这些文件里，安娜是谁？",
-    "In short and simple words, who paid for the dam?", "What happened and who was involved in the strike?",
-    "When did the dam fail, and what reasons are given?", "Which documents mention the strike, and what do they say?",
-    "What is this about, and what did Anna Meier do?", "What are these files about, and what happened in 1968?",
-    "Summarise the article about coral and list its sources.", "Who decided, and why did the talks fail?",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("question", SEVERAL)
-def test_a_clause_that_asks_for_all_gets_the_map(snapshot: Snapshot, question: str) -> None:
-    assert rest_of_overview(question) == SEVERAL[question]
-    found, whole = (global_search(snapshot, one, max_tokens=1_500) for one in (question, "What is this about?"))
-    assert found.communities[:3] == whole.communities[:3] and " topics.\n" in found.text
-    assert found.tokens <= 1_500
-
-
-@pytest.mark.parametrize("question", [*ON_A_SUBJECT, *WHOLE, *ALSO])
-def test_a_clause_that_only_says_where_or_refers_back_asks_for_no_map(question: str) -> None:
-    assert not rest_of_overview(question)
