@@ -205,7 +205,7 @@ def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int) -> None:
     prompt = long.usage.prompt_tokens
     if long.replied and not sent / MISCOUNT < prompt < sent * MISCOUNT:
         told.append(
-            f"The server counts {counted(prompt, 'token')} for the prompt of about {sent:,}: it counts in another way,"
+            f"The server counts {counted(prompt, 'tokens')} for the prompt of about {sent:,}: it counts in another way,"
             " adds to the prompt or cuts it."
         )
     most = max(call.usage.output_tokens for call in check.calls)

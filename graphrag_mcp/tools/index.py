@@ -103,7 +103,7 @@ async def index_documents(
             job, errors = await shielded(desk, begin)
             job = await watch(ctx, job, min(wait, LONGEST_WAIT - 2))
         if by_client and not sampling.offered(ctx):
-            remark(sampling.NOT_OFFERED)
+            remark(sampling.missing(ctx))
         elif by_client and job.status == "done":
             progress = progress or sampling.Progress(job.corpus, job.job_id)
             left = began + LONGEST_WAIT - 2 - time.monotonic()

@@ -40,6 +40,10 @@ NOT_OFFERED = (
     "This client offers no sampling, so the index was built without its model: "
     'claim_work(kind="summary") lets you write the summaries.'
 )
+NO_SESSION = (
+    "A server with several workers keeps no session with a client of an older protocol, so the index was "
+    'built without its model: claim_work(kind="summary") lets you write the summaries.'
+)
 NOT_YET = "The client's model is asked when the job is done: call this again then."
 _FORM = (
     "\n\n## Form of the reply\nIn the place of submit_work reply with one JSON object and nothing else: "
@@ -49,19 +53,21 @@ _FORM = (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a call has done so far; it travels sealed through a client of the newer protocol."""
+    """What a call has done so far; it travels sealed through a client of the newer protocol.
+    `useful`: something of the last reply could be used."""
 
     corpus: str = ""
     job: str = ""
     rounds: int = 0
     accepted: int = 0
     rejected: int = 0
+    useful: bool = True
 
     def told(self) -> str:
         """What the client's model wrote, in a sentence."""
         if not self.rounds:
-            return "The client's model was not asked anything."
-        requests = counted(self.rounds, "request")
+            return "The client's model wrote nothing."
+        requests = counted(self.rounds, "requests")
         said = f"The client's model wrote {self.accepted} summaries and reports in {requests}"
         said += f"; {self.rejected} could not be used" if self.rejected else ""
         return f"{said}." + " They are merged in a moment." * bool(self.accepted)
@@ -71,6 +77,11 @@ def offered(ctx: contract.Ctx) -> bool:
     """Does the client offer sampling?"""
     capabilities = ctx.client_capabilities
     return capabilities is not None and capabilities.sampling is not None
+
+
+def missing(ctx: contract.Ctx) -> str:
+    """Why the client's model cannot be asked. Without a session its capabilities are not known."""
+    return NO_SESSION if ctx.client_capabilities is None else NOT_OFFERED
 
 
 def resumed(ctx: contract.Ctx) -> Progress | None:
@@ -88,13 +99,17 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
     async def aside(work: Any, *arguments: Any) -> Any:
         return await anyio.to_thread.run_sync(work, *arguments, limiter=desk.threads)
 
-    answers = ctx.input_responses or {}
-    if (given := answers.get(KEY)) is not None:
+    if ctx.request_state:
+        given = (ctx.input_responses or {}).get(KEY)
+        if given is None:
+            return f"{progress.told()} The client gave no reply."
         progress = await aside(_submitted, desk.app, progress, given, who, client)
-    refused = ""
-    while progress.rounds < most and (not progress.rounds or progress.accepted):
-        request = await aside(_next, desk.app, progress.corpus, client)
+    ended = ""
+    while progress.rounds < most and progress.useful:
+        request, held = await aside(_next, desk.app, progress.corpus, client)
         if request is None:
+            ended = "" if progress.rounds else " Nothing is open for it."
+            ended = f" Other agents hold {counted(held, 'open questions')}." if held else ended
             break
         if not ctx.session.can_send_request:
             state = json.dumps(asdict(progress))
@@ -104,29 +119,34 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
             try:
                 reply = await ctx.session.send_request(request, CreateMessageResult)
             except Exception as error:  # the user declined, or the client's model failed
-                refused = f" The client ended it: {str(error)[:200]}."
+                ended = f" The client ended it: {' '.join(str(error).split())[:200]}."
                 break
         if waited.cancelled_caught:
-            refused = " The time of this call was over; call it again to go on."
+            ended = " The time of this call was over; call it again to go on."
             break
         assert reply is not None
         progress = await aside(_submitted, desk.app, progress, reply, who, client)
     else:
-        if progress.accepted and progress.rounds >= most:
-            refused = " The limit of requests of a call is reached; call it again to go on."
-    return progress.told() + refused
+        if not progress.useful:
+            ended = " Nothing of its last reply could be used, so no more was asked."
+        else:
+            ended = " The limit of requests of a call is reached; call it again to go on."
+    return progress.told() + ended
 
 
-def _next(app: App, corpus: str, client: str) -> CreateMessageRequest | None:
-    """The next open questions of the corpus as one request; None where nothing is open."""
+def _next(app: App, corpus: str, client: str) -> tuple[CreateMessageRequest | None, int]:
+    """The next open questions of the corpus as one request (None where nothing is open), and how many
+    are with other agents."""
+    others = 0
     for kind in KINDS:
-        prompt = asked_as(app, corpus, client, kind, os.getpid())
+        prompt, held = asked_as(app, corpus, client, kind, os.getpid())
+        others += held
         if prompt:
             text = TextContent(type="text", text=prompt + _FORM)
             messages = [SamplingMessage(role="user", content=text)]
             params = CreateMessageRequestParams(messages=messages, max_tokens=OUTPUT)
-            return CreateMessageRequest(params=params)
-    return None
+            return CreateMessageRequest(params=params), others
+    return None, others
 
 
 def _submitted(app: App, progress: Progress, reply: Any, who: str, client: str) -> Progress:
@@ -144,7 +164,9 @@ def _submitted(app: App, progress: Progress, reply: Any, who: str, client: str) 
     )
     accepted = progress.accepted + len(done.accepted)
     rejected = progress.rejected + len(done.rejected)
-    return Progress(name, progress.job, progress.rounds + 1, accepted, rejected)
+    return Progress(
+        name, progress.job, progress.rounds + 1, accepted, rejected, bool(done.accepted)
+    )
 
 
 def _results(reply: Any) -> list[Any]:

@@ -183,10 +183,12 @@ def _no_work(found: Any, kind: str) -> str:
     )
 
 
-def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> str:
-    """The open questions of one kind as `claim_work` shows them, claimed for this client; "" where
-    there is none."""
+def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> tuple[str, int]:
+    """The open questions of one kind as `claim_work` shows them ("" where there is none), and how many
+    are with other agents. They are given back at once: a request to a client may never be answered,
+    and a reply is taken all the same."""
     from graphrag_mcp.index.work import claim
+    from graphrag_mcp.store import leases
 
     found = claim(
         app.folder(corpus),
@@ -198,7 +200,8 @@ def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> str
         process=process,
         fits=lambda items: contract.fits_whole(_claimed(corpus, items, kind), contract.MOST),
     )
-    return _claimed(corpus, found, kind).text if found.items else ""
+    leases.give_back(app.folder(corpus), [item.work_id for item in found.items], client)
+    return _claimed(corpus, found, kind).text if found.items else "", found.held
 
 
 def client_of(ctx: contract.Ctx) -> str:

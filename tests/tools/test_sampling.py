@@ -8,12 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp.types import CreateMessageResult, ErrorData, TextContent
 
 from graphrag_mcp.app import App
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools import sampling
 from tests.support.client import Caller, connected
@@ -64,7 +68,7 @@ def test_the_clients_model_writes_the_summaries_once(tmp_path: Path, era: str) -
         assert "The client's model wrote 3 summaries and reports in 1 request." in build(caller)
         until(lambda: summaries(tmp_path) == 3)
         assert len(model.prompts) == 1 and '"results"' in model.prompts[0]
-        assert "was not asked anything" in build(caller) and len(model.prompts) == 1
+        assert "wrote nothing. Nothing is open for it." in build(caller) and len(model.prompts) == 1
         (row, *_) = open_snapshot(tmp_path / "corpora" / "kb", keep=False).rows("summaries").to_pylist()
         assert row["text"] == "It is told here." and row["written_by"].startswith("agent:")
     assert doctor(tmp_path / "corpora" / "kb") == []
@@ -97,15 +101,72 @@ def test_a_client_without_sampling_is_told_in_a_sentence_and_the_index_is_built(
 def test_a_reply_that_is_no_json_ends_the_asking(tmp_path: Path, era: str) -> None:
     model = Model(lambda prompt: "I would rather not.")
     with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=model, mode=era) as caller:
-        assert "wrote 0 summaries and reports in 1 request." in build(caller)
-    assert len(model.prompts) == 1
+        told = build(caller)
+    assert "wrote 0 summaries and reports in 1 request. Nothing of its last reply could be used" in told
+    assert len(model.prompts) == 1 and held(tmp_path) == set()
 
 
-def test_what_the_user_declines_is_told(tmp_path: Path) -> None:
+def held(home: Path) -> set[str]:
+    """What another agent could not claim."""
+    return leases.taken(home / "corpora" / "kb", "another agent")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_what_the_user_declines_is_told_and_stays_open_to_others(tmp_path: Path, era: str) -> None:
+    """A client of the newer protocol does not come back with a refusal: it raises it itself."""
     model = Model(lambda prompt: "")
-    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=model, mode="legacy") as caller:
-        assert "The client ended it: The user declined." in build(caller)
-    assert len(model.prompts) == 1
+    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=model, mode=era) as caller:
+        if era == "legacy":
+            assert "wrote nothing. The client ended it: The user declined." in build(caller)
+        else:
+            with pytest.raises(MCPError, match="The user declined"):
+                build(caller)
+        assert len(model.prompts) == 1 and held(tmp_path) == set()
+        model._reply = model._written
+        assert "wrote 3 summaries and reports in 1 request." in build(caller)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_question_that_gets_no_useful_reply_is_asked_once(tmp_path: Path, era: str) -> None:
+    model = Model()
+
+    def first(prompt: str) -> str:
+        results = json.loads(model._written(prompt))["results"]
+        return json.dumps({"results": results[:1] if len(model.prompts) == 1 else []})
+
+    model._reply = first
+    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=model, mode=era) as caller:
+        assert "wrote 1 summaries and reports in 2 requests. They are merged" in build(caller)
+    assert len(model.prompts) == 2
+
+
+def test_a_client_that_comes_back_without_a_reply_is_not_asked_again(tmp_path: Path) -> None:
+    given = {"texts": TEXTS, "corpus": "kb", "method": "client", "wait_seconds": 40}
+    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=Model()) as caller:
+        session = caller.client.session
+        asked: Any = caller.portal.call(lambda: session.call_tool("index_documents", given, allow_input_required=True))
+        more: Any = {"request_state": asked.request_state, "input_responses": {}, "allow_input_required": True}
+        done = caller.portal.call(lambda: session.call_tool("index_documents", given, **more))
+    assert "wrote nothing. The client gave no reply." in done.content[0].text
+
+
+def test_a_client_that_leaves_while_it_is_asked_leaves_the_questions_open(tmp_path: Path) -> None:
+    async def silent(context: Any, params: Any) -> Any:
+        asked.set()
+        await anyio.sleep_forever()
+
+    async def leave() -> None:
+        async with Client(build_server(App(Settings(home=tmp_path))), sampling_callback=silent, mode="legacy") as client:
+            async with anyio.create_task_group() as group:
+                group.start_soon(client.call_tool, "index_documents", {"texts": TEXTS, "corpus": "kb", "method": "client", "wait_seconds": 40})
+                await asked.wait()
+                group.cancel_scope.cancel()
+
+    asked = anyio.Event()
+    anyio.run(leave)
+    assert held(tmp_path) == set()
+    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=Model()) as caller:
+        assert "wrote 3 summaries and reports in 1 request." in build(caller)
 
 
 def test_a_configured_model_is_named_instead(tmp_path: Path) -> None:
