@@ -8,6 +8,7 @@ from graphrag_mcp.index import vectors
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources.diff import Plan
+from graphrag_mcp.store.tables import notes_alone
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexResult
 
@@ -45,6 +46,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
     done = counts["added"] + counts["changed"] + plan.unchanged
     counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
+    alone = notes_alone(run.snapshot()) if counters.get("documents") else ""
     kinds = ("text_units", "passages", "entities", "relationships", "communities")
     return IndexResult(
         status=status,
@@ -59,7 +61,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         pending=pending,
         refused=refused,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, capped, alone, run.models.asker.note])),
         losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )

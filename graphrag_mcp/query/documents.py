@@ -41,7 +41,7 @@ from graphrag_mcp.query.plugin import plugin_of
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, notes_alone, rows_of, values_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import Lines, counted, entity_id, lists_of, normalise_name, terms
@@ -168,6 +168,8 @@ def _documents(
         narrowed = " that passes the filters" if kept else ""
         head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
+    alone = notes_alone(snapshot) if by in topics.KINDS else ""
+    aside += f" {alone}" if alone else ""
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
         head += f"{aside} {topics.KINDS[by]} by the number of documents that name them:"

@@ -12,7 +12,8 @@ from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, fi
 from graphrag_mcp.query import context, entities, links, plugin
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
-from graphrag_mcp.store.tables import Snapshot, values_of
+from graphrag_mcp.query.notes import joined
+from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name
 from graphrag_mcp.types import Citation, EntityResult, ExploreResult
 
@@ -59,6 +60,9 @@ def explore_graph(
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         result.state, result.text = "not_found", "This corpus has no entities yet."
         result.next_call = 'index_documents(paths=["..."])'
+        if alone := notes_alone(snapshot):
+            result.hint = joined(result.hint, alone)
+            result.next_call = "list_documents()"
         return finish(result, budget)
     if not start and not goal:
         return _from_above(snapshot, result, budget)
@@ -105,6 +109,7 @@ def candidates(
         items.append(Item(facts["id"], f"- {_shown(facts)}: {described}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
     intro += _where_named(snapshot, asked)
+    advice = joined(notes_alone(snapshot), advice)
     intro += " Did you mean one of these?" if items else ""
     context.note(result, advice)
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}

@@ -40,7 +40,7 @@ from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.request import AnswerOptions, Fields, Request
 from graphrag_mcp.query.survey import Line
-from graphrag_mcp.store.tables import Snapshot, values_of
+from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
 from graphrag_mcp.text.terms import content_id, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
@@ -226,6 +226,8 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
     result.text = f"Nothing on this was found in {' or '.join(said)}."
     result.communities = [id for id, _ in listed]
     advice = "Ask again with other filters, or without."
+    if alone := joined(*(notes_alone(snapshot) for _, snapshot, _ in parts)):
+        advice, result.next_call = alone, "list_documents()"
     if listed:
         lines = [f"- [{id}] {title}" for id, title in listed]
         result.text = "\n".join([result.text, "The largest topics are:", *lines])

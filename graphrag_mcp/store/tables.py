@@ -562,6 +562,18 @@ def notes_of(snapshot: Snapshot) -> frozenset[str]:
     )
 
 
+def notes_alone(snapshot: Snapshot) -> str:
+    """What a corpus lacks whose documents are all notes; "" for another corpus."""
+    count = snapshot.count("documents")
+    if not count or snapshot.manifest.counters.get("entities") or len(notes_of(snapshot)) < count:
+        return ""
+    return (
+        f"All {count} documents say kind: note of themselves, and notes give no entities and no topics."
+        if count > 1
+        else "The only document is a note (kind: note), and notes give no entities and no topics."
+    )
+
+
 @once
 def licences_of(snapshot: Snapshot) -> frozenset[str]:
     """The content ids of the documents that are texts of licences, read once a generation."""

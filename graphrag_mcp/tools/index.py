@@ -491,7 +491,10 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
 def _notes(snapshot: Snapshot) -> list[str]:
     """How many documents are notes, for an agent that begins with the status."""
     from graphrag_mcp.query import note_sources
+    from graphrag_mcp.store.tables import notes_alone
 
+    if alone := notes_alone(snapshot):
+        return [alone]
     count = len(note_sources.ids(snapshot))
     said = "a search that one answers shows it first and whole"
     return [f"Of the documents {count} are notes: {said}."] if count else []

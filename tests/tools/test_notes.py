@@ -266,7 +266,8 @@ def test_a_note_does_not_cite_itself_and_two_may_cite_each_other(call: Caller) -
 
 
 @pytest.mark.parametrize(
-    "folder", ["..", "/tmp", "a/../../b", ".graphrag", "C:\\x\\..\\..", "node_modules", "a/" * 3_000]
+    "folder",
+    ["..", "/tmp", "a/../../b", ".graphrag", "C:\\x\\..\\..", "node_modules", "a/" * 3_000],
 )
 def test_no_note_leaves_its_folder(call: Caller, root: Path, folder: str) -> None:
     told = call.bad("write_note", title="Mast", text="It is high.", folder=folder)
@@ -546,7 +547,9 @@ def test_the_status_makes_no_folder_of_notes_and_fails_by_none(root: Path, tmp_p
 def test_a_note_that_is_refused_leaves_no_mark(root: Path, tmp_path: Path) -> None:
     notes = tmp_path / "written"
     app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
-    index_documents(tmp_path / "home" / "corpora" / "docs", IndexRequest((str(root),)), app.settings)
+    index_documents(
+        tmp_path / "home" / "corpora" / "docs", IndexRequest((str(root),)), app.settings
+    )
     with pytest.raises(BadInput, match="bytes"):
         write(app, Note("Pier", "é" * 900_000), "", "an agent")
     assert "not indexed yet" not in status(app, "").text
@@ -938,3 +941,32 @@ def test_a_list_shows_notes_with_the_ids_of_their_sources(call: Caller) -> None:
     call.good("write_note", title="Mast", text=f"Tobias Fenn paid 300 crowns for it [{id}].")
     shown = call.good("list_documents", filters=["kind=note"])["text"]
     assert f"[{id}]" in shown and "[1]" not in shown and "kind: note" not in shown, shown
+
+
+def test_a_vault_of_notes_alone_says_what_it_lacks_and_why(root: Path, tmp_path: Path) -> None:
+    vault = root / "vault"
+    vault.mkdir()
+    for number in range(3):
+        text = f"---\nkind: note\n---\n\nTobias Fenn paid {number} crowns for the mast.\n"
+        (vault / f"{number}.md").write_text(text, "utf-8")
+    lacks = "All 3 documents say kind: note of themselves, and notes give no entities"
+    settings = Settings(home=tmp_path / "home", roots=(vault,))
+    with connected(build_server(App(settings))) as call:
+        done = call.good("index_documents", paths=["."], wait_seconds=50)
+        asked = {
+            "graph_status": {},
+            "global_search": {"query": "What are these documents about?"},
+            "explore_graph": {},
+            "get_entity": {"id_or_name": "Tobias Fenn"},
+            "list_documents": {"by": "person"},
+        }
+        for tool, arguments in asked.items():
+            shown = call.good(tool, **arguments)
+            assert lacks in shown["text"] + shown["hint"], (tool, shown)
+        assert lacks in done["hint"], done
+        (vault / "letter.md").write_text(
+            "# Letter\n\nAda Byron met Tobias Fenn in Oslo.\n", "utf-8"
+        )
+        call.good("index_documents", paths=["."], wait_seconds=50)
+        assert "All 3" not in call.good("graph_status")["text"]
+        assert "Ada Byron" in call.good("get_entity", id_or_name="Ada Byron")["text"]
