@@ -4,9 +4,9 @@
 (yesterday, last Friday, vor zwei Wochen, 上个月) in English, German, French, Spanish and Chinese; the
 words are in temporal.toml. A relative expression is resolved against its anchor: the nearest dated
 heading or turn above it, else the date of the document (`anchors`). Without an anchor it is not
-resolved, and it is never resolved against today. A weekday, month or day without "last", "next" or
-a year is resolved by the tense of the nearest verb of its clause; a weekday without a past or a
-future verb means no day. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
+resolved, and it is never resolved against today. A day of a named month is the nearest. A weekday,
+month or day of no month without "last", "next" or a year is resolved by the tense of the nearest verb
+of its clause; a weekday without a past or a future verb means no day. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
 and what the calendar does not have (30 February) is left out, with all that stands in it. Weeks
 begin on Monday; seasons are those of the northern hemisphere."""
 
@@ -387,7 +387,8 @@ def _named_month(anchor: date, words: _Words) -> Interval:
 
 
 def _day_of_month(anchor: date, words: _Words) -> Interval:
-    """3 May, or the 3rd, without a year: by the tense, without one the nearest within half a year."""
+    """3 May without a year: the nearest, since the nearest verb is often that of another clause ("said the vote
+    on 5 May"); the 3rd by the tense."""
     assert words.d
     if words.month is None and not words.tense:
         raise _Unclear
@@ -399,7 +400,7 @@ def _day_of_month(anchor: date, words: _Words) -> Interval:
     ]
     if not days:
         raise ValueError("not in these years")
-    return _by_tense(anchor, days, words.tense)
+    return _by_tense(anchor, days, 0 if words.month else words.tense)
 
 
 def _ahead(anchor: date, words: _Words) -> Interval:

@@ -160,3 +160,17 @@ def test_a_weekday_of_the_present_is_no_day(text: str) -> None:
 def test_a_weekday_behind_a_french_participle_is_a_day_of_the_past() -> None:
     text = "Il a vendu la maison mardi."
     assert [one.start for one in expressions(text, anchors(text, "2024-05-15"))] == ["2024-05-14"]
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "day"),
+    [
+        ("2021-08-22", "The canister was opened on 9 September by the museum.", "2021-09-09"),
+        ("2005-02-03", "The chancellor said the vote, expected to fall on 5 May, gives a choice.", "2005-05-05"),
+        ("2005-02-03", "He left the firm on 31 December.", "2004-12-31"),
+        ("2004-12-20", "It will be launched on 1 January.", "2005-01-01"),
+        ("2005-02-03", "He moved out on the 7th.", "2005-01-07"),
+    ],
+)
+def test_a_day_with_a_month_is_the_nearest_and_one_without_goes_by_the_tense(said: str, text: str, day: str) -> None:
+    assert [one.start for one in expressions(text, [Anchor(0, date.fromisoformat(said))])] == [day]
