@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MODEL_VARIABLES = ("GRAPHRAG_MCP_CHAT_MODEL", "GRAPHRAG_MCP_EMBEDDING_MODEL", "OPENAI_BASE_URL")
 NOTHING = "Nothing was deleted. The same with --yes does it."
-OF_MACHINE = "this file names places of this machine, so the one that shares the project needs one of their own"
+OF_MACHINE = "this file contains paths of this machine; others who share the project run this command themselves"
 NO_FOLDER = "no folder was named, so tools cannot index files; give --root FOLDER, or index with graphrag-mcp index"
 
 

@@ -1,7 +1,7 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
 import { byId, element, enlarged, link, number, short, visible } from "./dom.js";
-import { FONT, TURNED } from "./map.js";
+import { FONT, TURNED, WORDS } from "./map.js";
 import * as views from "./views.js";
 
 const LENGTH = 80; // pixels at which an edge is at rest
@@ -115,7 +115,7 @@ export class Graph {
     const put = (one, x, y) => { const made = this.node(one); if (!placed.has(one.n)) { placed.add(one.n); Object.assign(made, { x, y, fixed: true }); } return made; };
     put(found.from, 0, 0).centre = true; put(found.to, wide, 0).centre = true;
     for (const steps of found.paths) {
-      const before = placed.size, y = (row % 2 ? -1 : 1) * Math.ceil(row / 2) * 95;
+      const before = placed.size, y = (row % 2 ? -1 : 1) * Math.ceil(row / 2) * 130;
       steps.slice(0, -1).forEach((one, at) => put(one.to, (wide * (at + 1)) / steps.length, y));
       if (placed.size > before) row++;
       for (const one of steps) this.line(one.from.n, one.to.n, one.weight, { text: one.text, cites: one.cites, date: earliest(one.cites), way: true });
@@ -451,6 +451,7 @@ export class Graph {
       context.beginPath(); context.arc(px, py, radius, 0, 7); context.fill();
     }
     this.titles(many, lit, dim, { ink, paper });
+    this.sentences(edges.filter((one) => one.way && one.text), { soft: tone("soft"), paper });
     context.globalAlpha = 1; this.frames++;
   }
 
@@ -487,6 +488,28 @@ export class Graph {
       context.globalAlpha = dim && !lit.has(one) ? 0.5 : 1; context.lineWidth = 4;
       if (best.plate) { const [left, top, right, bottom] = best.box; context.fillStyle = paper; context.fillRect(left + 1, top + 1, right - left - 2, bottom - top - 2); context.fillStyle = ink; } // no line runs through letters
       context.strokeText(title, best.middle, best.base); context.fillText(title, best.middle, best.base);
+    }
+  }
+
+  // The sentences of a path above its lines: up to four rows, where a line is about level and long enough.
+  sentences(edges, { soft, paper }) {
+    const { context } = this, { x, y, k } = this.view, size = 12 * this.large, font = `400 ${size}px ${FONT}`;
+    this.captions = [];
+    Object.assign(context, { font, textAlign: "center", fillStyle: soft, strokeStyle: paper, lineWidth: 4, globalAlpha: 1 });
+    const drawn = edges.map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k]);
+    for (const { a, b, text } of edges) {
+      const wide = Math.abs(b.x - a.x) * k, room = wide - 70 * this.large, rows = [];
+      if (room < 120 * this.large || Math.abs(b.y - a.y) * k > wide / 8) continue;
+      for (const word of visible(text).match(WORDS) || []) {
+        if (rows.length && this.width_(rows.at(-1) + word, font) <= room) rows.push(rows.pop() + word); else rows.push(word.trim());
+      }
+      if (rows.length > 4) rows.splice(3, rows.length, rows[3] + " …");
+      const middle = x + ((a.x + b.x) / 2) * k, base = y + ((a.y + b.y) / 2) * k - 10 - (rows.length - 1) * size * 1.35;
+      const half = Math.max(...rows.map((row) => this.width_(row, font))) / 2 + 3, box = [middle - half, base - size, middle + half, base + rows.length * size * 1.35 - size];
+      if (drawn.some((line) => crosses(line, box)) || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      context.direction = TURNED.test(text) ? "rtl" : "ltr";
+      rows.forEach((row, at) => { context.strokeText(row, middle, base + at * size * 1.35); context.fillText(row, middle, base + at * size * 1.35); });
+      this.captions.push({ box, rows });
     }
   }
 

@@ -8,7 +8,7 @@ const OPEN = 90, DOTTED = 80, DOT = 8; // pixels of radius from which a circle s
 const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
 const CHANGED = "#d9480f";
 const WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"; // letters between which a line may end
-const WORDS = new RegExp(`\\s*(?:[${WIDE}][、，。]?|[^\\s${WIDE}]+)`, "gu");
+export const WORDS = new RegExp(`\\s*(?:[${WIDE}][、，。]?|[^\\s${WIDE}]+)`, "gu");
 export const TURNED = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u; // begins with a letter that is written from right to left
 export const FONT = 'system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif';
 const PALETTE = Array.from({ length: 8 }, (_, at) => `--c${at}`); // colours of the style sheet

@@ -280,6 +280,27 @@ def test_a_question_on_two_names_leads_to_what_connects_them(tab: Tab) -> None:
 
 
 @browser_only
+def test_a_path_has_its_sentences_above_its_lines_and_over_nothing_else(tab: Tab, sample: Path) -> None:
+    known = numbers(sample)["entities"]
+    shown = 0
+    for one, other in (("Ines Calloway", "Tobias Fenn"), ("Harbour Tide Authority", "Marit Fenn"), ("Narrows", "Jonas Petrie")):
+        tab.go(f"path/{known[one]}/{known[other]}")
+        captions, titles, lines = tab.page.evaluate("""() => { const { graph } = graphragExplorer, { x, y, k } = graph.view;
+          return [graph.captions, graph.boxes.map(({ box }) => box), [...graph.edges.values()].map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k])]; }""")
+        for caption in captions:
+            left, top, right, bottom = caption["box"]
+            assert caption["rows"] and " ".join(caption["rows"])[:20] in " ".join(tab.text.split())
+            assert not [box for box in titles if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom]
+            for x1, y1, x2, y2 in lines:
+                points = [(x1 + (x2 - x1) * at / 200, y1 + (y2 - y1) * at / 200) for at in range(201)]
+                assert not [1 for x, y in points if left < x < right and top < y < bottom]
+        shown += len(captions)
+    assert shown > 0
+    tab.go("graph")
+    assert tab.page.evaluate("graphragExplorer.graph.captions.length") == 0
+
+
+@browser_only
 def test_no_name_stands_on_the_line_of_a_direct_connection(tab: Tab, sample: Path) -> None:
     one = numbers(sample)["entities"]["Harbour Tide Authority"]
     found = load(App(Settings(home=sample), "sample"), "entity", {"id": str(one)})
