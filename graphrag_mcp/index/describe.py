@@ -18,7 +18,7 @@ from graphrag_mcp.llm.replies import clean, cut, schema_of, validated, words
 from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.tokens import count_tokens, packed
 
 JOINED = 1200  # tokens of a description that no model has summarised
 MOST_WORDS = 800  # of a summary; 500 are asked for
@@ -100,17 +100,8 @@ def _inside(text: str) -> str:
 
 def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
     """Fragments in order, as many as fit in each part; a longer one is cut at sentences."""
-    rounds: list[list[str]] = []
-    left = 0
-    for fragment in fragments:
-        for piece in _pieces(fragment, limit):
-            price = count_tokens(f"1000. {piece}\n")
-            if not rounds or price > left:
-                rounds.append([])
-                left = limit
-            rounds[-1].append(piece)
-            left -= price
-    return rounds
+    pieces = (piece for fragment in fragments for piece in _pieces(fragment, limit))
+    return packed(pieces, lambda piece: count_tokens(f"1000. {piece}\n"), limit)
 
 
 def _pieces(fragment: str, limit: int) -> list[str]:

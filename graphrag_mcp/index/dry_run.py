@@ -141,7 +141,7 @@ class Tally:
                 own = words(part.text) <= summaries.BRIEF
                 if not (own or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
-        for texts in summaries.packed(parts, params.longest):
+        for texts in summaries.in_calls(parts, params.longest):
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 

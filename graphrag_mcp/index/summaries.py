@@ -34,7 +34,7 @@ from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.schema import OTHER_SCRIPT, doubts
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import content_id, is_cjk, terms
-from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
@@ -402,24 +402,15 @@ async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) 
         else:
             missing.append(part)
     for written in await asyncio.gather(
-        *(_call(asker, some, params) for some in packed(missing, params.longest))
+        *(_call(asker, some, params) for some in in_calls(missing, params.longest))
     ):
         found |= {one.part.id: one for one in written}
     return [found[part.id] for part in parts]
 
 
-def packed(parts: Sequence[Part], longest: int = LONGEST) -> list[list[Part]]:
+def in_calls(parts: Sequence[Part], longest: int = LONGEST) -> list[list[Part]]:
     """The texts in calls of up to `longest` tokens, in their order."""
-    calls: list[list[Part]] = []
-    size = 0
-    for part in parts:
-        tokens = count_tokens(part.text)
-        if not calls or size + tokens > longest:
-            calls.append([])
-            size = 0
-        calls[-1].append(part)
-        size += tokens
-    return calls
+    return packed(parts, lambda part: count_tokens(part.text), longest)
 
 
 async def _call(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> list[Written]:

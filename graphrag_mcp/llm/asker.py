@@ -24,6 +24,7 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import protocols
 from graphrag_mcp.llm.replies import BadReply, storable
 from graphrag_mcp.store.manifest import read as read_manifest
+from graphrag_mcp.text.tokens import packed
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
@@ -88,15 +89,7 @@ class Budget:
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
     """Texts by key in calls of at most so many texts and characters; one that is longer goes alone."""
-    found: list[dict[str, str]] = []
-    size = 0
-    for key, text in texts.items():
-        if not found or len(found[-1]) >= most or size + len(text) > characters:
-            found.append({})
-            size = 0
-        found[-1][key] = text
-        size += len(text)
-    return found
+    return list(map(dict, packed(texts.items(), lambda pair: len(pair[1]), characters, most)))
 
 
 class Streak:
@@ -541,23 +534,24 @@ class Asker:
         if self._embedder is None:
             return [None] * len(texts)
         prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
-        asked = [prompt + text for text in texts]
-        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in asked]
-        found = self._kept_vectors(keys)
-        missing = {key: text for key, text in zip(keys, asked, strict=True) if key not in found}
-        calls = map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
-        for made in await asyncio.gather(*calls):
+        keys, found, calls = self._without_vector([prompt + text for text in texts])
+        for made in await asyncio.gather(*map(self._embed, calls)):
             found.update(made)
         return [found.get(key) for key in keys]
 
     def embedding_calls(self, texts: Sequence[str]) -> list[list[str]]:
         """The texts without a vector in the book, in the calls in which `embed` would send them."""
-        asked = [self.text_prompt + text for text in texts]
-        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in asked]
-        known = self._kept_vectors(keys)
-        missing = {key: text for key, text in zip(keys, asked, strict=True) if key not in known}
-        calls = batches(missing, self._batch, EMBED_CHARACTERS)
+        *_, calls = self._without_vector([self.text_prompt + text for text in texts])
         return [list(call.values()) for call in calls]
+
+    def _without_vector(
+        self, texts: Sequence[str]
+    ) -> tuple[list[str], dict[str, bytes], list[dict[str, str]]]:
+        """The keys of texts, the vectors that the book holds of them, and the others by key, in calls."""
+        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
+        known = self._kept_vectors(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        return keys, known, batches(missing, self._batch, EMBED_CHARACTERS)
 
     def _kept_vectors(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The vectors that the book holds under these keys, of the length that this index has."""

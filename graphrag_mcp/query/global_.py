@@ -42,7 +42,7 @@ from graphrag_mcp.query.request import AnswerOptions, Fields, Request
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
 from graphrag_mcp.text.terms import content_id, counted, lists_of
-from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
@@ -468,15 +468,8 @@ def _line(row: Row) -> str:
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
     """Shuffled by a hash, so that none is one corner of the tree; inside in the order of rows."""
-    batches: list[list[Row]] = []
-    size = 0
-    for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
-        tokens = count_tokens(_line(row)) + ACCOUNT
-        if not batches or size + tokens > BATCH_TOKENS:
-            batches.append([])
-            size = 0
-        batches[-1].append(row)
-        size += tokens
+    shuffled = sorted(rows, key=lambda row: content_id(SEED, row["id"]))
+    batches = packed(shuffled, lambda row: count_tokens(_line(row)) + ACCOUNT, BATCH_TOKENS)
     order = {row["id"]: place for place, row in enumerate(rows)}
     return [sorted(batch, key=lambda row: order[row["id"]]) for batch in batches]
 

@@ -6,12 +6,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
 from operator import add
 from pathlib import Path
+from typing import TypeVar
 
 from graphrag_mcp.text.terms import bare_latin, table
+
+T = TypeVar("T")
 
 # Words and runs of signs that are one token of `o200k_base`, where the counter would think that they are more: common
 # English words in lower case, one token with the blank before them and mostly with a capital as well; words of
@@ -118,3 +122,20 @@ def count_tokens(text: str) -> int:
         sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW)
     )
     return -(-(total + min(total, SLACK)) // 16)
+
+
+def packed(
+    items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None
+) -> list[list[T]]:
+    """The items in their order, in groups that are at most `room` in size and `most` in number; one
+    that is larger stands alone."""
+    groups: list[list[T]] = []
+    left = 0
+    for item in items:
+        price = size(item)
+        if not groups or price > left or len(groups[-1]) == most:
+            groups.append([])
+            left = room
+        groups[-1].append(item)
+        left -= price
+    return groups
