@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -180,12 +181,11 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for row in _by_n(snapshot, "relationships", *columns).to_pylist():
         for unit in row["text_unit_ids"]:
             maps.relationships_of_unit[unit].append(row["id"])
-        ends = (path.get(row[end], ()) for end in ("source_id", "target_id"))
-        for a, b in zip(*ends, strict=False):
-            if a != b:
-                break
-            maps.inside[a].append(row["id"])
-            maps.units_inside[a].update(row["text_unit_ids"])
+        for community in commonprefix(
+            [path.get(row[end], []) for end in ("source_id", "target_id")]
+        ):
+            maps.inside[community].append(row["id"])
+            maps.units_inside[community].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
     units = [unit for held in maps.units_of_document.values() for unit in held]
     if not path.keys().isdisjoint(units):  # an earlier release placed entities alone

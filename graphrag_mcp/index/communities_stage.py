@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from heapq import nsmallest
+from os.path import commonprefix
 from typing import Any
 
 import pyarrow as pa
@@ -271,12 +272,8 @@ def fingerprints(
 
 def _home(tree: Hierarchy, source: str, target: str) -> str | None:
     """The smallest community with both."""
-    home = None
-    for one, other in zip(tree.path.get(source, ()), tree.path.get(target, ()), strict=False):
-        if one != other:
-            break
-        home = one
-    return home
+    both = commonprefix([tree.path.get(end, ()) for end in (source, target)])
+    return both[-1] if both else None
 
 
 def _claim_checks(snapshot: Snapshot, tree: Hierarchy) -> dict[str, list[int]]:

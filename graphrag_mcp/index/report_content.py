@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import islice
+from os.path import commonprefix
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -65,12 +66,9 @@ def content_of(snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str]) -> 
     links = snapshot.by_key("relationships", members, "source_id", columns).sort_by("id")
     edges: dict[str, list[EdgeRow]] = defaultdict(list)
     for edge in (EdgeRow(*row) for row in listed(links)):
-        paths = (tree.path.get(end, ()) for end in (edge.source_id, edge.target_id))
-        for one, other in zip(*paths, strict=False):
-            if one != other:
-                break
-            if one in wanted:
-                edges[one].append(edge)
+        paths = [tree.path.get(end, ()) for end in (edge.source_id, edge.target_id)]
+        for community in filter(wanted.__contains__, commonprefix(paths)):
+            edges[community].append(edge)
     return Content(entities, edges)
 
 

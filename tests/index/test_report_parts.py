@@ -85,7 +85,7 @@ def test_clustering_reads_terms_in_parts_and_holds_no_link_of_entities_that_have
     monkeypatch.setattr(
         communities_stage,
         "texts_of",
-        lambda parts, of: texts_of((sizes.append(len(one)) or one for one in parts), of),
+        lambda parts, *given: texts_of((sizes.append(len(one)) or one for one in parts), *given),
     )
     monkeypatch.setattr(
         communities_stage, "cluster", lambda *given: links.append(len(given[2])) or cluster(*given)
