@@ -4,12 +4,14 @@ better answers to questions on a whole collection?
     python benchmarks/pairs.py contexts OUT --questions news --summaries HOME --vectors HOME --model local:DIR --corpus NAME
     python benchmarks/pairs.py packets OUT global vector --questions news
     python benchmarks/pairs.py score OUT
+    python benchmarks/pairs.py agreement OUT OTHER
 
 `contexts` writes, for each of the questions in `pairs/news.json` or `pairs/chats.json`, what one `global_search` of 8,000 tokens shows
 (`OUT/global/NN.txt`) and the nearest passages by vectors up to as many characters (`OUT/vector/NN.txt`). Agents write an
 answer to each context into `OUT/answers/WAY/NN.md`. `packets` puts each pair of answers in both orders, without their
 ways, into packets for different judges (`OUT/packets/`); `pairs/judge.md` says what writers and judges are told. `score`
-prints win rates of the verdicts (`OUT/verdicts/*.jsonl`) with intervals of 95 % over the questions.
+prints win rates of the verdicts (`OUT/verdicts/*.jsonl`) with intervals of 95 % over the questions. `agreement` compares
+them with the verdicts of a judge in `OTHER`, who judged some of the pairs, perhaps in other packets.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import argparse
 import json
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 QUESTIONS = Path(__file__).with_name("pairs")
@@ -107,23 +110,53 @@ def packets(out: Path, collection: str, first: str, second: str, judges: int, se
     (out / f"key-{first}-{second}.json").write_text(json.dumps(key), "utf-8")
 
 
-def score(out: Path) -> list[str]:
-    """One line for each pair of ways and criterion."""
-    key: dict[str, tuple[int, str, str]] = {}
+Pair = tuple[int, str, str]  # the number of a question and two ways, in the order of their names
+
+
+def judged(out: Path) -> Iterator[tuple[Pair, dict[str, str]]]:
+    """Each verdict: the pair, and by criterion the way that won, "" for a tie."""
+    key: dict[str, Pair] = {}
     for path in sorted(out.glob("key-*.json")):
         key |= json.loads(path.read_text("utf-8"))
-    wins: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
     for path in sorted((out / "verdicts").glob("*.jsonl")):
         for line in filter(str.strip, path.read_text("utf-8").splitlines()):
             verdict = json.loads(line)
             number, left, right = key[verdict["id"]]
-            one, other = sorted((left, right))
-            by_criterion = wins.setdefault(
-                (one, other), {name: defaultdict(list) for name in CRITERIA}
-            )
-            for name in CRITERIA:
-                winner = {1: left, 2: right}.get(verdict[name])
-                by_criterion[name][number].append(0.5 if winner is None else float(winner == one))
+            ways = {1: left, 2: right}
+            winners = {name: ways.get(verdict[name], "") for name in CRITERIA}
+            yield (number, *sorted((left, right))), winners  # pyright: ignore[reportReturnType]
+
+
+def agreement(out: Path, other: Path) -> list[str]:
+    """One line for each criterion: the share of the verdicts of `out` on pairs that `other` judged as
+    well whose winner is the same, and kappa (Cohen 1960). Kappa is low where one way wins nearly
+    always, since chance would agree as often."""
+    second = dict(judged(other))
+    both = [(pair, first, second[pair]) for pair, first in judged(out) if pair in second]
+    lines = []
+    for names in (*((name,) for name in CRITERIA), CRITERIA):
+        # The same label means the same side: ways differ from pair to pair.
+        sides = [
+            tuple({pair[1]: 1, pair[2]: 2}.get(winners[name], 0) for winners in (one, two))
+            for pair, one, two in both
+            for name in names
+        ]
+        same = sum(one == two for one, two in sides) / len(sides)
+        of_first, of_second = (Counter(column) for column in zip(*sides, strict=True))
+        chance = sum(of_first[side] * of_second[side] for side in of_first) / len(sides) ** 2
+        kappa = (same - chance) / (1 - chance) if chance < 1 else 1.0
+        what = names[0] if len(names) == 1 else "all criteria"
+        lines.append(f"{what}: {same:.0%} of {len(sides)} verdicts agree, kappa {kappa:.2f}")
+    return lines
+
+
+def score(out: Path) -> list[str]:
+    """One line for each pair of ways and criterion."""
+    wins: dict[tuple[str, str], dict[str, dict[int, list[float]]]] = {}
+    for (number, one, other), winners in judged(out):
+        by_criterion = wins.setdefault((one, other), {name: defaultdict(list) for name in CRITERIA})
+        for name, winner in winners.items():
+            by_criterion[name][number].append(float(winner == one) if winner else 0.5)
     lines = []
     for (one, other), by_criterion in sorted(wins.items()):
         for name, marks in by_criterion.items():
@@ -154,6 +187,9 @@ def main() -> None:
     packing.add_argument("--judges", type=int, default=4)
     packing.add_argument("--seed", type=int, default=1)
     commands.add_parser("score").add_argument("out", type=Path)
+    comparing = commands.add_parser("agreement")
+    comparing.add_argument("out", type=Path)
+    comparing.add_argument("other", type=Path)
     given = parser.parse_args()
     if given.command == "contexts":
         contexts(
@@ -161,6 +197,8 @@ def main() -> None:
         )
     elif given.command == "packets":
         packets(given.out, given.questions, given.first, given.second, given.judges, given.seed)
+    elif given.command == "agreement":
+        print(*agreement(given.out, given.other), sep="\n")
     else:
         print(*score(given.out), sep="\n")
 

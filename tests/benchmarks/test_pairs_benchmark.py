@@ -36,3 +36,26 @@ def test_packets_hide_the_ways_and_the_score_counts_both_orders(tmp_path: Path) 
         "global over vector, empowerment: 50% ± 0% of 6 questions",
         "global over vector, directness: 25% ± 0% of 6 questions",
     ]
+
+
+def verdicts(out: Path, given: dict[str, tuple[tuple[int, str, str], int]]) -> Path:
+    """The winner of all criteria by id, beside what stood on which side."""
+    (out / "verdicts").mkdir(parents=True)
+    (out / "key-1.json").write_text(json.dumps({id: key for id, (key, _) in given.items()}), "utf-8")
+    lines = [json.dumps({"id": id, **dict.fromkeys(pairs.CRITERIA, winner)}) for id, (_, winner) in given.items()]
+    (out / "verdicts" / "1.jsonl").write_text("\n".join(lines), "utf-8")
+    return out
+
+
+def test_agreement_compares_winners_and_not_sides(tmp_path: Path) -> None:
+    first = verdicts(
+        tmp_path / "first",
+        {
+            "a": ((1, "global", "vector"), 1), "b": ((1, "vector", "global"), 2), "c": ((2, "global", "vector"), 2),
+            "d": ((2, "vector", "global"), 2), "e": ((3, "global", "vector"), 1),
+        },
+    )  # fmt: skip
+    second = verdicts(tmp_path / "second", {"x": ((1, "vector", "global"), 2), "y": ((2, "global", "vector"), 2)})
+    lines = pairs.agreement(first, second)  # global, global; vector, global against global, vector
+    assert lines[0] == "comprehensiveness: 75% of 4 verdicts agree, kappa 0.50"
+    assert lines[-1] == "all criteria: 75% of 16 verdicts agree, kappa 0.50"
