@@ -36,7 +36,7 @@ _BOMS = (
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
 # Encodings that files have: of all of Python's, mac_iceland or iso8859_10 win on short texts.
 _LEGACY: list[str] = [
-    *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_r"),
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_u"),
     *("cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
 ]
 SHIFTED = b"\x1b$"  # by which ISO-2022 goes to two bytes a character, in bytes that are all ASCII
@@ -94,12 +94,43 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
             and guess.coherence >= best.coherence - 0.1
             for guess in guesses
         )
-        encoding = _sibling(sample, "cp1252" if western else best.encoding)
+        encoding = _by_alphabet(sample, "cp1252" if western else best.encoding)
+        encoding = _sibling(sample, encoding)
         if not _mixes_scripts(sample.decode(encoding, "replace")):
             return decode_as(data, encoding)
     if bad * 100 <= len(data):
         return _line_by_line(data)
     raise ReadError("its encoding is not known; save it as UTF-8")
+
+
+# The letters of languages beside those of ASCII. The library knows languages by their frequent letters, of
+# which a short text has few.
+_ALPHABETS = {
+    "cp1250": ("áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ąćęłńóśźż čćđšž ăâîşţ çë").split(),
+    "cp1252": (
+        "äöüß àâçéèêëîïôœùûüÿ áéíñóúü áâãàçéêíóôõúü àèéìíîòóùú áéèëêïíóöúü àçèéíïòóúü åäöšž æøåéòôêóâ áðéíóúýþæö äõöüšž"
+    ).split(),
+}
+
+
+# Of 100 letters 2.8 of Croatian and Slovene are none of ASCII, 5 to 12 of other languages of cp1250; of an
+# English text with foreign names fewer than one.
+FEW = 100
+_ASCII = bytes(range(128))
+
+
+def _by_alphabet(data: bytes, encoding: str) -> str:
+    """cp1250 or cp1252 where it alone gives letters that a single language has, else `encoding`. Czech
+    in cp1252 has ø beside ì, French in cp1250 ę beside ç; a text with names of many languages fits none."""
+    if encoding not in _ALPHABETS or len(data) > FEW * len(data.translate(None, _ASCII)):
+        return encoding
+    fitting: list[str] = []
+    for name, alphabets in _ALPHABETS.items():
+        text = data.decode(name, "replace").lower()
+        letters = {one for one in text if one > "\x7f" and (one.isalpha() or one == "\ufffd")}
+        if any(letters.issubset(one) for one in alphabets) and not _BROKEN.search(text):
+            fitting.append(name)
+    return fitting[0] if len(fitting) == 1 else encoding
 
 
 # Encodings of the same letters, most of them at other bytes.

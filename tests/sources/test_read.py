@@ -500,3 +500,13 @@ def test_a_licence_that_lies_in_a_folder_is_its_first_lines_and_a_named_one_is_w
 def test_a_scan_is_known_by_what_an_earlier_release_wrote_of_it() -> None:
     earlier = 'no text in it: its pages are pictures; pip install "graphrag-mcp[ocr]" reads them'
     assert Unread("0", earlier).scanned and Unread("0", f"no text in it: {SCANNED}").scanned and not Unread("0", "no text in it").scanned
+
+
+def test_the_table_of_formats_in_the_docs_names_every_suffix_that_has_a_reader() -> None:
+    from graphrag_mcp.sources.formats import FORMATS, prose
+
+    page = (Path(__file__).parents[2] / "docs/how-to/folders.md").read_text("utf-8")
+    table = page.partition("## What is read")[2].partition("\n\nWhen ")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    named = {suffix for cell in first for suffix in re.findall(r"`(\w+)`", cell)}
+    assert named == {suffix for suffix, reader in FORMATS.items() if reader is not prose}
