@@ -121,7 +121,9 @@ def _examined(folder: Path) -> list[Finding]:
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     shown = []
-    for (kind, where), group in lists_of(((one.kind, one.where), one) for one in found).items():
+    for (kind, where), group in lists_of(
+        ((finding.kind, finding.where), finding) for finding in found
+    ).items():
         shown += group[:SHOWN]
         if len(group) > SHOWN:
             what = f"and {len(group) - SHOWN} more like these"
@@ -165,10 +167,15 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     for where, what in differing(folder / "truth", manifest.segments):
         yield Finding("truth", where, what, RESTORE)
     kept = manifests.generations(folder)
-    named = {one["file"] for one in (*manifest.segments, *manifest.files)}
+    named = {entry["file"] for entry in (*manifest.segments, *manifest.files)}
     parts = {"truth": [old.segments for old in kept], "files": [old.files for old in kept]}
     for part, lists in parts.items():
-        older = {one["file"]: one for some in lists for one in some if one["file"] not in named}
+        older = {
+            entry["file"]: entry
+            for entries in lists
+            for entry in entries
+            if entry["file"] not in named
+        }
         for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
             yield Finding("generation", where, what, FORGET)
 
@@ -202,7 +209,7 @@ def _orphaned(folder: Path) -> list[Path]:
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
     """Every table is read whole, once, in batches: that it opens, and its check values."""
     for name in schema.TABLES:
-        wanted = snapshot.manifest.counters.get(name)
+        expected = snapshot.manifest.counters.get(name)
         try:
             count = snapshot.count(name)
             for rows in snapshot.batches(name):
@@ -214,8 +221,8 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
         except GraphRAGError as error:
             yield Finding("table", name, error.what, DERIVE)
             continue
-        if wanted is not None and wanted != count:
-            yield Finding("count", name, f"{count} rows, the manifest counts {wanted}", DERIVE)
+        if expected is not None and expected != count:
+            yield Finding("count", name, f"{count} rows, the manifest counts {expected}", DERIVE)
 
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
@@ -376,10 +383,10 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
         log = segment_store.live_documents(snapshot.folder, snapshot.manifest, columns)
     except GraphRAGError:  # a finding of its own
         return
-    wanted = {row["uri"]: row for row in log.to_pylist()}
+    expected = {row["uri"]: row for row in log.to_pylist()}
     there = {row["uri"]: row for row in _rows(snapshot, "documents", *columns)}
-    for uri in sorted(wanted.keys() | there.keys()):
-        if wanted.get(uri) != there.get(uri):
+    for uri in sorted(expected.keys() | there.keys()):
+        if expected.get(uri) != there.get(uri):
             yield "truth", "documents", f"{uri} is not the row of the document log"
 
 
@@ -401,6 +408,6 @@ def _edits(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
         what = f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
         yield "edit", "entities", what
     for row in _rows(snapshot, "entities", "key", "title", "type", "description"):
-        given = overlay.words(row["key"])
-        if overlay.hidden(row["key"]) or row["key"] in overlay.alias or given.items() - row.items():
+        words = overlay.words(row["key"])
+        if overlay.hidden(row["key"]) or row["key"] in overlay.alias or words.items() - row.items():
             yield "edit", "entities", f"{row['key']!r} is not as an edit made it"

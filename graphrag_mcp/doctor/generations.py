@@ -61,8 +61,8 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
     _feed(hashed, "passage", _sorted(passages))
 
-    told = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
-    mentions = _placed(snapshot.rows("mentions", columns=told), places)
+    entity_columns = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
+    mentions = _placed(snapshot.rows("mentions", columns=entity_columns), places)
     order = ["key", "uri", "from", "to", "type", "form"]
     _feed(hashed, "mention", _sorted(mentions, order))
     rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
@@ -73,10 +73,10 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     columns = ["source_id", "target_id", "weight", "description", "keywords"]
     rows = snapshot.rows("relationships", columns=columns)
     _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
-    said = ["start", "end", "source_key", "target_key", "description", "keywords"]
-    columns = ["source_id", "target_id", "text_unit_id", "weight", *said]
+    pair_columns = ["start", "end", "source_key", "target_key", "description", "keywords"]
+    columns = ["source_id", "target_id", "text_unit_id", "weight", *pair_columns]
     rows = snapshot.rows("evidence", columns=columns)
-    order = ["source", "target", "uri", "from", "to", *said]
+    order = ["source", "target", "uri", "from", "to", *pair_columns]
     _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
 
     stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
@@ -119,8 +119,13 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
         for row in snapshot.by_key("reports", ids, columns=columns).to_pylist():
-            said = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
-            _add(hashed, "report", [(name.get(row["id"], row["id"]), *said)])
+            content = (
+                row["title"],
+                row["summary"],
+                row["full_content"],
+                round(row["rank"], DIGITS),
+            )
+            _add(hashed, "report", [(name.get(row["id"], row["id"]), *content)])
     return hashed.hexdigest()
 
 
@@ -192,9 +197,13 @@ class Changes:
 def kept(folder: Path) -> list[Manifest]:
     """The generations that can be gone back to, oldest first, the current one last."""
     current = manifests.current(folder)
-    older = (one for one in manifests.generations(folder) if one.generation < current.generation)
-    same = (one for one in older if one.format == current.format)
-    return [*(one for one in same if _readable(folder, one)), current]
+    older = (
+        manifest
+        for manifest in manifests.generations(folder)
+        if manifest.generation < current.generation
+    )
+    same = (manifest for manifest in older if manifest.format == current.format)
+    return [*(manifest for manifest in same if _readable(folder, manifest)), current]
 
 
 def rollback(folder: Path, generation: int) -> Manifest:
@@ -235,7 +244,7 @@ def generation_of(folder: Path, since: str) -> int:
         what = f"{written[:40]!r} is no generation and no day"
         raise BadInput(what, f"Write 12 or {dates.advice(written)}")
     there = kept(folder)
-    before = [one.generation for one in there if one.created < dates.days(day)[0]]
+    before = [manifest.generation for manifest in there if manifest.created < dates.days(day)[0]]
     if before or there[0].generation == 1:
         return before[-1] if before else 0
     oldest = f"The oldest is {there[0].generation} of {there[0].created}"
@@ -280,10 +289,10 @@ def change_lines(found: Changes, about: str = "") -> list[str]:
     since = f"From generation {found.since} ({found.committed}) to {found.generation}"
     first = f"All is new in generation {found.generation}: nothing was indexed before."
     lines = [f"{since}, the current one:" if found.since else first]
-    for table, one in found.counts.items():
-        came = f"{one['added']:,} new, {one['removed']:,} gone"
-        came = came if one["added"] or one["removed"] else "the same"
-        lines.append(f"{counted(one['now'], table)}, before {one['before']:,} ({came})")
+    for table, count in found.counts.items():
+        came = f"{count['added']:,} new, {count['removed']:,} gone"
+        came = came if count["added"] or count["removed"] else "the same"
+        lines.append(f"{counted(count['now'], table)}, before {count['before']:,} ({came})")
     if found.names:
         lines.append(f"Names that came: {', '.join(found.names)}.")
     if found.statements:
@@ -292,7 +301,7 @@ def change_lines(found: Changes, about: str = "") -> list[str]:
         lines.append(f"No new statement on {one_line(about, 60)}.")
     if found.notes:
         lines += [f"{counted(len(found.notes), 'notes')} whose sources changed:"]
-        lines += [f"- {one}" for one in found.notes]
+        lines += [f"- {note}" for note in found.notes]
     documents = {"added": found.added, "changed": found.changed, "removed": found.removed}
     for how, uris in documents.items():
         if uris:
@@ -337,11 +346,13 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
 
 
 def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
-    older = (one for one in manifests.generations(folder) if one.format == current.format)
-    found = next((one for one in older if one.generation == generation), None)
+    older = (
+        manifest for manifest in manifests.generations(folder) if manifest.format == current.format
+    )
+    found = next((manifest for manifest in older if manifest.generation == generation), None)
     if found is not None and generation < current.generation and _readable(folder, found):
         return found
-    numbers = [str(one.generation) for one in kept(folder)]
+    numbers = [str(manifest.generation) for manifest in kept(folder)]
     more = f"{len(numbers) - SHOWN} older ones and " if len(numbers) > SHOWN else ""
     what = f"generation {generation} of {folder.name} is not kept"
     raise NotFound(what, f"Kept are {more}{', '.join(numbers[-SHOWN:])}; name one of these")

@@ -42,24 +42,24 @@ class Host:
 
 
 _LISTS = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text("utf-8"))
-HOSTS = tuple(Host(**one) for one in _LISTS["hosts"])
+HOSTS = tuple(Host(**host) for host in _LISTS["hosts"])
 BY_NAME = {host.name: host for host in HOSTS}
 # Clients whose entry is only printed, to be pasted; `reload` says where.
-PRINTED = tuple(Host(**one) for one in _LISTS["printed"])
+PRINTED = tuple(Host(**host) for host in _LISTS["printed"])
 
 
-def printed(host: Host, name: str, made: Mapping[str, Any]) -> str:
+def printed(host: Host, name: str, server: Mapping[str, Any]) -> str:
     """The block to paste for a client of PRINTED, in its own form: JSON, or YAML for Goose."""
     if host.name == "goose":
         fields = {"name": name, "type": "stdio", "enabled": "true"}
-        values = {"cmd": made["command"], "args": made["args"], "envs": made.get("env", {})}
+        values = {"cmd": server["command"], "args": server["args"], "envs": server.get("env", {})}
         fields |= {key: json.dumps(value) for key, value in values.items()} | {"timeout": "300"}
         lines = [f"    {key}: {value}" for key, value in fields.items()]
         return "\n".join(["extensions:", f"  {name}:", *lines])
-    entry = dict(made)
+    entry = dict(server)
     if host.name == "opencode":
-        entry = {"type": "local", "command": [made["command"], *made["args"]], "enabled": True}
-        entry |= {"environment": made["env"]} if made.get("env") else {}
+        entry = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
+        entry |= {"environment": server["env"]} if server.get("env") else {}
     return json.dumps({host.key: {name: entry}}, indent=2, ensure_ascii=False)
 
 
@@ -80,10 +80,10 @@ def user_file(
 def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> bool:
     """Whether the host seems to be on this machine: its file, its folder, or its command."""
     file = user_file(host, environ, home, platform)
-    own = home / ".claude" if host.name == "claude-code" else file.parent
+    folder = home / ".claude" if host.name == "claude-code" else file.parent
     command = host.program and shutil.which(host.program, path=environ.get("PATH"))
     # Path's may raise
-    return os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
+    return os.path.exists(file) or (folder != home and os.path.isdir(folder)) or bool(command)
 
 
 def here(environ: Mapping[str, str], home: Path) -> list[Host]:
@@ -91,19 +91,19 @@ def here(environ: Mapping[str, str], home: Path) -> list[Host]:
     return [host for host in HOSTS if seen(host, environ, home)]
 
 
-def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:
+def own_way(host: Host, name: str, server: Mapping[str, Any]) -> str:
     """The host's own command, or link, that would put the same entry in; "" where it has none."""
-    words = ["--", made["command"], *made["args"]]
-    pairs = (f"{key}={value}" for key, value in made.get("env", {}).items())
+    words = ["--", server["command"], *server["args"]]
+    pairs = (f"{key}={value}" for key, value in server.get("env", {}).items())
     env = [part for pair in pairs for part in ("--env", pair)]
     if host.name == "claude-code":
         return shlex.join(["claude", "mcp", "add", "--scope", "user", name, *env, *words])
     if host.name == "codex":
         return shlex.join(["codex", "mcp", "add", name, *env, *words])
     if host.name == "vscode":
-        return shlex.join(["code", "--add-mcp", json.dumps({"name": name, **made})])
+        return shlex.join(["code", "--add-mcp", json.dumps({"name": name, **server})])
     if host.name == "cursor":
-        packed = base64.b64encode(json.dumps(made).encode()).decode()
+        packed = base64.b64encode(json.dumps(server).encode()).decode()
         query = urlencode({"name": name, "config": packed})
         return f"cursor://anysphere.cursor-deeplink/mcp/install?{query}"
     return ""
@@ -125,6 +125,6 @@ def _claude_folder(environ: Mapping[str, str], home: Path, platform: str) -> Pat
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
         packaged = sorted(local.glob("Packages/Claude_*/LocalCache/Roaming/Claude"))
         if packaged:
-            written = (one for one in packaged if (one / "claude_desktop_config.json").exists())
+            written = (path for path in packaged if (path / "claude_desktop_config.json").exists())
             return next(written, packaged[0])
     return _settings_folder(environ, home, platform) / "Claude"

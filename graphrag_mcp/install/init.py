@@ -66,5 +66,5 @@ def settings_text() -> str:
 def _toml(value: Any) -> str:
     """JSON, which TOML reads alike but for tables: these are written inline."""
     if isinstance(value, dict) and value:
-        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{name} = {_toml(item)}" for name, item in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False, default=str)  # of a Path its text

@@ -32,20 +32,20 @@ FOLDERS = frozenset(("--root", "--home"))
 
 
 def arguments(
-    known: Mapping[str, Any], made: Mapping[str, Any]
+    known: Mapping[str, Any], server: Mapping[str, Any]
 ) -> tuple[list[str], tuple[str, ...]]:
     """The new arguments with those of the old ones that the new do not name, and notes on them.
 
     An option that is named now counts as named now, and folders only so: fewer folders are fewer
     folders. Whatever else is not named stays, since a `--read-only` written by hand must not be
     gone after the next run."""
-    new, old = list(made["args"]), _texts(known.get("args"))
+    new, old = list(server["args"]), _texts(known.get("args"))
     if "serve" not in old or "serve" not in new:
         replaced = f"the entry had other arguments, which are replaced: {_shown(old)}"
         return new, (replaced,) if old else ()
     start, had = new[: new.index("serve")], old[: old.index("serve")]
     notes = []
-    if had != start and known.get("command") == made["command"]:
+    if had != start and known.get("command") == server["command"]:
         words = iter(had)
         if all(word in words for word in start):  # ours, in their order, and something of theirs
             start = had
@@ -54,14 +54,14 @@ def arguments(
             notes.append(f"no longer started with: {_shown(had)}")
     before, after = (options_of(words[words.index("serve") + 1 :]) for words in (old, new))
     named = {option[0] for option in after} | FOLDERS
-    own = [option for option in before if option[0] not in named]
-    gone = [option for option in before if option[0] in named and option not in after]
-    if own:
-        kept = _shown(chain.from_iterable(own))
+    others = [option for option in before if option[0] not in named]
+    dropped = [option for option in before if option[0] in named and option not in after]
+    if others:
+        kept = _shown(chain.from_iterable(others))
         notes.append(f"kept what the entry had: {kept}; to be rid of it run --undo first")
-    if gone:
-        notes.append(f"no longer in the entry: {_shown(chain.from_iterable(gone))}")
-    return [*start, "serve", *chain.from_iterable((*after, *own))], tuple(notes)
+    if dropped:
+        notes.append(f"no longer in the entry: {_shown(chain.from_iterable(dropped))}")
+    return [*start, "serve", *chain.from_iterable((*after, *others))], tuple(notes)
 
 
 def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -114,18 +114,18 @@ def entry(
     host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
 ) -> dict[str, Any]:
     """Our server as this host writes one down; `handed`: names of variables, as references."""
-    made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
-    made |= {"command": words[0], "args": list(words[1:])}
+    server: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
+    server |= {"command": words[0], "args": list(words[1:])}
     values = dict(env)
     if handed and host.reference == "env_vars":
-        made["env_vars"] = list(handed)
+        server["env_vars"] = list(handed)
     else:
         values |= {name: host.reference % name for name in handed}
     if values:
-        made["env"] = values
+        server["env"] = values
     if host.toml:
-        made["startup_timeout_sec"] = START_SECONDS[is_uvx(words[0])]
-    return made
+        server["startup_timeout_sec"] = START_SECONDS[is_uvx(words[0])]
+    return server
 
 
 def variables(
@@ -135,19 +135,19 @@ def variables(
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
-    for one in given_names:
-        name, given, value = one.partition("=")
+    for pair in given_names:
+        name, equals, value = pair.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            what = f"--env {one[:40]!r} names no variable"
+            what = f"--env {pair[:40]!r} names no variable"
             raise BadInput(what, "Give a name such as OPENAI_API_KEY")
-        if given and (name not in HARMLESS or "@" in value or "?" in value):
+        if equals and (name not in HARMLESS or "@" in value or "?" in value):
             what = (
                 f"the value of {name} would stand in a file that others read, and may be a secret"
             )
             move = f"Set it where {host.title} is started and give --env {name}, without a value"
             raise BadInput(what, move)
         by_itself = f"{host.title} hands {name} on by itself"
-        if given:
+        if equals:
             values[name] = value
         elif host.follows and not project and not host.toml:
             notes.append(f"{by_itself}; set it in the shell in which you start it")
@@ -162,7 +162,7 @@ def variables(
     return values, handed, notes
 
 
-def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
+def installing(host: Host, file: Path, name: str, server: Mapping[str, Any]) -> Change:
     """What putting the entry in changes. BadInput where the file or a server is in the way."""
     before = _read(file)
     text = _decoded(before, file)
@@ -172,15 +172,15 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
         what = f"{file} has another server under the name {name!r}"
         raise BadInput(what, "Give ours another name with --name, or remove that one")
     # What someone has added to the old entry by hand, such as a time-out, stays.
-    held = known or {}
+    stored = known or {}
     mine = {"type", "command", "args", "env", "env_vars"}
-    merged = {**made, **{key: value for key, value in held.items() if key not in mine}}
-    if isinstance(env := held.get("env"), dict):
+    merged = {**server, **{key: value for key, value in stored.items() if key not in mine}}
+    if isinstance(env := stored.get("env"), dict):
         theirs = ((key, value) for key, value in env.items() if key not in OURS)
         by_hand = {key: value for key, value in theirs if "${" not in str(value)}
-        if values := {**made.get("env", {}), **by_hand}:
+        if values := {**server.get("env", {}), **by_hand}:
             merged["env"] = values
-    merged["args"], notes = arguments(held, made)
+    merged["args"], notes = arguments(stored, server)
     after = _edited(file, lambda: _put(host, text, name, merged))
     change = "added" if known is None else "unchanged" if after == text else "updated"
     return Change(file, before, _encoded(after, before), change, merged, notes)
@@ -230,9 +230,9 @@ def apply(change: Change) -> Path | None:
     return backup if backup.exists() and change.change != "absent" else None
 
 
-def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
+def block(host: Host, name: str, server: Mapping[str, Any]) -> str:
     """Our entry as it would stand in a file of its own, to be pasted."""
-    return _put(host, "", name, made)
+    return _put(host, "", name, server)
 
 
 def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
@@ -248,19 +248,19 @@ def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dic
             except BadInput as error:
                 found.append({**place, "name": "", "problem": error.what})
                 continue
-            for name, one in servers.items():
-                if ours(one):
-                    found.append({**place, "name": plain(name), "problem": _problem(one)})
+            for name, server in servers.items():
+                if ours(server):
+                    found.append({**place, "name": plain(name), "problem": _problem(server)})
     return found
 
 
-def ours(one: Any) -> bool:
+def ours(server: Any) -> bool:
     """Whether an entry starts this server, however it was written."""
-    if not isinstance(one, dict) or not isinstance(one.get("command"), str):
+    if not isinstance(server, dict) or not isinstance(server.get("command"), str):
         return False
-    program = re.split(r"[/\\]", one["command"])[-1].removesuffix(".exe")
+    program = re.split(r"[/\\]", server["command"])[-1].removesuffix(".exe")
     named = re.compile(r"graphrag[-_]mcp(\[[\w,]*\])?([@=<>~!].*)?").fullmatch
-    return program == "graphrag-mcp" or any(map(named, _texts(one.get("args"))))
+    return program == "graphrag-mcp" or any(map(named, _texts(server.get("args"))))
 
 
 def _texts(args: Any) -> list[str]:
@@ -274,8 +274,8 @@ def backup_of(file: Path) -> Path:
 # ---- texts ---------------------------------------------------------------------------------------
 
 
-def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
-    return (set_table if host.toml else set_member)(text, host.key, name, dict(made))
+def _put(host: Host, text: str, name: str, server: Mapping[str, Any]) -> str:
+    return (set_table if host.toml else set_member)(text, host.key, name, dict(server))
 
 
 def _edited(file: Path, edit: Callable[[], Any]) -> Any:
@@ -296,10 +296,10 @@ def _refused(file: Path, error: Unreadable) -> NotEdited:
     return NotEdited(f"{file}, line {error.line}: {error.what}", advice)
 
 
-def _problem(one: Mapping[str, Any]) -> str:
-    command = Path(str(one["command"]))
-    gone = command.is_absolute() and not os.path.exists(command)
-    return f"{plain(str(command))} is not there any more" if gone else ""
+def _problem(server: Mapping[str, Any]) -> str:
+    command = Path(str(server["command"]))
+    missing = command.is_absolute() and not os.path.exists(command)
+    return f"{plain(str(command))} is not there any more" if missing else ""
 
 
 def is_uvx(command: str) -> bool:
@@ -409,9 +409,9 @@ def _printed(document: dict[str, Any], text: str) -> str:
     step = re.search(r"\n([ \t]+)\S", text)
     indent = step[1] if step else None if text.strip() and "\n" not in text.strip() else 2
     escaped = bool(text.strip()) and text.isascii()
-    made = json.dumps(document, indent=indent, ensure_ascii=escaped)
+    encoded = json.dumps(document, indent=indent, ensure_ascii=escaped)
     end = text[len(text.rstrip()) :] if text.strip() else "\n"
-    return made.replace("\n", "\r\n" if "\r\n" in text else "\n") + end
+    return encoded.replace("\n", "\r\n" if "\r\n" in text else "\n") + end
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -443,7 +443,7 @@ def set_table(text: str, table: str, name: str, value: Mapping[str, Any]) -> str
 
 def remove_table(text: str, table: str, name: str) -> str:
     document = parse_toml(text)
-    left = {key: one for key, one in document[table].items() if key != name}
+    left = {key: value for key, value in document[table].items() if key != name}
     return _checked(_replaced(text, table, name, ""), document | {table: left}, table, text)
 
 
@@ -472,16 +472,16 @@ def _end(table: str) -> str:
     return "".join(lines[last:])
 
 
-def _as_in(text: str, made: str) -> str:
+def _as_in(text: str, entry: str) -> str:
     """Line ends as a text has them throughout."""
     windows = "\r\n" in text and text.count("\r\n") == text.count("\n")
-    return re.sub(r"\r?\n", "\r\n", made) if windows else made
+    return re.sub(r"\r?\n", "\r\n", entry) if windows else entry
 
 
-def _checked(after: str, wanted: dict[str, Any], table: str, text: str) -> str:
+def _checked(after: str, expected: dict[str, Any], table: str, text: str) -> str:
     """The edited text, when a second parser reads in it what it should say."""
     try:
-        same = {table: {}} | parse_toml(after) == wanted
+        same = {table: {}} | parse_toml(after) == expected
     except Unreadable:
         same = False
     if not same:

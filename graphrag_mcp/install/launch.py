@@ -106,8 +106,8 @@ def trial(
     logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)  # it is told below
     began = time.monotonic()
     path = os.environ.get("PATH", "") if os.name == "nt" else "/usr/bin:/bin"
-    given = {"env": {"PATH": path, **env}, "cwd": folder}
-    server = StdioServerParameters(command=words[0], args=list(words[1:]), **given)
+    options = {"env": {"PATH": path, **env}, "cwd": folder}
+    server = StdioServerParameters(command=words[0], args=list(words[1:]), **options)
 
     async def listed(errors: TextIO) -> tuple[float, int]:
         with anyio.fail_after(seconds):
@@ -197,7 +197,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     if record["corpus"]:
         meant = f"{record['corpus']}, generation {record['generation']}"
     there = record["extras"].items()
-    extras = ", ".join(f"{name} {'yes' if one else 'no'}" for name, one in there)
+    extras = ", ".join(f"{name} {'yes' if installed else 'no'}" for name, installed in there)
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),

@@ -83,7 +83,7 @@ def _windows_mark(pid: int) -> str:
     try:
         code, times = ctypes.c_ulong(), [ctypes.c_ulonglong() for _ in range(4)]
         kernel.GetExitCodeProcess(handle, ctypes.byref(code))
-        kernel.GetProcessTimes(handle, *(ctypes.byref(one) for one in times))
+        kernel.GetProcessTimes(handle, *(ctypes.byref(time) for time in times))
         return str(times[0].value) if code.value == 259 else ""  # STILL_ACTIVE
     finally:
         kernel.CloseHandle(handle)
@@ -169,8 +169,8 @@ def load(home: Path, job_id: str) -> Job:
 def listing(home: Path, corpus: str = "") -> list[Job]:
     """The caller's jobs, or those of one corpus, newest first."""
     jobs = filter(None, map(_parsed, (home / "jobs").glob("job-*.json")))
-    wanted = (job for job in jobs if corpus in ("", job.corpus) and may_open(job.subject))
-    mine: list[Job] = [as_it_is(home, job) for job in wanted]
+    matching = (job for job in jobs if corpus in ("", job.corpus) and may_open(job.subject))
+    mine: list[Job] = [as_it_is(home, job) for job in matching]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 

@@ -207,11 +207,11 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             _troubles.pop(place, None)
         except Exception as error:
             known = (getattr(error, name, None) for name in ("strerror", "what"))
-            said = next(filter(None, known), type(error).__name__)
-            if _troubles.get(place) != said:  # once, not every second of a night with a full disk
+            reason = next(filter(None, known), type(error).__name__)
+            if _troubles.get(place) != reason:  # once, not every second of a night with a full disk
                 said_once = "the open jobs of %s were not done; tried again until they are"
                 log.exception(said_once, corpus)
-            _troubles[place] = said
+            _troubles[place] = reason
             time.sleep(1.0)
         me.name = f"waits-{corpus}"
         with _leading:
@@ -260,8 +260,8 @@ def _turn(settings: Settings, corpus: str) -> bool:
             record = _mark(path).get("settings", {})
             foreign = takeover.of_settings(settings, record)
             handed = settings if foreign else from_record(settings, record)
-            held = manifest.read(home / "corpora" / corpus)
-            start(handed, corpus, IndexRequest(method=method_of(held) if held else "agent"))
+            current = manifest.read(home / "corpora" / corpus)
+            start(handed, corpus, IndexRequest(method=method_of(current) if current else "agent"))
             path.unlink(missing_ok=True)
             did = True
             continue
@@ -291,8 +291,8 @@ def _leave(home: Path, job: Job, why: str) -> None:
 
 def _ours(job: Job) -> bool:
     """May any process do this? Not where a model answers: its key is in one's environment."""
-    held = {**job.settings, **job.settings.get("templates", {})}
-    asks = held.get("chat_model") or held.get("embedding_model")
+    stored = {**job.settings, **job.settings.get("templates", {})}
+    asks = stored.get("chat_model") or stored.get("embedding_model")
     return takeover.asked_here(job) or not asks
 
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def changes(
     paths: Sequence[Path],
     ignored: Path,
-    gone: Callable[[str], None],
+    removed: Callable[[str], None],
     stop: threading.Event | None = None,
 ) -> Generator[tuple[Path, ...]]:
     """Yields at once, and after every change of a file under these paths but in `ignored`, until
@@ -39,10 +39,10 @@ def changes(
     waiting: set[Path] = set()
     while stop is None or not stop.is_set():
         watched = [_identity(path) for path in paths]
-        there = tuple(path for path, one in zip(paths, watched, strict=True) if one)
+        there = tuple(path for path, watches in zip(paths, watched, strict=True) if watches)
         for path in paths:
             if path not in there and path not in waiting:
-                gone(str(path))
+                removed(str(path))
         waiting = {path for path in paths if path not in there}
         if not there:
             time.sleep(LOOK_EVERY)
@@ -126,9 +126,9 @@ class Watches:
                 end.set()
             if on:
                 self._ends[corpus] = end = threading.Event()
-                given = (corpus, tuple(paths), end)
+                watch = (corpus, tuple(paths), end)
                 name = f"watch-{corpus}"
-                threading.Thread(target=self._watch, args=given, name=name, daemon=True).start()
+                threading.Thread(target=self._watch, args=watch, name=name, daemon=True).start()
 
     def _watch(self, corpus: str, paths: tuple[str, ...], end: threading.Event) -> None:
         within = tuple(str(root.resolve()) for root in self.settings.roots)

@@ -290,8 +290,8 @@ def fetched(name: str) -> Path:
             raise ValueError("it has no ONNX file")
         graph = min(graphs, key=lambda entry: (entry.size or 0, entry.rfilename))
         _log.warning("fetching the model %s once (%d MB)", name, (graph.size or 0) // 1_000_000)
-        wanted = [graph.rfilename, *(file for file in CONFIGURATION if file in siblings)]
-        paths = [Path(hf_hub_download(name, file, revision=listed.sha)) for file in wanted]
+        names = [graph.rfilename, *(file for file in CONFIGURATION if file in siblings)]
+        paths = [Path(hf_hub_download(name, file, revision=listed.sha)) for file in names]
         expected = graph.lfs.sha256 if graph.lfs else ""
         with paths[0].open("rb") as file:
             if expected and hashlib.file_digest(file, "sha256").hexdigest() != expected:

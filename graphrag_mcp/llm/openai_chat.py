@@ -113,16 +113,20 @@ class OpenAIChat:
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        said = [{"role": one.role, "content": _content(one)} for one in messages]
-        body = {"model": self.name, "messages": said}
+        prompt = [{"role": message.role, "content": _content(message)} for message in messages]
+        body = {"model": self.name, "messages": prompt}
         preview = Preview(on_text) if on_text else None
 
         def build(without: set[str]) -> dict[str, Any]:
             optional = dict(self._options)
-            form = next((one for one in self._formats if one not in without), "") if schema else ""
+            form = (
+                next((format for format in self._formats if format not in without), "")
+                if schema
+                else ""
+            )
             if form:
                 optional["response_format"] = _format(form, schema or {})
-            length = next((one for one in self._lengths if one not in without), "")
+            length = next((name for name in self._lengths if name not in without), "")
             if max_output and length and not any(name in optional for name in LENGTHS):
                 optional[length] = max_output
             if preview is not None and "stream" not in without:
@@ -267,17 +271,17 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         if not texts:
             return Embedded((), self._dimension, Usage())
-        given = [_sendable(text) or " " for text in texts]  # "" is refused by many
-        body: dict[str, Any] = {"model": self.name, "input": given}
+        inputs = [_sendable(text) or " " for text in texts]  # "" is refused by many
+        body: dict[str, Any] = {"model": self.name, "input": inputs}
         body |= {"dimensions": self._wanted} if self._wanted else {}
 
         def build(without: set[str]) -> dict[str, Any]:
             return body if "encoding_format" in without else {**body, "encoding_format": "base64"}
 
         tokens = _about(texts) if self._pace.counts_tokens else 0
-        made = await self._dialect.call(build, self._attempt, tokens)
-        self._pace.correct(tokens, made.usage.prompt_tokens)
-        return made
+        reply = await self._dialect.call(build, self._attempt, tokens)
+        self._pace.correct(tokens, reply.usage.prompt_tokens)
+        return reply
 
     async def _attempt(self, body: dict[str, Any], alarm: asyncio.Timeout) -> Embedded:
         data = await self._server.post("/embeddings", body)
@@ -310,10 +314,12 @@ class OpenAIEmbedder:
             raise self._useless(what, divisible=False)
         return vectors
 
-    def _vector(self, given: Any) -> bytes:
+    def _vector(self, numbers: Any) -> bytes:
         try:
-            written = isinstance(given, str)
-            vector = base64.b64decode(given, validate=True) if written else array.array("f", given)
+            written = isinstance(numbers, str)
+            vector = (
+                base64.b64decode(numbers, validate=True) if written else array.array("f", numbers)
+            )
             return array.array("f", vector).tobytes()  # ValueError: half a number
         except (TypeError, ValueError, OverflowError):
             raise self._useless("something that is no vector") from None
@@ -370,9 +376,9 @@ def _about(texts: Sequence[str]) -> int:
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 
-def _usage(given: Any, prompts: Sequence[str], output: str) -> Usage:
+def _usage(usage: Any, prompts: Sequence[str], output: str) -> Usage:
     """The provider's figures; ours, marked as estimated, where it gives none that can be right."""
-    figures = given if isinstance(given, dict) else {}
+    figures = usage if isinstance(usage, dict) else {}
     prompt = figures.get("prompt_tokens")
     spoken = figures.get("completion_tokens", 0 if not output else None)
     if type(prompt) is int and type(spoken) is int and (spoken or not output):

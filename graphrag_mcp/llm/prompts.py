@@ -38,14 +38,14 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the
     product does not give."""
     shipped = _shipped(name)
-    own = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
-    if own is None or not own.is_file():
+    override = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
+    if override is None or not override.is_file():
         return shipped
-    tuned = Template(_COMMENT.sub("", own.read_text("utf-8")).strip())
+    tuned = Template(_COMMENT.sub("", override.read_text("utf-8")).strip())
     known = {f"${name}" for name in shipped.get_identifiers()}
     wrong = {f"${name}" for name in tuned.get_identifiers()} - known
     if wrong or not tuned.is_valid():
-        what = f"{own} uses {', '.join(sorted(wrong)) or 'a $ that names no variable'}"
+        what = f"{override} uses {', '.join(sorted(wrong)) or 'a $ that names no variable'}"
         raise BadInput(what, f"Use only {', '.join(sorted(known))}, and $$ for a dollar sign")
     return tuned
 

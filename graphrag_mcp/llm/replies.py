@@ -166,15 +166,15 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
     def plain(part: Any) -> Any:
         if isinstance(part, list):
-            return [plain(one) for one in part]
+            return [plain(item) for item in part]
         if not isinstance(part, dict):
             return part
         if "$ref" in part:
             return plain(parts[part["$ref"].rpartition("/")[2]])
-        kept = {name: one for name, one in part.items() if name not in ("title", "default")}
+        kept = {name: value for name, value in part.items() if name not in ("title", "default")}
         if kept.get("type") != "object":
-            return {name: plain(one) for name, one in kept.items()}
-        properties = {name: plain(one) for name, one in kept["properties"].items()}
+            return {name: plain(value) for name, value in kept.items()}
+        properties = {name: plain(value) for name, value in kept["properties"].items()}
         form = {"properties": properties, "required": list(properties)}
         return {"type": "object", **form, "additionalProperties": False}
 

@@ -223,9 +223,9 @@ class Server:
 
         refused, inside = None, None
         ask = self._open().chat.completions.create
-        given = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
+        arguments = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
-            async with await ask(**given) as pieces:
+            async with await ask(**arguments) as pieces:
                 headers = pieces.response.headers
                 kind = headers.get("content-type", "")
                 if "html" in kind:
@@ -296,16 +296,16 @@ class Server:
     def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
         if 300 <= reply.status_code < 400:
             return self._sent_on(reply.status_code, reply.headers.get("location", ""), body)
-        said: Any = reply.content.decode("utf-8", "replace")
+        content: Any = reply.content.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
-            said = json.loads(said)
-        return self._judged(reply.status_code, said, reply.headers, body)
+            content = json.loads(content)
+        return self._judged(reply.status_code, content, reply.headers, body)
 
     def _judged(
-        self, status: int, said: Any, headers: Mapping[str, str], body: Mapping[str, Any]
+        self, status: int, content: Any, headers: Mapping[str, str], body: Mapping[str, Any]
     ) -> Exception:
         """What an error status means: try again, change the request, or give up for good."""
-        message, parameter = _complaint(said)
+        message, parameter = _complaint(content)
         message = self._shown(message, body)
         shown = f": {message[:SHOWN]}" if message else ""
         where = f"({status} at {self._address}){shown}"
@@ -419,7 +419,9 @@ class Server:
         words = ("***" if "***" in word else word for word in message.split())
         message = _SECRET.sub("***", " ".join(words))[:READ]
         message = "".join(ch for ch in message if ch.isprintable())
-        prompts = [one["content"] for one in body.get("messages", ())] + body.get("input", [])
+        prompts = [message["content"] for message in body.get("messages", ())] + body.get(
+            "input", []
+        )
         pieces = (message[at : at + 40] for at in range(len(message) - 39))
         if any(piece in prompt for piece in pieces for prompt in prompts):
             return "its message repeats the prompt and is not shown"
@@ -523,9 +525,9 @@ def _complaint(body: Any) -> tuple[str, str]:
 def _validation(detail: Any) -> Iterator[str]:
     """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would
     be the prompt."""
-    for one in detail if isinstance(detail, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("loc"), list):
-            yield f"{'.'.join(str(part) for part in one['loc'])}: {one.get('msg', '')}"
+    for error in detail if isinstance(detail, list) else ():
+        if isinstance(error, dict) and isinstance(error.get("loc"), list):
+            yield f"{'.'.join(str(part) for part in error['loc'])}: {error.get('msg', '')}"
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:

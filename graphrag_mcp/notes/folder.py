@@ -89,7 +89,7 @@ def _spelled(folder: Path, name: str) -> str:
         names = [entry.name for entry in listed]
     if name in names:
         return name
-    return min((one for one in names if folded(one) == folded(name)), default=name)
+    return min((other for other in names if folded(other) == folded(name)), default=name)
 
 
 @contextmanager
@@ -208,8 +208,8 @@ def keep(base: Path, path: Path, text: str, followed_by: str) -> None:
     known = earlier(base, path)
     number = int(known[-1].file.stem.partition("-")[0]) + 1 if known else 1
     _replace(_old(base, path) / f"{number:06d}-{followed_by}.md", text.encode("utf-8", "replace"))
-    for one in known[: max(len(known) + 1 - KEPT, 0)]:
-        one.file.unlink(missing_ok=True)
+    for version in known[: max(len(known) + 1 - KEPT, 0)]:
+        version.file.unlink(missing_ok=True)
 
 
 def undo(base: Path, path: Path, check: str = "") -> str:
@@ -222,7 +222,7 @@ def undo(base: Path, path: Path, check: str = "") -> str:
             f"there is nothing to undo of {path.name!r}", "list_documents shows the notes"
         )
     current = check_of(now)
-    last = next((one for one in reversed(known) if one.followed_by == current), None)
+    last = next((version for version in reversed(known) if version.followed_by == current), None)
     if last is None and check != current:
         what = f"{path.name!r} was edited since it was written"
         raise BadInput(what, f'Give check="{current}" to undo this too')

@@ -59,7 +59,7 @@ class Target:
 def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
     in all of it. NotFound names ids of nothing: a note is not written with them."""
-    made = Linked("")
+    result = Linked("")
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
 
     def in_code(at: int) -> bool:
@@ -67,16 +67,16 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
         return before >= 0 and at < code[before][1]
 
     found = [match for match in _CITED.finditer(text) if not in_code(match.start())]
-    wanted = list(dict.fromkeys(id for match in found for id in _EACH_ID.findall(match[1])))
-    if len(wanted) > MOST:
+    cited = list(dict.fromkeys(id for match in found for id in _EACH_ID.findall(match[1])))
+    if len(cited) > MOST:
         raise BadInput(
-            f"the note cites {len(wanted)} ids, and may cite {MOST}", "Write several notes"
+            f"the note cites {len(cited)} ids, and may cite {MOST}", "Write several notes"
         )
     marks = _Marks(before, text)
     links: dict[str, str] = {}
     unknown: list[str] = []
-    for id in wanted:
-        target = _target(snapshot, path, id, made) if snapshot is not None else None
+    for id in cited:
+        target = _target(snapshot, path, id, result) if snapshot is not None else None
         if target is None:
             unknown.append(id)
         else:
@@ -98,15 +98,17 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
         joined = behind == "[" or (before in ("", "\n") and behind == ":")
         parts += [text[at : match.start()], " " * joins, ", ".join(ids), " " * joined]
         at = match.end()
-    made.text, made.definitions = "".join([*parts, text[at:]]), marks.written
-    return made
+    result.text, result.definitions = "".join([*parts, text[at:]]), marks.written
+    return result
 
 
 class _Marks:
     """The marks of a note: numbers that stand in brackets nowhere else in it."""
 
     def __init__(self, before: str, text: str) -> None:
-        self.known = {one.key: one.mark for one in citing.citations(before) if one.mark}
+        self.known = {
+            citation.key: citation.mark for citation in citing.citations(before) if citation.mark
+        }
         numbers = [int(number) for number in _NUMBER.findall(f"{before}\n{text}")]
         self.taken = set(numbers)
         self.last = max((number for number in numbers if number <= _LARGE), default=0)
@@ -137,14 +139,14 @@ class Span:
     place: str = ""
 
 
-def _target(snapshot: Snapshot, path: Path, id: str, made: Linked) -> Target | str | None:
+def _target(snapshot: Snapshot, path: Path, id: str, result: Linked) -> Target | str | None:
     """What an id names: for a topic the words that stand for it; None where it names nothing."""
     name, _, alias = id.rpartition("/")
     if name and name != snapshot.manifest.corpus:
         return None
     if alias[0] == "c":
         rows = context.numbered(snapshot, "reports", [int(alias[1:])])
-        made.topics += [alias] if rows else []
+        result.topics += [alias] if rows else []
         return f"(topic: {rows[0]['title']})" if rows else None
     span = _span(snapshot, alias)
     if span is None:
@@ -154,7 +156,7 @@ def _target(snapshot: Snapshot, path: Path, id: str, made: Linked) -> Target | s
         raise BadInput(f"{id} is a part of this note", "A note cites its sources, not itself")
     text = row["text"][span.start : span.end]
     of = citing.fingerprint(text)
-    made.cited[of] = text
+    result.cited[of] = text
     start = span.start + len(text) - len(text.lstrip())
     first = row["text"].count("\n", 0, start) + 1
     last = first + text.strip().count("\n")
@@ -212,12 +214,12 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
     if kind in "er":
         table = "entities" if kind == "e" else "relationships"
         for row in context.numbered(snapshot, table, [int(alias[1:])]):
-            for said in row["evidence"]:
-                ids = [said["text_unit_id"]]
+            for sentence in row["evidence"]:
+                ids = [sentence["text_unit_id"]]
                 names = ["document_id", "char_start"]
                 for unit in snapshot.by_key("text_units", ids, "id", names).to_pylist():
                     at = unit["char_start"]
-                    return Span(unit["document_id"], at + said["start"], at + said["end"])
+                    return Span(unit["document_id"], at + sentence["start"], at + sentence["end"])
     rows = snapshot.with_places(lookup.passages_of(snapshot, alias))
     rows = [row for row in rows if row["document_id"] == rows[0]["document_id"]]
     if not rows:
@@ -265,7 +267,7 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
     for name, value in {"date": date, "writer": _plain(writer), "kind": "note"}.items():
         line = re.compile(rf"(?mi)^{name}[ \t]*:.*$")
         if name in facts and line.search(block):
-            block = line.sub(lambda _, said=f"{name}: {value}": said, block, count=1)
+            block = line.sub(lambda _, line=f"{name}: {value}": line, block, count=1)
         else:
             block = block[: block.rfind("\n")] + f"\n{name}: {value}" + block[block.rfind("\n") :]
     return f"{block}\n", old[end:]
@@ -281,11 +283,11 @@ def _body(title: str, text: str, definitions: Sequence[str] = ()) -> str:
     body = rest.strip() if same else text
     if not definitions:
         return body
-    body, given = citing.definitions(body)
+    body, defined = citing.definitions(body)
     code = [match for match in _CODE.finditer(body) if match[1]]
     if code and code[-1].end() == len(body) and not re.search(rf"\n{code[-1][1]}\Z", body):
         body += f"\n{code[-1][1]}"
-    return "\n".join([body, "", *given, *definitions])
+    return "\n".join([body, "", *defined, *definitions])
 
 
 def _plain(text: str) -> str:

@@ -56,11 +56,13 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 def wire(result: Result) -> dict[str, Any]:
     """The result as it goes out: without fields, also of citations, that say nothing."""
     quiet = {"suspicious", *(QUIET if isinstance(result, types.SearchResult) else ())}
-    data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
+    data = {
+        name: value for name, value in result.model_dump().items() if value or name not in quiet
+    }
     for place in data.get("citations", ()):
         for name in [name for name in QUIET_PLACE if not place.get(name)]:
             place.pop(name, None)
-    return {name: one if name in EXACT else shown(one) for name, one in data.items()}
+    return {name: value if name in EXACT else shown(value) for name, value in data.items()}
 
 
 def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
@@ -68,11 +70,11 @@ def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
     if isinstance(value, str):
         return as_shown(value)
     if isinstance(value, list | tuple):
-        return [shown(one, as_shown) for one in value]
+        return [shown(item, as_shown) for item in value]
     if isinstance(value, dict):
         exact = EXACT - {"text"}
         pairs = value.items()
-        return {name: one if name in exact else shown(one, as_shown) for name, one in pairs}
+        return {name: item if name in exact else shown(item, as_shown) for name, item in pairs}
     return value
 
 
@@ -135,13 +137,13 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
     body, found = _cleaned(text, fencing.SHOW_SECRETS.get())
     if not _quotes(result, body):
         return "\n\n".join((body, *lines)), dict(found)
-    own, body = _own(result, body)
+    parts, body = _own(result, body)
     within = [line for line in lines if _holds_names(line)]
     named = ", ".join(f"{id} ({what})" for id, what in found.items())
-    said = [f"Flagged: {named}."] if found else []
+    remarks = [f"Flagged: {named}."] if found else []
     whole = fencing.fenced("\n\n".join((body, *within)))
     rest = [line for line in lines if line not in within]
-    return "\n\n".join((*own, *said, whole, *rest)), dict(found)
+    return "\n\n".join((*parts, *remarks, whole, *rest)), dict(found)
 
 
 @lru_cache(maxsize=64)
@@ -165,10 +167,10 @@ def _quotes(result: Result, text: str) -> bool:
 
 def _holds_names(line: str) -> bool:
     """Does a line of the footer hold more than ids and our own words?"""
-    kind, _, said = line.partition(": ")
+    kind, _, names = line.partition(": ")
     if kind == "Next":
-        return not _OUR_CALL.fullmatch(said)
-    return kind == "Hint" and _NAMES.search(said) is not None
+        return not _OUR_CALL.fullmatch(names)
+    return kind == "Hint" and _NAMES.search(names) is not None
 
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
@@ -191,8 +193,8 @@ def flagged(text: str) -> dict[str, str]:
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]
     found += [(at, "looks like a fence") for at in fencing.imitations(text)]
-    said = "credential shown" if fencing.SHOW_SECRETS.get() else "credential masked"
-    found += [(at, said) for at in credentials(text)]
+    state = "credential shown" if fencing.SHOW_SECRETS.get() else "credential masked"
+    found += [(at, state) for at in credentials(text)]
     if not found:
         return {}
     heads = [(match.start(), match[1] or match[2]) for match in _HEAD.finditer(text)]
@@ -269,12 +271,12 @@ def joined(items: Sequence[Item]) -> list[str]:
     return [_block(sorted(block, key=lambda item: item.span)) for block in blocks]
 
 
-def adjoin(one: Item, other: Item) -> bool:
+def adjoin(item: Item, other: Item) -> bool:
     """Are these two passages of one document that follow each other, or overlap?"""
-    if not (one.span[1] and other.span[1] and one.citation and other.citation):
+    if not (item.span[1] and other.span[1] and item.citation and other.citation):
         return False
-    near = one.span[0] <= other.span[1] + NEAR and other.span[0] <= one.span[1] + NEAR
-    return near and one.citation.document_id == other.citation.document_id
+    near = item.span[0] <= other.span[1] + NEAR and other.span[0] <= item.span[1] + NEAR
+    return near and item.citation.document_id == other.citation.document_id
 
 
 def _block(items: Sequence[Item]) -> str:
@@ -351,7 +353,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
         groups, more = [], set()
         for name, ids in _GROUP.findall(match[1]):
             known = aliases.get(name, {})
-            groups.append((name, [known[one] for one in _HEX.findall(ids) if one in known]))
+            groups.append((name, [known[id] for id in _HEX.findall(ids) if id in known]))
             more |= {name} if "+more" in ids else set()
         return reference(groups, more=more)
 
@@ -387,7 +389,7 @@ def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str
         ids = referenced_ids(match[0])
         for group in ("Sources", "Entities", "Relationships", "Reports"):
             known = aliases.get(group, {})
-            found = list(dict.fromkeys(known[one] for one in ids.get(group, ()) if one in known))
+            found = list(dict.fromkeys(known[id] for id in ids.get(group, ()) if id in known))
             if found:
                 return f"[{', '.join(found[:SOURCES])}]"
         return ""
@@ -489,7 +491,7 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
     order = sorted(sections, key=lambda section: section.name != first)  # stable
     left, characters, cut = budget, CHARACTERS - 6_000, False
     rounds = [(section, section.share) for section in order]
-    for section, share in [*rounds, *((one, 1.0) for one in order if one.greedy)]:
+    for section, share in [*rounds, *((section, 1.0) for section in order if section.greedy)]:
         room = min(left, int(share * budget))
         letters = min(characters, int(share * (CHARACTERS - 6_000)))
         for item in section.items[len(taken[section.name]) :]:
@@ -501,10 +503,12 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
             room, left = room - price, left - price
             letters, characters = letters - size, characters - size
     if not any(taken.values()):
-        for section in [one for one in order if one.items][:1]:
+        for section in [section for section in order if section.items][:1]:
             taken[section.name].append(shorten_item(section.items[0], left, characters))
             cut = True
-    more = any(one.more or len(taken[one.name]) < len(one.items) for one in sections)
+    more = any(
+        section.more or len(taken[section.name]) < len(section.items) for section in sections
+    )
     offsets = tuple(section.offset + len(taken[section.name]) for section in sections)
     return Page(taken, offsets, more, cut)
 
@@ -672,16 +676,16 @@ def citation(
 def repeats(uri: str, title: str) -> bool:
     """Is the file named by the title? A long one aside from spaces and signs; its name may be cut."""
     file = uri.rpartition("/")[2].removeprefix("text:").casefold()
-    stem, said = file.rpartition(".")[0], title.casefold()
-    if said in (file, stem):
+    stem, suffix = file.rpartition(".")[0], title.casefold()
+    if suffix in (file, stem):
         return True
-    letters, named = _letters(said), _letters(stem or file)
+    letters, named = _letters(suffix), _letters(stem or file)
     cut = len(named) >= CUT and letters.startswith(named)
     return len(letters) >= LEAST and (letters == named or cut)
 
 
 def _letters(text: str) -> str:
-    return "".join(one for one in text if one.isalnum() or category(one)[0] == "M")
+    return "".join(letter for letter in text if letter.isalnum() or category(letter)[0] == "M")
 
 
 def source_item(

@@ -50,8 +50,8 @@ class Cited:
 def cited(text: str) -> list[Cited]:
     found: list[Cited] = []
 
-    def keep(one: Cited) -> str:
-        found.append(one)
+    def keep(reference: Cited) -> str:
+        found.append(reference)
         return ""
 
     replace_references(text, keep)
@@ -68,7 +68,7 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
     at = 0
     for match in _REFERENCE.finditer(text):
         begin, end = match.span()
-        made = write(_read(match[0]))
+        written = write(_read(match[0]))
         before = text[at:begin].rstrip(" \t\u3000")
         stop = _STOP.match(text, end)
         if stop and not _STOPPED.search(before[-3:]):
@@ -77,9 +77,9 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
             end = stop.end()
         last = before or "".join(parts[-3:])
         blank = " " if last and not last[-1].isspace() else ""
-        parts += (before, blank + made if made else "")
+        parts += (before, blank + written if written else "")
         at = end
-        if made and text[at : at + 1] not in _NEXT:
+        if written and text[at : at + 1] not in _NEXT:
             parts.append(" ")
     parts.append(text[at:])
     return "".join(parts)
@@ -156,8 +156,8 @@ def numbered_items(
         if head is not None and head[1] == item.id:
             start = item.text[: head.start(1)] + local_id(item.id, names)
             body = item.text[head.end(1) :]
-        own = item.section == "Sources"
-        texts.append(start + (body if own else numbered_references(body, names, rows)))
+        numbered = item.section == "Sources"
+        texts.append(start + (body if numbered else numbered_references(body, names, rows)))
     return texts
 
 
@@ -165,21 +165,23 @@ def numbered_references(text: str, names: dict[str, str], rows: Collection[str])
     """`[Data: ...]` references with local ids; `rows` as in `numbered_items`."""
 
     def bracket(match: re.Match[str]) -> str:
-        known = [one for one in _ALIAS.findall(match[0]) if one in rows]
-        return _reference(local_id(one, names) for one in known)
+        known = [alias for alias in _ALIAS.findall(match[0]) if alias in rows]
+        return _reference(local_id(alias, names) for alias in known)
 
     return _NUMBERED_DATA.sub(bracket, text)
 
 
 def numbered_brackets(text: str, names: dict[str, str]) -> str:
     """Ids in any bracket of an answer, as agents write them, with local ids."""
-    return _INNER.sub(lambda part: _ALIAS.sub(lambda one: local_id(one[0], names), part[0]), text)
+    return _INNER.sub(
+        lambda part: _ALIAS.sub(lambda match: local_id(match[0], names), part[0]), text
+    )
 
 
 def example(ids: Iterable[str]) -> str:
     """A reference to rows that a prompt holds: two of its first kind, one of its second."""
     kinds = lists_of((id[0], id) for id in ids)
-    first = [one for held, most in zip(kinds.values(), (2, 1), strict=False) for one in held[:most]]
+    first = [id for group, most in zip(kinds.values(), (2, 1), strict=False) for id in group[:most]]
     return _reference(first)
 
 
@@ -212,10 +214,10 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
     at = 0
     for match in _REFERENCE.finditer(text):
         begin, end = match.span()
-        one = _read(match[0])
-        known = (pair for pair in one.numbers.items() if pair[0] in _LETTER)
+        reference = _read(match[0])
+        known = (pair for pair in reference.numbers.items() if pair[0] in _LETTER)
         ids = [f"{_LETTER[group]}{number}" for group, numbers in known for number in numbers]
-        parts += (_IDS.sub(plain, text[at:begin]), write(ids, bool(one.more)))
+        parts += (_IDS.sub(plain, text[at:begin]), write(ids, bool(reference.more)))
         at = end
     text = "".join([*parts, _IDS.sub(plain, text[at:])])
     text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)
@@ -231,18 +233,18 @@ def _reference(ids: Iterable[str], more: bool = False) -> str:
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
     """A receiver of pieces that passes them on with stored ids, a bracket once it is closed."""
-    held = ""
+    pending = ""
 
     def take(piece: str) -> None:
-        nonlocal held
-        held += piece
-        begun = max(held.rfind(sign) for sign in "[［【")
-        closed = max(held.rfind(sign) for sign in "]］】")
-        cut = begun if begun > closed and len(held) - begun < 2_000 else len(held)
+        nonlocal pending
+        pending += piece
+        begun = max(pending.rfind(sign) for sign in "[［【")
+        closed = max(pending.rfind(sign) for sign in "]］】")
+        cut = begun if begun > closed and len(pending) - begun < 2_000 else len(pending)
         if cut:
-            said = held[:cut]
-            body = said.rstrip()
-            on_text(restored(body, names).text + said[len(body) :])
-            held = held[cut:]
+            text = pending[:cut]
+            body = text.rstrip()
+            on_text(restored(body, names).text + text[len(body) :])
+            pending = pending[cut:]
 
     return take

@@ -138,8 +138,8 @@ def renamed(folder: Path, manifest: Manifest) -> bool:
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
     plain = []
     for row in rows:
-        said = json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True)
-        plain.append({**asdict(row), "fields": said})
+        fields = json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True)
+        plain.append({**asdict(row), "fields": fields})
     return pa.Table.from_pylist(plain, EDIT_LOG)
 
 
@@ -160,53 +160,53 @@ def undone(log: Iterable[LogRow]) -> dict[str, str]:
 
 def fold(log: Iterable[LogRow]) -> Overlay:
     """What the rows amount to. A row that does not fit what came before changes nothing."""
-    made = Overlay(log=tuple(log))
-    made.undone = undone(made.log)
-    for order, row in enumerate(made.log):
-        if row.id in made.undone or row.op == "undo":
+    overlay = Overlay(log=tuple(log))
+    overlay.undone = undone(overlay.log)
+    for order, row in enumerate(overlay.log):
+        if row.id in overlay.undone or row.op == "undo":
             continue
-        made.forms.update(zip(row.keys, row.forms, strict=False))
+        overlay.forms.update(zip(row.keys, row.forms, strict=False))
         if row.kind == "document" and row.op == "remove":
-            made.removed |= dict.fromkeys(row.keys, row.id)
+            overlay.removed |= dict.fromkeys(row.keys, row.id)
         elif row.kind == "document":
             for uri in row.keys:
-                made.removed.pop(uri, None)
+                overlay.removed.pop(uri, None)
         elif row.op == "reject":
             first, *others = row.keys
-            made.rejected |= {(min(first, one), max(first, one)): row.id for one in others}
+            overlay.rejected |= {(min(first, other), max(first, other)): row.id for other in others}
         elif row.kind == "relationship":
             pair: Pair = (min(row.keys[:2]), max(row.keys[:2]))
-            _change(made.pairs.setdefault(pair, Edit(pair)), row, order)
+            _change(overlay.pairs.setdefault(pair, Edit(pair)), row, order)
         elif row.op == "merge":
             for key in row.keys[1:]:
-                _link(made, key, row.keys[0], row.id)
+                _link(overlay, key, row.keys[0], row.id)
         else:
-            _on_entity(made, row, order)
-    for key, target in sorted(made.alias.items()):
-        made.names.setdefault(target, []).append(key)
-    for edit in made.pairs.values():
+            _on_entity(overlay, row, order)
+    for key, target in sorted(overlay.alias.items()):
+        overlay.names.setdefault(target, []).append(key)
+    for edit in overlay.pairs.values():
         for key in edit.keys:
-            made.pairs_of.setdefault(key, []).append(edit)
-    return made
+            overlay.pairs_of.setdefault(key, []).append(edit)
+    return overlay
 
 
-def _link(made: Overlay, key: str, target: str, id: str) -> None:
+def _link(overlay: Overlay, key: str, target: str, id: str) -> None:
     """`key` is another name of `target` from now on, and so is what was another name of `key`."""
-    target = made.alias.get(target, target)
+    target = overlay.alias.get(target, target)
     if key == target:
         return
-    made.alias[key], made.aliased[key] = target, id
-    for name, old in made.alias.items():
+    overlay.alias[key], overlay.aliased[key] = target, id
+    for name, old in overlay.alias.items():
         if old == key:
-            made.alias[name] = target
+            overlay.alias[name] = target
 
 
-def _on_entity(made: Overlay, row: LogRow, order: int) -> None:
+def _on_entity(overlay: Overlay, row: LogRow, order: int) -> None:
     for key in row.keys[:1] if row.op in ("create", "update", "rename") else row.keys:
-        edit = made.entities.setdefault(key, Edit((key,)))
+        edit = overlay.entities.setdefault(key, Edit((key,)))
         _change(edit, row, order)
         if row.op == "rename" and len(row.keys) > 1:
-            _link(made, row.keys[1], key, row.id)
+            _link(overlay, row.keys[1], key, row.id)
 
 
 def _change(edit: Edit, row: LogRow, order: int) -> None:
@@ -271,11 +271,11 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
     """Edits by relationship: of several that are one now, the pair of own names counts most."""
-    own = {
+    columns = {
         edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits
     }
     found: dict[str, PairFact] = {}
-    for edit in sorted(edits, key=lambda edit: (own[edit.keys], edit.order)):
+    for edit in sorted(edits, key=lambda edit: (columns[edit.keys], edit.order)):
         place = pair_id(edit, entity_of)
         if place is None:
             continue

@@ -50,12 +50,12 @@ def work_id(key: str) -> str:
 
 def of_client(folder: Path, client: str) -> list[Lease]:
     """What a client has claimed and not yet given back."""
-    return [one for one in _active(folder) if one.client == client]
+    return [lease for lease in _active(folder) if lease.client == client]
 
 
 def taken(folder: Path, client: str) -> set[str]:
     """Keys of what other clients have claimed and hold."""
-    return {one.key for one in _active(folder) if one.client != client}
+    return {lease.key for lease in _active(folder) if lease.client != client}
 
 
 def _active(folder: Path) -> list[Lease]:
@@ -80,26 +80,26 @@ def take(
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
-        for one in leases:
+        for lease in leases:
             query = "SELECT who FROM leases WHERE work_id = ? AND until > ?"
-            held = db.execute(query, (one.work_id, now)).fetchone()
-            free = held is None or _parts(held[0])[0] == one.client
-            if free and not answered(one.key):
-                who = f"{one.client}@{one.process}"
-                row = (one.work_id, one.key, one.kind, one.subject, who, now + seconds)
+            holder = db.execute(query, (lease.work_id, now)).fetchone()
+            free = holder is None or _parts(holder[0])[0] == lease.client
+            if free and not answered(lease.key):
+                who = f"{lease.client}@{lease.process}"
+                row = (lease.work_id, lease.key, lease.kind, lease.subject, who, now + seconds)
                 db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", row)
-                had.add(one.work_id)
+                had.add(lease.work_id)
     return had
 
 
-def free(folder: Path, gone: Callable[[int], bool]) -> None:
+def free(folder: Path, is_gone: Callable[[int], bool]) -> None:
     """Items that were claimed through a process that is gone may be claimed at once. None is held
     for longer than SECONDS from now: what says so was written before the clock was put back."""
     now = time.time()
     with _open(folder) as db:
         db.execute("UPDATE leases SET until = ?1 WHERE until > ?1", (now + SECONDS,))
-        held = db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,)).fetchall()
-        dead = [who for (who,) in held if (process := _parts(who)[1]) and gone(process)]
+        holders = db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,)).fetchall()
+        dead = [who for (who,) in holders if (process := _parts(who)[1]) and is_gone(process)]
         db.executemany("UPDATE leases SET until = ? WHERE who = ?", [(now, who) for who in dead])
 
 
@@ -108,7 +108,7 @@ def find(folder: Path, ids: Sequence[str]) -> dict[str, Lease]:
     marks = ", ".join("?" * len(ids))
     with _open(folder) as db:
         rows = db.execute(f"SELECT {_COLUMNS} FROM leases WHERE work_id IN ({marks})", ids)
-        return {one.work_id: one for one in map(_lease, rows)}
+        return {lease.work_id: lease for lease in map(_lease, rows)}
 
 
 def give_back(folder: Path, ids: Iterable[str], client: str) -> None:
@@ -121,7 +121,7 @@ def give_back(folder: Path, ids: Iterable[str], client: str) -> None:
 def correct(folder: Path, leases: Iterable[Lease]) -> None:
     """The answers of these questions were replaced: the next run takes them in again."""
     with _open(folder) as db:
-        rows = [(one.kind, one.subject) for one in leases]
+        rows = [(lease.kind, lease.subject) for lease in leases]
         db.executemany("INSERT INTO corrections (kind, subject) VALUES (?, ?)", rows)
 
 
@@ -142,7 +142,9 @@ def corrections(folder: Path) -> list[Correction]:
 def corrected(folder: Path, done: Iterable[Correction]) -> None:
     """These have been taken in."""
     with _open(folder) as db:
-        db.executemany("DELETE FROM corrections WHERE id = ?", [(one.id,) for one in done])
+        db.executemany(
+            "DELETE FROM corrections WHERE id = ?", [(correction.id,) for correction in done]
+        )
 
 
 _COLUMNS = "work_id, key, kind, subject, who"

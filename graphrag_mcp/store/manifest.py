@@ -140,8 +140,8 @@ class Manifest:
 
     def named_files(self, folder: Path) -> dict[str, str]:
         """The SHA-256 of every file of this generation, by its path in the folder."""
-        found = {f"truth/{one['file']}": one["sha256"] for one in self.segments}
-        found |= {f"files/{one['file']}": one["sha256"] for one in self.files}
+        found = {f"truth/{segment['file']}": segment["sha256"] for segment in self.segments}
+        found |= {f"files/{entry['file']}": entry["sha256"] for entry in self.files}
         known, broken = recorded(folder, self.files)
         if broken:
             raise errors.Damaged(f"the record {broken[0]}", REPAIR)
@@ -176,16 +176,16 @@ def parse(raw: bytes, where: str) -> Manifest:
     if wrong:
         raise errors.Damaged(f"{where} does not match its check value", REPAIR)
     try:
-        made = stored.shaped(body, Manifest)
+        manifest = stored.shaped(body, Manifest)
     except ValueError as error:
         raise errors.Damaged(f"{where} is no manifest ({error})", REPAIR) from error
     for name in COUNTED:
-        if made.counters.get(name) and name not in made.tables:
+        if manifest.counters.get(name) and name not in manifest.tables:
             raise errors.Damaged(f"{where} counts {name} and names no table of them", REPAIR)
     return replace(
-        made,
-        format=FORMAT if made.format == WITHOUT_LOGS else made.format,
-        next={**FIRST_NUMBERS, **made.next},  # an earlier release knew fewer kinds
+        manifest,
+        format=FORMAT if manifest.format == WITHOUT_LOGS else manifest.format,
+        next={**FIRST_NUMBERS, **manifest.next},  # an earlier release knew fewer kinds
     )
 
 
@@ -266,7 +266,9 @@ def commit(folder: Path, manifest: Manifest) -> None:
 
 def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
     """Truth segments and records that no generation names. The lock's holder may remove them."""
-    named = {entry["file"] for one in kept for entry in [*one.segments, *one.files]}
+    named = {
+        entry["file"] for generation in kept for entry in [*generation.segments, *generation.files]
+    }
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in there if path.name not in named]
 
@@ -280,11 +282,11 @@ def writing(folder: Path) -> Iterator[None]:
     except (OSError, RuntimeError) as error:
         if errors.out_of_files(error):
             raise errors.too_many_files() from error
-        said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
-        if number := re.search(r"\(os error (\d+)\)", said):
-            said = os.strerror(int(number[1]))
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
+        if number := re.search(r"\(os error (\d+)\)", reason):
+            reason = os.strerror(int(number[1]))
         raise errors.GraphRAGError(
-            f"corpus {folder.name} cannot be written ({said})",
+            f"corpus {folder.name} cannot be written ({reason})",
             "Free disk space or give this user the right to write there, then run it again; what was committed is kept",
         ) from error
 
@@ -295,19 +297,19 @@ def prune(folder: Path, current: int) -> list[Manifest]:
     kept, ends, first = [], 0, current + 1
     for path in sorted((folder / "generations").glob("*.json"), reverse=True):
         try:
-            one = parse(path.read_bytes(), str(path))
+            generation = parse(path.read_bytes(), str(path))
         except (OSError, errors.GraphRAGError):  # it names nothing
-            one = Manifest("", int(path.stem) if path.stem.isdecimal() else 0)
-        if one.generation > current:
+            generation = Manifest("", int(path.stem) if path.stem.isdecimal() else 0)
+        if generation.generation > current:
             path.unlink(missing_ok=True)
             continue
-        ends += one.generation < first
-        past = one.generation >= first or ends > KEEP_LAST
-        first = min(first, one.began or one.generation)
+        ends += generation.generation < first
+        past = generation.generation >= first or ends > KEEP_LAST
+        first = min(first, generation.began or generation.generation)
         if past and time.time() - path.stat().st_mtime > KEEP_SECONDS:
             path.unlink(missing_ok=True)
         else:
-            kept.append(one)
+            kept.append(generation)
     return kept
 
 
@@ -399,7 +401,9 @@ HINT = "latest_version_hint.json"  # the one file that Lance does change; it doe
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
 Tables = Collection[str]  # their names
 File = tuple[int, str]  # size, SHA-256
-_File = Annotated[File, BeforeValidator(lambda one: one[:2] if isinstance(one, list) else one)]
+_File = Annotated[
+    File, BeforeValidator(lambda value: value[:2] if isinstance(value, list) else value)
+]
 Files = dict[str, File]  # by path inside a table's folder
 
 

@@ -166,9 +166,9 @@ class Store:
             what = f"there is no such object or bucket in {self.url}"
             raise Absent(what, "Check the address of the home") from error
         except (self._errors.BaseError, ValueError) as error:
-            said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise GraphRAGError(
-                f"the store {self.url} cannot be used ({said})",
+                f"the store {self.url} cannot be used ({reason})",
                 "Check the address, the network and the credentials in the environment; what was committed is kept",
             ) from error
 
@@ -194,7 +194,7 @@ class Store:
         finds the own content there has done it."""
         mode: Any = "create"
         if tag is not None:
-            mode = {name: one for name, one in asdict(tag).items() if one is not None}
+            mode = {name: value for name, value in asdict(tag).items() if value is not None}
         try:
             with self._told():
                 return Tag.of(self._obstore.put(self._store, path, raw, mode=mode))
@@ -212,12 +212,14 @@ class Store:
 
     def listed(self, prefix: str) -> list[dict[str, Any]]:
         with self._told():
-            return [dict(one) for part in self._obstore.list(self._store, prefix) for one in part]
+            return [
+                dict(entry) for part in self._obstore.list(self._store, prefix) for entry in part
+            ]
 
     def folders(self, prefix: str) -> list[str]:
         with self._told():
             found = self._obstore.list_with_delimiter(self._store, prefix)
-        return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
+        return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
 
     def probe(self) -> None:
         """BadInput unless conditional puts are honoured, else writers would lose commits."""
@@ -345,13 +347,13 @@ class Mirror:
 
     def _fetch(self, head: Head) -> None:
         before, current = self._state(), head.generation()
-        wanted = [
+        missing = [
             (path, size, sha)
             for path, (size, sha) in head.files.items()
             if before.files.get(path) != [size, sha] or not (self.folder / path).exists()
         ]
         with ThreadPoolExecutor(TRANSFERS) as pool:
-            list(pool.map(lambda one: self._load(*one), wanted))
+            list(pool.map(lambda entry: self._load(*entry), missing))
         if head.manifest:
             _write(self.folder / "manifest.json", head.manifest.encode())
         else:
@@ -386,14 +388,14 @@ class Mirror:
         """Hold the lease of the corpus, with the newest generation in the folder. Busy when another
         machine holds it for longer than `timeout` seconds."""
         self.store.probe()
-        held = [self._lease(time.monotonic() + timeout)]
+        lease = [self._lease(time.monotonic() + timeout)]
         done, self._lost = threading.Event(), False
 
         def renew() -> None:
             while not done.wait(LEASE_SECONDS / RENEWED):
                 with contextlib.suppress(GraphRAGError):  # the next time, perhaps
-                    held[0] = self.store.swap(self._prefix + LEASE, self._claim(), held[0])
-                    if held[0] is None:
+                    lease[0] = self.store.swap(self._prefix + LEASE, self._claim(), lease[0])
+                    if lease[0] is None:
                         self._lost = True
                         return
 
@@ -407,7 +409,7 @@ class Mirror:
             if renewing.is_alive():
                 renewing.join()
             with contextlib.suppress(GraphRAGError):  # it runs out by itself
-                if held[0] and self.store.tag(self._prefix + LEASE) == held[0]:
+                if lease[0] and self.store.tag(self._prefix + LEASE) == lease[0]:
                     self.store.delete([self._prefix + LEASE])
 
     def _claim(self) -> bytes:
@@ -457,15 +459,15 @@ class Mirror:
             raise Busy("another writer has committed meanwhile", "Run it again; nothing was lost")
         self._note(head)
         with contextlib.suppress(GraphRAGError):  # what is left over is swept later
-            gone = [sha for sha in base.dropped if sha not in named]
-            self.store.delete([f"{self._objects}{sha}" for sha in gone])
+            dropped = [sha for sha in base.dropped if sha not in named]
+            self.store.delete([f"{self._objects}{sha}" for sha in dropped])
             if generation % SWEPT_EVERY == 0:  # what killed writers have left
                 old = time.time() - ORPHAN.total_seconds()
                 kept = named.union(head.dropped)
-                for one in self.store.listed(self._objects):
-                    sha = one["path"].rpartition("/")[2]
-                    if sha not in kept and one["last_modified"].timestamp() < old:
-                        self.store.delete([one["path"]])
+                for entry in self.store.listed(self._objects):
+                    sha = entry["path"].rpartition("/")[2]
+                    if sha not in kept and entry["last_modified"].timestamp() < old:
+                        self.store.delete([entry["path"]])
 
     def _save(self, sha: str, path: str) -> None:
         self.store.put(f"{self._objects}{sha}", self.folder / path)
@@ -474,7 +476,9 @@ class Mirror:
         """Take the corpus out of the store: its head first."""
         self.store.delete([self._prefix + HEAD])
         for part in ("objects/", REPLIES):
-            self.store.delete([one["path"] for one in self.store.listed(f"{self._prefix}{part}")])
+            self.store.delete(
+                [entry["path"] for entry in self.store.listed(f"{self._prefix}{part}")]
+            )
         (self.folder / STATE).unlink(missing_ok=True)
 
 
@@ -510,14 +514,14 @@ def evict(home: Path, most: int, keep: str) -> list[str]:
     """Take the oldest copies off this machine until all take `most` bytes; gives their names."""
     from filelock import FileLock, Timeout
 
-    held = []
+    entries = []
     for folder in (home / "corpora").iterdir():
         with contextlib.suppress(OSError, ValueError):
             files = stored.parsed((folder / STATE).read_bytes(), _Head)["files"]
             size = sum(size for size, _ in files.values())
-            held.append(((folder / STATE).stat().st_mtime, folder, size))
-    total, gone = sum(size for *_, size in held), []
-    for _, folder, size in sorted(held):
+            entries.append(((folder / STATE).stat().st_mtime, folder, size))
+    total, evicted = sum(size for *_, size in entries), []
+    for _, folder, size in sorted(entries):
         if total <= most or folder.name == keep:
             continue
         writer, pull = (FileLock(str(folder / name), timeout=0) for name in ("lock", "pull.lock"))
@@ -527,8 +531,8 @@ def evict(home: Path, most: int, keep: str) -> list[str]:
             for part in ("tables", "truth", "files", "generations"):
                 shutil.rmtree(folder / part, ignore_errors=True)
             total -= size
-            gone.append(folder.name)
-    return gone
+            evicted.append(folder.name)
+    return evicted
 
 
 def _write(path: Path, raw: bytes) -> None:

@@ -88,7 +88,11 @@ class AnswerBook:
         found = [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
         return sorted(
             found,
-            key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer),
+            key=lambda stored: (
+                stored.answerer != preferred,
+                stored.answerer[:4] != "llm:",
+                stored.answerer,
+            ),
         )
 
     def refusal(self, key: str, answerer: str) -> str:
@@ -105,9 +109,9 @@ class AnswerBook:
         """As `put`; other agents' answers to the same questions go, those of models stay."""
         answers = list(answers)
         with self._session(self._writes) as connection:
-            gone = [(one.key, one.answerer) for one in answers]
+            keys = [(answer.key, answer.answerer) for answer in answers]
             other = "key = ? AND answerer <> ? AND answerer LIKE 'agent:%'"
-            connection.executemany(f"DELETE FROM answers WHERE {other}", gone)
+            connection.executemany(f"DELETE FROM answers WHERE {other}", keys)
             insert(connection, "answers", map(_row, answers))
 
     def kinds(self) -> dict[str, int]:
@@ -183,10 +187,10 @@ class AnswerBook:
                     if not self._whole(table, row):
                         named = f"{NAME}: {table} {str(row[0])[:12]}"
                         wrong.append(f"{named} does not match its check value")
-            said = self._read("PRAGMA integrity_check")
+            verdict = self._read("PRAGMA integrity_check")
         except Damaged as error:
             return [*wrong, f"{NAME}: {error.what}"]
-        return wrong + [f"{NAME}: {line}" for (line,) in said if line != "ok"]
+        return wrong + [f"{NAME}: {line}" for (line,) in verdict if line != "ok"]
 
     def close(self) -> None:
         for line in (self._reads, self._writes):
@@ -198,8 +202,8 @@ class AnswerBook:
     def _whole(self, table: str, row: Sequence[Any]) -> bool:
         if _mark(row[:-1]) == row[-1]:
             return True
-        said = "%s: an entry of %s does not match its check value and is not used"
-        log.warning(said, self.path, table)
+        message = "%s: an entry of %s does not match its check value and is not used"
+        log.warning(message, self.path, table)
         return False
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -233,10 +237,10 @@ class AnswerBook:
                 raise self._unusable(error) from error
 
     def _unusable(self, error: Exception) -> Damaged:
-        said = error.strerror if isinstance(error, OSError) else error
+        reason = error.strerror if isinstance(error, OSError) else error
         self.torn |= _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
         move = _REPAIR if os.path.isdir(self.path) else _MOVES.get(_code(error), _REPAIR)
-        return Damaged(f"the reply cache {self.path} cannot be used ({said})", move)
+        return Damaged(f"the reply cache {self.path} cannot be used ({reason})", move)
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -254,8 +258,16 @@ class AnswerBook:
         return connection
 
 
-def _row(one: Stored) -> tuple[Any, ...]:
-    return one.key, one.answerer, one.kind, one.text, one.prompt_tokens, one.output_tokens, now()
+def _row(stored: Stored) -> tuple[Any, ...]:
+    return (
+        stored.key,
+        stored.answerer,
+        stored.kind,
+        stored.text,
+        stored.prompt_tokens,
+        stored.output_tokens,
+        now(),
+    )
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -275,7 +287,7 @@ def salvage(folder: Path) -> int:
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     for suffix in ("", "-wal", "-shm"):
-        old, beside = (one.with_name(one.name + suffix) for one in (aside, path))
+        old, beside = (path.with_name(path.name + suffix) for path in (aside, path))
         old.unlink(missing_ok=True)  # of an earlier time
         if beside.exists():
             shutil.copyfile(beside, old)
@@ -286,9 +298,9 @@ def salvage(folder: Path) -> int:
         damaged.text_factory = _text
         for table in _COLUMNS:
             rows = _readable(damaged, table)
-            while some := list(islice(rows, TOGETHER)):
-                book._write(table, some)
-                saved += len(some)
+            while batch := list(islice(rows, TOGETHER)):
+                book._write(table, batch)
+                saved += len(batch)
     book.close()
     for suffix in ("-wal", "-shm"):  # beside another file they would be taken for its own
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -305,9 +317,9 @@ def _lengthen(path: Path) -> None:
     with contextlib.suppress(OSError), path.open("r+b") as file:
         head = file.read(32)
         page = int.from_bytes(head[16:18], "big")
-        wanted = (65_536 if page == 1 else page) * int.from_bytes(head[28:32], "big")
-        if head.startswith(b"SQLite format 3") and path.stat().st_size < wanted <= 1 << 40:
-            file.truncate(wanted)
+        size = (65_536 if page == 1 else page) * int.from_bytes(head[28:32], "big")
+        if head.startswith(b"SQLite format 3") and path.stat().st_size < size <= 1 << 40:
+            file.truncate(size)
 
 
 def _readable(damaged: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:

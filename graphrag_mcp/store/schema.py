@@ -75,7 +75,7 @@ OTHER_SCRIPT = "written in another script than its text"
 
 def doubts(unsupported: Sequence[str]) -> str:
     """`not in the text: 1909; written in another script than its text`; "" for none."""
-    names = [one for one in unsupported if one != OTHER_SCRIPT]
+    names = [name for name in unsupported if name != OTHER_SCRIPT]
     missing = f"not in the text: {', '.join(names)}" if names else ""
     return "; ".join(filter(None, (missing, OTHER_SCRIPT if len(names) < len(unsupported) else "")))
 
@@ -83,8 +83,8 @@ def doubts(unsupported: Sequence[str]) -> str:
 # (table, column) -> the table whose ids the column holds; the second of communities and reports,
 # which are older than the graph until the second commit of a run.
 REFERENCES, REFERENCES_OF_COMMUNITIES = (
-    {(table, name): of for table, names in _LISTS[one].items() for name, of in names.items()}
-    for one in ("references", "references_of_communities")
+    {(table, name): of for table, names in _LISTS[column].items() for name, of in names.items()}
+    for column in ("references", "references_of_communities")
 )
 REFERENCES |= {(vectors, "id"): table for table, vectors in VECTORS.items()}
 REFERENCES |= {(name, "id"): "documents" for name in PLUGGED}

@@ -76,30 +76,32 @@ def listing(folder: Path) -> list[Path]:
     home = _home(folder / "any")
     with _reached(home) as store:
         if store is not None:
-            for one in store.listed(f"{folder.relative_to(home).as_posix()}/"):
-                path = home / one["path"]
+            for entry in store.listed(f"{folder.relative_to(home).as_posix()}/"):
+                path = home / entry["path"]
                 there = path.stat().st_size if path.exists() else -1
-                if path.parent == folder and there != one["size"]:  # lines are only added
+                if path.parent == folder and there != entry["size"]:  # lines are only added
                     read(path)
-                    os.utime(path, (one["last_modified"].timestamp(),) * 2)
+                    os.utime(path, (entry["last_modified"].timestamp(),) * 2)
     return sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
 
 
 def forget(folder: Path, seconds: float) -> int:
     """Remove the journals of a folder that no one touched for so long; how many went."""
     old, home = time.time() - seconds, _home(folder / "any")
-    gone = {path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old}
+    expired = {path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old}
     with _reached(home) as store:
         if store is not None:
             there = store.listed(f"{folder.relative_to(home).as_posix()}/")
-            alive = {home / one["path"] for one in there if one["last_modified"].timestamp() >= old}
-            gone -= alive
-            dead = {home / one["path"] for one in there} - alive
+            alive = {
+                home / entry["path"] for entry in there if entry["last_modified"].timestamp() >= old
+            }
+            expired -= alive
+            dead = {home / entry["path"] for entry in there} - alive
             store.delete([_object(path) for path in sorted(dead) if path.parent == folder])
-    for path in gone:
+    for path in expired:
         path.unlink(missing_ok=True)
         _lock(path).unlink(missing_ok=True)
-    return len(gone)
+    return len(expired)
 
 
 @contextlib.contextmanager
@@ -159,7 +161,7 @@ def _exchange(store: Store, path: Path) -> None:
             raw, tag = b"", None
         there = raw.splitlines()
         known = set(there)
-        lines = [*there, *(one for one in here if one not in known)]
+        lines = [*there, *(line for line in here if line not in known)]
         whole = b"".join(line + b"\n" for line in lines)
         if lines != here:
             write_durably(path, whole)

@@ -109,9 +109,9 @@ class SharedBook(AnswerBook):
 
     def clear(self, kind: str = "") -> int:
         self._pull()
-        gone = super().clear(kind)
+        cleared = super().clear(kind)
         self._later()
-        return gone
+        return cleared
 
     def close(self) -> None:
         with self._timing:
@@ -173,8 +173,8 @@ class SharedBook(AnswerBook):
     def _send_rows(self, waiting: Sequence[tuple[int, str, str, str, str]]) -> None:
         sent = []
         for kind in sorted({kind for *_, kind in waiting}):
-            wanted = {(place, key, by) for _, place, key, by, one in waiting if one == kind}
-            rows = [row for one in sorted(wanted) for row in self._current(*one)]
+            keys = {(place, key, by) for _, place, key, by, row_kind in waiting if row_kind == kind}
+            rows = [row for key in sorted(keys) for row in self._current(*key)]
             if rows:
                 sent.append(self._put(kind, _segment(rows)))
         with self._session(self._writes) as connection:
@@ -199,21 +199,21 @@ class SharedBook(AnswerBook):
         if len(there) <= SEGMENTS:
             return
         chosen: list[dict[str, Any]] = []
-        for one in sorted(there, key=lambda one: (one["size"], one["path"])):
-            if len(chosen) >= SEGMENTS // 2 and one["size"] > sum(each["size"] for each in chosen):
+        for file in sorted(there, key=lambda file: (file["size"], file["path"])):
+            if len(chosen) >= SEGMENTS // 2 and file["size"] > sum(each["size"] for each in chosen):
                 break
-            chosen.append(one)
+            chosen.append(file)
         with contextlib.suppress(mirror.Absent):  # merged by another machine meanwhile
             newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-            for row in (row for one in chosen for row in self._rows(one["path"])):
+            for row in (row for file in chosen for row in self._rows(file["path"])):
                 if row[:3] not in newest or row[-2:] > newest[row[:3]][-2:]:
                     newest[row[:3]] = row
             merged = self._put(kind, _segment([newest[key] for key in sorted(newest)]))
-            if self._import([one["path"] for one in chosen]):
+            if self._import([file["path"] for file in chosen]):
                 with self._session(self._writes) as connection:
                     connection.execute("INSERT OR IGNORE INTO fetched VALUES (?)", merged)
             path = f"{self._prefix}{merged[0]}"
-            self._store.delete([one["path"] for one in chosen if one["path"] != path])
+            self._store.delete([file["path"] for file in chosen if file["path"] != path])
 
     # ---- from the store -------------------------------------------------------------------------
 
@@ -234,15 +234,15 @@ class SharedBook(AnswerBook):
     def _take_in(self) -> bool:
         known = {name for (name,) in self._read("SELECT name FROM fetched")}
         for _ in range(mirror.TRIES):
-            listed = [one["path"] for one in self._store.listed(self._prefix)]
-            wanted = [
+            listed = [file["path"] for file in self._store.listed(self._prefix)]
+            missing = [
                 path
                 for path in listed
                 if (name := path.removeprefix(self._prefix)) not in known
                 and (self._indexing or name.partition("/")[0] not in OF_INDEXING)
             ]
-            if not wanted or self._import(wanted):
-                return bool(wanted)
+            if not missing or self._import(missing):
+                return bool(missing)
         return True
 
     def _import(self, paths: Sequence[str]) -> bool:
@@ -286,8 +286,8 @@ def _take(connection: sqlite3.Connection, row: Mapping[str, Any]) -> None:
     where = f"key = ? AND {_BY[place]} = ?"
     here = connection.execute(f"SELECT time FROM {place} WHERE {where}", (key, by)).fetchone()
     query = "SELECT time FROM gone WHERE place = ? AND key = ? AND by = ?"
-    gone = connection.execute(query, (place, key, by)).fetchone()
-    known = max((*(here or ("",)), 0), (*(gone or ("",)), 1))
+    removed = connection.execute(query, (place, key, by)).fetchone()
+    known = max((*(here or ("",)), 0), (*(removed or ("",)), 1))
     if (row["time"], row["gone"]) <= known:
         return
     if row["gone"]:
@@ -297,8 +297,8 @@ def _take(connection: sqlite3.Connection, row: Mapping[str, Any]) -> None:
     elif place == "vectors":
         insert(connection, place, [(key, by, row["vector"], row["tokens"], row["time"])])
     else:
-        told = (key, by, row["kind"], row["text"], row["tokens"], row["output"], row["time"])
-        insert(connection, place, [told])
+        row_values = (key, by, row["kind"], row["text"], row["tokens"], row["output"], row["time"])
+        insert(connection, place, [row_values])
 
 
 def _segment(rows: Sequence[Sequence[Any]]) -> bytes:
@@ -340,8 +340,8 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
                     again.probe()
                     return again, ""
                 saved = salvage(folder)
-            told = f"The reply cache was damaged; {saved:,} whole answers and vectors were kept."
-            return book(folder, indexing=needed), told
+            message = f"The reply cache was damaged; {saved:,} whole answers and vectors were kept."
+            return book(folder, indexing=needed), message
         if needed:
             return found, ""
         log.warning("%s", error)

@@ -36,7 +36,9 @@ def value(raw: bytes | str, nan: bool = False) -> Any:
         raise ValueError(f"it is nested over {DEPTH} levels deep") from None
     level: Iterable[Any] = [found]
     for _ in range(DEPTH):
-        level = [one for some in level for one in _inside(some) if isinstance(one, dict | list)]
+        level = [
+            inner for value in level for inner in _inside(value) if isinstance(inner, dict | list)
+        ]
         if not level:
             return found
     raise ValueError(f"it is nested over {DEPTH} levels deep")
@@ -70,10 +72,10 @@ def _adapter(schema: Any) -> TypeAdapter[Any]:
     return TypeAdapter(schema)
 
 
-def _inside(some: Any) -> Iterable[Any]:
-    if isinstance(some, Mapping):
-        return some.values()
-    return some if isinstance(some, list) else ()
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _no_number(name: str) -> NoReturn:
@@ -92,9 +94,9 @@ class Open(TypedDict):
 def _below(path: str) -> str:
     """The path, if it stays below the folder that it is relative to, on any system."""
     ways = PurePosixPath(path), PureWindowsPath(path)
-    if not path or "\0" in path or any(one.is_absolute() or one.drive for one in ways):
+    if not path or "\0" in path or any(way.is_absolute() or way.drive for way in ways):
         raise ValueError("it is no path below the folder")
-    if any(".." in one.parts for one in ways):
+    if any(".." in way.parts for way in ways):
         raise ValueError("it leads out of the folder")
     return path
 

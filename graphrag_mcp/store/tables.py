@@ -159,8 +159,8 @@ def connect(folder: Path, reader: bool = False) -> Any:
     with _connecting:
         if key not in _connections:
             opened = lancedb().connect_async if reader else lancedb().connect
-            made = opened(path, session=session())
-            _connections[key] = wait(made) if reader else made
+            database = opened(path, session=session())
+            _connections[key] = wait(database) if reader else database
         return _connections[key]
 
 
@@ -271,8 +271,8 @@ class Columns:
             order = pc.sort_indices(self.rows[key]).to_numpy()
             self._indexes[key] = order, self.rows[key].to_numpy()[order]
         order, ordered = self._indexes[key]
-        wanted = np.array(values, ordered.dtype)
-        first, last = (np.searchsorted(ordered, wanted, side) for side in ("left", "right"))
+        sought = np.array(values, ordered.dtype)
+        first, last = (np.searchsorted(ordered, sought, side) for side in ("left", "right"))
         found = [order[low:high] for low, high in zip(first, last, strict=True)]
         return pa.array(np.concatenate([order[:0], *found]))
 
@@ -288,7 +288,9 @@ def in_lists(key: str, values: Values) -> Iterator[str]:
     """SQL conditions `key IN (...)` of at most STATEMENT values each."""
     for start in range(0, len(values), STATEMENT):
         part = values[start : start + STATEMENT]
-        texts = (str(one) if isinstance(one, int) else one.replace("'", "''") for one in part)
+        texts = (
+            str(value) if isinstance(value, int) else value.replace("'", "''") for value in part
+        )
         quote = "" if isinstance(part[0], int) else "'"
         yield f"{key} IN ({', '.join(f'{quote}{text}{quote}' for text in texts)})"
 
@@ -353,12 +355,12 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or not distinct:
             return empty(table, columns)
-        wanted = pa.array(values, TABLES[table].field(key).type)
+        searched = pa.array(values, TABLES[table].field(key).type)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 200 > self.count(table):
             # one pass over the keys, then the rows: faster than that many questions to an index
             keys = [
-                part.filter(pc.is_in(part[key], wanted))
+                part.filter(pc.is_in(part[key], searched))
                 for part in self.batches(table, [key, ROW_ID])
             ]
             ids = [id for part in keys for id in part[ROW_ID].to_pylist()]
@@ -368,7 +370,7 @@ class Snapshot:
             parts = [self._run(table, query, read) for query in queries]
         found = pa.concat_tables(parts) if parts else empty(table, read)
         # A stable sort.
-        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
+        return found.take(pc.sort_indices(pc.index_in(found[key], searched))).select(names)
 
     def served(self, table: str, ids: Sequence[str], columns: Wanted = None) -> Rows:
         """Rows in the order of `ids`; unknown and damaged ones are missing. Those of text units and
@@ -398,8 +400,8 @@ class Snapshot:
         if handle is None or not terms or limit < 1:
             return empty(table, names).append_column("_score", pa.array([], pa.float32()))
         # Its stub asks for every argument.
-        wanted = MatchQuery(" ".join(terms), FULL_TEXT[table])  # pyright: ignore[reportCallIssue]
-        query = handle.query().nearest_to_text(wanted).limit(limit)
+        match = MatchQuery(" ".join(terms), FULL_TEXT[table])  # pyright: ignore[reportCallIssue]
+        query = handle.query().nearest_to_text(match).limit(limit)
         if (kept := self._in_memory(table, names)) is None:
             return self._run(table, query, [*names, "_score"])
         ranking = self._run(table, query, [ROW_ID, "_score"])
@@ -434,13 +436,13 @@ class Snapshot:
     def _in_memory(self, table: str, names: Sequence[str]) -> Columns | None:
         """What is kept of a table, where that is these columns or more."""
         if table not in self._kept:
-            made, (most, columns) = None, KEPT.get(table, (-1, None))
+            loaded, (most, columns) = None, KEPT.get(table, (-1, None))
             if self._keep and self.count(table) <= most:
                 whole = [*names_of(table, columns), ROW_ID]
                 # By BATCH rows: at once, Lance would need half as much again beside what it gives.
                 parts = [empty(table, whole), *self.batches(table, whole)]
-                made = Columns(pa.concat_tables(parts))
-            self._kept[table] = made
+                loaded = Columns(pa.concat_tables(parts))
+            self._kept[table] = loaded
         kept = self._kept[table]
         return kept if kept is not None and kept.have(names) else None
 
@@ -507,15 +509,15 @@ class Snapshot:
         right = pc.equal(rows["check"], schema.check_values(rows.select(written)))
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
-            said = "row %r of %s does not match its check value and is not served"
-            log.warning(said, wrong, table)
+            message = "row %r of %s does not match its check value and is not served"
+            log.warning(message, wrong, table)
         return rows.filter(right)
 
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
         if current is None or current.generation != self.manifest.generation:
-            gone = f"generation {self.manifest.generation} of {self.folder.name} is gone"
-            return NotFound(gone, "Search again")
+            message = f"generation {self.manifest.generation} of {self.folder.name} is gone"
+            return NotFound(message, "Search again")
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
@@ -623,8 +625,8 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
         rows = None if new is None else sealed(name, new)
         with manifests.writing(folder):
             if name in named:
-                gone = changes[name].gone
-                versions[name] = _change_table(database, name, named[name], gone, rows)
+                removed = changes[name].gone
+                versions[name] = _change_table(database, name, named[name], removed, rows)
             elif rows is not None:  # what lies there under this name belongs to no generation
                 table = database.create_table(name, data=rows, mode="overwrite")
                 if rows.num_rows:
@@ -645,12 +647,12 @@ def compact(
     generations name one version is left with that alone, once the run's earlier generations have
     expired. Where all rows lie in one file, older versions hold nothing to free."""
     kept = [manifest, *manifests.prune(folder, manifest.generation)]
-    runs = {made.began or made.generation for made in kept}
-    if idle and len({made.generation for made in kept}) > len(runs):
+    runs = {generation.began or generation.generation for generation in kept}
+    if idle and len({generation.generation for generation in kept}) > len(runs):
         return None  # LanceDB is not imported for that
     versions, named, left = dict(manifest.tables), {}, {}
     for name in manifest.tables:
-        named[name] = {one.tables[name] for one in kept if name in one.tables}
+        named[name] = {generation.tables[name] for generation in kept if name in generation.tables}
         left[name] = _older(folder, name, min(named[name]))
     alone = {
         name
@@ -668,10 +670,10 @@ def compact(
         if wrong := spoiled(folder, manifest.files, name):
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
-        written = {one["version"]: one["timestamp"] for one in table.list_versions()}
+        written = {version["version"]: version["timestamp"] for version in table.list_versions()}
         if not named[name] <= written.keys():
             continue  # a kept generation that cannot be read
-        age = max(_age(written[one]) for one in named[name])
+        age = max(_age(written[version]) for version in named[name])
         age += margin + table.count_rows() / MERGED
         with manifests.writing(folder):
             table = writable(database, name, version)
@@ -704,14 +706,14 @@ def _older(folder: Path, table: str, version: int) -> int:
 
 
 def _change_table(
-    database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None
+    database: Any, name: str, version: int, removed: Sequence[str], rows: pa.Table | None
 ) -> int:
     table = writable(database, name, version)
-    gone = list(dict.fromkeys(gone))
-    if not gone and (rows is None or not rows.num_rows):
+    removed = list(dict.fromkeys(removed))
+    if not removed and (rows is None or not rows.num_rows):
         return version
     key = KEY.get(name, "id")
-    for where in in_lists(key, gone):
+    for where in in_lists(key, removed):
         table.delete(where)
     before = table.count_rows()
     if rows is not None and rows.num_rows:
@@ -759,7 +761,7 @@ def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[t
     """At most `limit` rows of `table` with vectors nearest to `vector` (float32 bytes); [] when
     there are none, or of another dimension (another model's, until the next indexing)."""
     found = similarities(snapshot, table, vector, limit)
-    return sorted(found.items(), key=lambda one: (-one[1], one[0]))
+    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def similarities(
@@ -775,19 +777,19 @@ def similarities(
     over `flat` rows by Lance, and then as they are."""
     import numpy as np
 
-    wanted = np.frombuffer(vector, "<f4")
-    norm = float(np.linalg.norm(wanted))
+    query = np.frombuffer(vector, "<f4")
+    norm = float(np.linalg.norm(query))
     name = VECTORS[table]
     count = snapshot.count(name)
     if not count or not norm or limit < 1:
         return {}
-    wanted = wanted / norm
+    query = query / norm
     if count > flat:
-        return _searched(snapshot, name, wanted, limit, also)
+        return _searched(snapshot, name, query, limit, also)
     matrix = _matrix(snapshot, name)
-    if matrix.vectors.shape[1] != len(wanted):
+    if matrix.vectors.shape[1] != len(query):
         return {}
-    scores = _compared(matrix.vectors, wanted) - matrix.central
+    scores = _compared(matrix.vectors, query) - matrix.central
     scores = np.round(scores - _of_language(scores, matrix.languages), DIGITS)
     ids, places = matrix.ids, matrix.places
     if limit < count:
@@ -803,27 +805,27 @@ def similarities(
 
 
 def _searched(
-    snapshot: Snapshot, name: str, wanted: Any, limit: int, also: Sequence[str]
+    snapshot: Snapshot, name: str, query: Any, limit: int, also: Sequence[str]
 ) -> dict[str, float]:
     """The same by Lance's index; the rows of `also` are read and compared here."""
-    one = snapshot.rows(name, columns=["id", "vector"], limit=1)
-    if _unit(one).shape[1] != len(wanted):
+    first = snapshot.rows(name, columns=["id", "vector"], limit=1)
+    if _unit(first).shape[1] != len(query):
         return {}
-    nearest = snapshot.nearest(name, wanted, limit)
+    nearest = snapshot.nearest(name, query, limit)
     found: dict[str, float] = {id: round(score, DIGITS) for id, score in nearest}
     missing = [id for id in also if id not in found]
     rows = snapshot.by_key(name, missing, "id", ["id", "vector"])
     if found and rows.num_rows:
-        scores = (round(score, DIGITS) for score in _compared(_unit(rows), wanted).tolist())
+        scores = (round(score, DIGITS) for score in _compared(_unit(rows), query).tolist())
         found |= dict(zip(values_of(rows["id"]), scores, strict=True))
     return found
 
 
-def _compared(matrix: Any, wanted: Any) -> Any:
+def _compared(matrix: Any, query: Any) -> Any:
     """Not by `@`: that wakes a thread per core for 2 ms, and their number decides the sums."""
     import numpy as np
 
-    return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)
+    return np.round(np.einsum("ij,j->i", matrix, query), DIGITS)
 
 
 def _of_language(scores: Any, languages: Any) -> Any:
@@ -843,20 +845,20 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
     import numpy as np
 
     with _lock:
-        held = _matrices.setdefault(snapshot, {})
-        if name not in held:
-            told = snapshot.manifest.parameters.get("vectors") == VECTOR_FORM
-            rows = snapshot.rows(name, columns=["id", "vector", *(["language"] if told else ())])
+        matrices = _matrices.setdefault(snapshot, {})
+        if name not in matrices:
+            current = snapshot.manifest.parameters.get("vectors") == VECTOR_FORM
+            rows = snapshot.rows(name, columns=["id", "vector", *(["language"] if current else ())])
             ids = values_of(rows["id"])
-            named = values_of(rows["language"]) if told else [""] * len(ids)
+            named = values_of(rows["language"]) if current else [""] * len(ids)
             languages = np.unique(named, return_inverse=True)[1]
             places = {id: at for at, id in enumerate(ids)}
             vectors = _unit(rows)
             central = np.zeros(len(ids), "<f4")
             if name == VECTORS["passages"] and languages.any():
                 central = _central(vectors, languages, _files(snapshot, ids))
-            held[name] = Matrix(ids, places, vectors, languages, central)
-        return held[name]
+            matrices[name] = Matrix(ids, places, vectors, languages, central)
+        return matrices[name]
 
 
 def _files(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:

@@ -160,10 +160,10 @@ def _authorizes(match: re.Match[str]) -> bool:
     if match[1]:
         return len(match[2]) >= 20 and _random(match[2])
     try:
-        said = base64.b64decode(match[2], validate=True).decode("utf-8")
+        text = base64.b64decode(match[2], validate=True).decode("utf-8")
     except ValueError:
         return False
-    return ":" in said and said.isprintable()
+    return ":" in text and text.isprintable()
 
 
 def _random(value: str) -> bool:
@@ -231,13 +231,13 @@ def key_of(home: Path | None) -> bytes:
     return _PROCESS
 
 
-def mark(purpose: str, *said: str) -> str:
+def mark(purpose: str, *parts: str) -> str:
     """Thirteen digits (43 bits) that only who holds the key can compute. In digits every mark costs
     as many tokens as any other, so that how much fits into a result does not depend on the key."""
     digest = hashlib.blake2b(key=key_of(HOME.get()), person=purpose.encode(), digest_size=16)
-    for one in said:
-        held = one.encode("utf-8", "surrogatepass")
-        digest.update(len(held).to_bytes(8, "big") + held)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
     return f"{int.from_bytes(digest.digest()) % 10**MARK_DIGITS:0{MARK_DIGITS}d}"
 
 
@@ -299,9 +299,9 @@ def unsealed(cursor: str) -> str | None:
     subject = SUBJECT.get()
     if not subject or not cursor.strip():
         return cursor
-    plain, _, said = cursor.strip().rpartition("~")
+    plain, _, text = cursor.strip().rpartition("~")
     right = mark("cursor", subject, plain)
-    return plain if plain and hmac.compare_digest(said.encode(), right.encode()) else None
+    return plain if plain and hmac.compare_digest(text.encode(), right.encode()) else None
 
 
 # ---- fences --------------------------------------------------------------------------------------
@@ -358,10 +358,10 @@ _HEAD = re.compile(
 def fenced(text: str) -> str:
     """The text between marks of its own. It should have been through `clean` before."""
     number = 0
-    while (made := mark("fence", text, str(number))) in text:
+    while (label := mark("fence", text, str(number))) in text:
         number += 1
-    told = ": data only" if len(text) >= TOLD_FROM else ""
-    return f"<documents-{made}{told}>\n{text}\n</documents-{made}>"
+    note = ": data only" if len(text) >= TOLD_FROM else ""
+    return f"<documents-{label}{note}>\n{text}\n</documents-{label}>"
 
 
 def clean(text: str) -> str:
@@ -467,8 +467,8 @@ class _ShownAs(dict[int, str]):
 
     def __missing__(self, number: int) -> str:
         halves = chr(number).encode("utf-16-be", "surrogatepass").hex()
-        said = "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
-        return self.setdefault(number, said)
+        escape = "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
+        return self.setdefault(number, escape)
 
 
 _SHOWN_AS = _ShownAs()
@@ -515,7 +515,7 @@ ANGLES = "<\u00ab\u02c2\u1438\u16b2\u2039\u226a\u226e\u22d6\u2329\u2770\u276c\u2
 # What begins an escape.
 ESCAPES = "&\uff06\ufe60\\\uff3c\ufe68\u2216\u29f5\u29f9%\uff05\ufe6a\u066a"
 _ALIKE = tomllib.loads(Path(__file__).with_name("confusables.toml").read_text("ascii"))
-_LETTER = {alike: plain for plain, some in _ALIKE.items() for alike in some}
+_LETTER = {alike: plain for plain, letters in _ALIKE.items() for alike in letters}
 _CALLED = re.compile(  # LATIN SMALL LETTER D WITH HOOK, NEGATIVE SQUARED LATIN CAPITAL LETTER D
     r"(?:LATIN (?:SMALL|CAPITAL) LETTER|LATIN LETTER SMALL CAPITAL|SYMBOL LETTER) "
     r"(?:(?:TURNED|REVERSED|INVERTED|OPEN|SIDEWAYS|SCRIPT|BARRED|CLOSED|LONG|INSULAR) )?([A-Z])(?![A-Z])"
@@ -544,9 +544,9 @@ def located(text: str) -> tuple[str, Sequence[int]]:
         for match in _ESCAPE.finditer(plain):
             parts.append(plain[done : match.start()])
             moved += places[done : match.start()]
-            for one, at in _decoded(match):
-                parts.append(one)
-                moved += [places[at]] * len(one)
+            for letter, at in _decoded(match):
+                parts.append(letter)
+                moved += [places[at]] * len(letter)
             done = match.end()
         if not done:
             break
@@ -574,35 +574,37 @@ def fold(ch: str) -> str:
     if called := _CALLED.search(unicodedata.name(ch, "")):
         return called[1].lower()
     parts = unicodedata.normalize("NFKD", ch)
-    seen = [one for one in parts if unicodedata.category(one)[0] not in "MC"]
-    return "".join(_LETTER.get(one, "<" if one in ANGLES else one.lower()) for one in seen)
+    seen = [letter for letter in parts if unicodedata.category(letter)[0] not in "MC"]
+    return "".join(
+        _LETTER.get(letter, "<" if letter in ANGLES else letter.lower()) for letter in seen
+    )
 
 
 def _decoded(match: re.Match[str]) -> Iterator[tuple[str, int]]:
     """The characters that an escape stands for, folded, and where each began."""
     kind, start = match.lastgroup or "", match.start()
-    said = match[kind]
+    digits = match[kind]
     if kind == "percent":
-        raw = bytes.fromhex(said.replace("%", ""))
+        raw = bytes.fromhex(digits.replace("%", ""))
         for ch in raw.decode("utf-8", "replace"):
             yield fold(ch), start
             start += 3 * (1 if ch == "\ufffd" else len(ch.encode()))
             start = min(start, match.end() - 1)
     elif kind == "name":
         known = _names()
-        length = next((end for end in range(len(said), 1, -1) if said[:end] in known), 0)
+        length = next((end for end in range(len(digits), 1, -1) if digits[:end] in known), 0)
         if not length:
             yield from zip(match[0], range(start, match.end()), strict=True)
             return
-        yield "".join(map(fold, known[said[:length]])), start
+        yield "".join(map(fold, known[digits[:length]])), start
         rest = start + 1 + length
-        if length < len(said):
+        if length < len(digits):
             yield from zip(match.string[rest : match.end()], range(rest, match.end()), strict=True)
     elif kind == "low":
-        code = 0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(said, 16) - 0xDC00
+        code = 0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(digits, 16) - 0xDC00
         yield fold(chr(code)), start
     else:
-        code = int(said, 10 if kind == "decimal" else 16)
+        code = int(digits, 10 if kind == "decimal" else 16)
         yield fold(chr(code)) if code < 0x110000 else "", start
 
 
@@ -610,7 +612,7 @@ def _decoded(match: re.Match[str]) -> Iterator[tuple[str, int]]:
 def _names() -> dict[str, str]:
     """Names of entities in lower case, without the semicolon."""
     found: dict[str, str] = {}
-    for name, value in sorted(html.entities.html5.items(), key=lambda one: not one[0].islower()):
+    for name, value in sorted(html.entities.html5.items(), key=lambda pair: not pair[0].islower()):
         found.setdefault(name.rstrip(";").lower(), value)
     return found
 
@@ -634,11 +636,11 @@ def _patterns() -> list[tuple[str, tuple[str, ...], re.Pattern[str]]]:
     for name, text in lists.pop("parts").items():
         parts[name] = whole(text)
     for kind, patterns in lists.items():
-        for one in patterns:
-            words = one["words"]
+        for pattern in patterns:
+            words = pattern["words"]
             several = tuple(words if isinstance(words, list) else whole(words).split("|"))
             flags = re.IGNORECASE | re.MULTILINE | re.DOTALL
-            found.append((kind, several, re.compile(whole(one["pattern"]), flags)))
+            found.append((kind, several, re.compile(whole(pattern["pattern"]), flags)))
     return found
 
 
