@@ -46,7 +46,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
     done = counts["added"] + counts["changed"] + plan.unchanged
     counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
-    alone = notes_alone(run.snapshot()) if counters.get("documents") else ""
+    alone = notes_alone(run.snapshot()) if run.manifest else ""
     kinds = ("text_units", "passages", "entities", "relationships", "communities")
     return IndexResult(
         status=status,

@@ -566,8 +566,9 @@ def notes_of(snapshot: Snapshot) -> frozenset[str]:
 
 def notes_alone(snapshot: Snapshot) -> str:
     """What a corpus lacks whose documents are all notes; "" for another corpus."""
-    count = snapshot.count("documents")
-    if not count or snapshot.manifest.counters.get("entities") or len(notes_of(snapshot)) < count:
+    counters = snapshot.manifest.counters
+    count = counters.get("documents", 0)
+    if not count or counters.get("entities") or len(notes_of(snapshot)) < count:
         return ""
     return (
         f"All {count} documents say kind: note of themselves, and notes give no entities and no topics."
