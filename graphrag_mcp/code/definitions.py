@@ -30,10 +30,10 @@ def named(snapshot: Snapshot, asked: str) -> list[Row]:
     bare = re.sub(r"\([^()]*\)\Z", "", asked)
     bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
     name = re.sub(r"[/:#]+", ".", bare)
-    types = ", ".join(f"'{one}'" for one in TYPES)
+    types = ", ".join(f"'{kind}'" for kind in TYPES)
     owner, _, last = name.rpartition(".")
     spellings = (name, f"{owner}.exports.{last}") if owner else (name,)
-    ends = [f"ends_with(key, '.{one}')" for one in spellings]
+    ends = [f"ends_with(key, '.{spelling}')" for spelling in spellings]
     where = f"(key IN ('{name}', ':{name}') OR {' OR '.join(ends)}) AND type IN ({types})"
     ids = values_of(snapshot.rows("entities", where, ["id"])["id"])
     if owner and not ids:  # a module that imports it from elsewhere
@@ -58,16 +58,16 @@ def text(snapshot: Snapshot, row: Row) -> list[Row]:
     `alias`, and with the position of the `last` passage that it reaches; the passages themselves of
     a module and of more than WHOLE characters. [] where the corpus does not define it."""
     names = snapshot.by_key("mentions", [row["key"]], "key", ["text_unit_id", "by"]).to_pylist()
-    units = [one["text_unit_id"] for one in names if one["by"] == NAME]
+    units = [row["text_unit_id"] for row in names if row["by"] == NAME]
     ids = values_of(snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"])
     found: list[Row] = []
     for document in snapshot.served("documents", sorted(set(ids))):
         facts = values_of(snapshot.by_key(NAME, [document["id"]], "id", ["facts"])["facts"])
         spans = [
-            (one.start, one.end)
-            for file in (loaded(some)[0] for some in facts)
-            for one in file.symbols
-            if file.key(one.name) == row["key"]
+            (symbol.start, symbol.end)
+            for file in (loaded(fact)[0] for fact in facts)
+            for symbol in file.symbols
+            if file.key(symbol.name) == row["key"]
         ][:SAME]
         passages = snapshot.by_key("passages", [document["id"]], "document_id").to_pylist()
         for start, end in spans:
@@ -76,8 +76,12 @@ def text(snapshot: Snapshot, row: Row) -> list[Row]:
 
 
 def _part(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
-    inside = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
-    inside.sort(key=lambda one: one["position"])
+    inside = [
+        passage
+        for passage in passages
+        if passage["char_start"] < end and passage["char_end"] > start
+    ]
+    inside.sort(key=lambda passage: passage["position"])
     if not inside or row["type"] == "module" or end - start > WHOLE:
         return inside
     line = text.rfind("\n", 0, start) + 1
@@ -87,5 +91,5 @@ def _part(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) ->
     place = {"char_start": start, "char_end": end, "line_start": first}
     place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {"id": f"{alias} {start} {inside[0]['id']}", "alias": alias}
-    return [inside[0] | place | own | {"last": inside[-1]["position"]}]
+    item = {"id": f"{alias} {start} {inside[0]['id']}", "alias": alias}
+    return [inside[0] | place | item | {"last": inside[-1]["position"]}]

@@ -30,30 +30,30 @@ class SymbolExtractor:
     def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
         """The symbols that begin in the text unit, and that in which it begins."""
         file, start, core, end = self.file, unit.span.start, unit.passages[0].start, unit.span.end
-        held = file.begin_in(core, end)
-        held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
+        symbols = file.begin_in(core, end)
+        symbols = [*(symbol for symbol in file.around(core)[:1] if symbol.start < core), *symbols]
         named: dict[str, Named] = {}
         places = []
-        for one in held:
-            key = file.key(one.name)
-            if key not in named or one is file.by_name.get(one.name):
-                parent = file.by_name.get(one.parent)
-                title = title_of(one.name, one.kind, parent.kind if parent else "")
-                named[key] = replace(_definition(one, title, id, text, start), key=key)
-                places.append((max(one.start, core) - start, key))
+        for symbol in symbols:
+            key = file.key(symbol.name)
+            if key not in named or symbol is file.by_name.get(symbol.name):
+                parent = file.by_name.get(symbol.parent)
+                title = title_of(symbol.name, symbol.kind, parent.kind if parent else "")
+                named[key] = replace(_definition(symbol, title, id, text, start), key=key)
+                places.append((max(symbol.start, core) - start, key))
         return UnitNames(id, text, [*named.values()], []), places
 
 
-def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
-    last = min(one.end - start, len(text))
-    first = min(max(one.start - start, 0), max(len(text) - 1, 0))
+def _definition(symbol: Symbol, title: str, id: str, text: str, start: int) -> Named:
+    last = min(symbol.end - start, len(text))
+    first = min(max(symbol.start - start, 0), max(len(text) - 1, 0))
     quoted = min(max(last, first + 1), first + HEAD)
     line = text.rfind("\n", first + 1, quoted)
     quoted = line if quoted == first + HEAD and line > first else quoted
-    said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
-    said = said if one.start >= start else ""
+    description = " ".join(filter(None, [symbol.signature, symbol.doc])) or f"Module {title}."
+    description = description if symbol.start >= start else ""
     at = ([first, quoted], first, max(last, first + 1))
-    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, NAME)
+    return Named(symbol.name, id, title, symbol.kind, True, 1, *at, "", description, NAME)
 
 
 class SourceCode(ExtractingPlugin):
@@ -70,8 +70,8 @@ class SourceCode(ExtractingPlugin):
         assert outline is None or isinstance(outline, SourceFile)
         file = outline or parse_prose(uri, text)
         spans = [
-            UnitSpan(id, one.passages[0].start, one.span.start, one.span.end)
-            for id, one in units.items()
+            UnitSpan(id, unit.passages[0].start, unit.span.start, unit.span.end)
+            for id, unit in units.items()
         ]
         return dumped(file, spans) if file else None
 

@@ -53,15 +53,17 @@ def same_file(question: Question, first: FirstRound) -> Value | None:
     of all code keeps its score, so that code stands to prose as before."""
     after: dict[str, float] = {}
     for passages in _files(first.passages.values()):
-        words = sorted((first.words(one) for one in passages), reverse=True)
+        words = sorted((first.words(passage) for passage in passages), reverse=True)
         more = FURTHER * sum(words[1:3])
-        after |= {one.id: first.score(one) + more for one in passages}
+        after |= {passage.id: first.score(passage) + more for passage in passages}
     if not after:
         return None
     most = max(after.values())
     before = max(first.scores[id] for id in after)
     scale = before / most if most > 0 else 1.0
-    return lambda one: scale * after[one.id] - first.score(one) if one.id in after else 0.0
+    return lambda passage: (
+        scale * after[passage.id] - first.score(passage) if passage.id in after else 0.0
+    )
 
 
 def crowded_file(question: Question, first: FirstRound) -> Value | None:
@@ -69,9 +71,11 @@ def crowded_file(question: Question, first: FirstRound) -> Value | None:
     result."""
     behind: set[str] = set()
     for passages in _files(first.passages.values()):
-        order = sorted(passages, key=lambda one: (-round(first.score(one), 9), one.id))
-        behind.update(one.id for one in order[IN_FULL:])
-    return (lambda one: -first.score(one) if one.id in behind else 0.0) if behind else None
+        order = sorted(passages, key=lambda passage: (-round(first.score(passage), 9), passage.id))
+        behind.update(passage.id for passage in order[IN_FULL:])
+    return (
+        (lambda passage: -first.score(passage) if passage.id in behind else 0.0) if behind else None
+    )
 
 
 FEATURES = (
@@ -98,4 +102,6 @@ def _names_code(file: str) -> bool:
 
 def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:
     """The passages of source code by their file."""
-    return lists_of((one.document_id, one) for one in filter(_is_code, passages)).values()
+    return lists_of(
+        (passage.document_id, passage) for passage in filter(_is_code, passages)
+    ).values()

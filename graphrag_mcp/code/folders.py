@@ -14,14 +14,14 @@ _Path = tuple[str, ...]
 
 def by_folder(files: Mapping[str, str], params: ClusterParams) -> Iterator[Leaf]:
     """The leaves; `files`: uri by text unit."""
-    held = lists_of((tuple(files[unit].split("/")), unit) for unit in sorted(files))
-    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
-    while todo and held:
+    units = lists_of((tuple(files[unit].split("/")), unit) for unit in sorted(files))
+    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(units), (), ())]
+    while todo and units:
         paths, way, titles = todo.pop()
         groups = [paths]
-        size = sum(len(held[path]) for path in paths)
+        size = sum(len(units[path]) for path in paths)
         if len(way) < params.max_depth and size > params.max_cluster_size:
-            groups = _siblings(paths, held)
+            groups = _siblings(paths, units)
         if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
             groups = [paths]  # a folder with all of it is a community itself
         if len(groups) > 1 or not way:
@@ -29,14 +29,14 @@ def by_folder(files: Mapping[str, str], params: ClusterParams) -> Iterator[Leaf]
                 title = _title(group, paths, len(groups) > 1)
                 todo.append((group, (*way, place), (*titles, title)))
         else:
-            yield Leaf([unit for path in paths for unit in held[path]], way, titles)
+            yield Leaf([unit for path in paths for unit in units[path]], way, titles)
 
 
-def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
+def _siblings(paths: Sequence[_Path], by_path: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
     """The files by what lies in their common folder; small ones together."""
     depth = len(commonprefix(paths))
     groups = lists_of((path[depth : depth + 1], path) for path in paths)
-    size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
+    size = {name: sum(len(by_path[path]) for path in group) for name, group in groups.items()}
     small = {name for name, units in size.items() if units < SMALL}
     together = [path for name in sorted(small) for path in groups[name]]
     others = [groups[name] for name in sorted(groups.keys() - small)]

@@ -51,20 +51,20 @@ def _script(file: SourceFile, statement: str) -> Bound:
     found = _SCRIPT_PATH.search(statement)
     if found is None:
         return
-    own = found[1].startswith((".", "@/", "~/"))
+    relative = found[1].startswith((".", "@/", "~/"))
     path = _SCRIPT_SUFFIX.sub("", found[1])
-    module = _relative(file, path) if own else _OUTSIDE + path.replace(".", "_")
+    module = _relative(file, path) if relative else _OUTSIDE + path.replace(".", "_")
     whole = MODULE + module
     clause = statement[: found.start()]
-    if own:
+    if relative:
         yield "", whole
     if re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
         yield spaced[1], whole
     if braced := re.search(r"\{([^{}]*)\}", clause):
-        for one in braced[1].split(","):
-            words = re.findall(r"[\w$]+", one.replace("type ", " "))
+        for item in braced[1].split(","):
+            words = re.findall(r"[\w$]+", item.replace("type ", " "))
             if words:
                 yield words[-1], f"{module}.{words[0]}"
     alone = _SCRIPT_NAME.match(clause)
@@ -83,17 +83,19 @@ def aliases(uri: str, text: str) -> dict[str, str]:
         if uri.endswith(".toml"):
             name = tomllib.loads(text).get("package", {}).get("name", "").replace("-", "_")
             return {f"crate {name}": _relative(here, "./src")} if name else {}
-        said = json.loads(_JSON_NOTE.sub(r"\1", text))
+        document = json.loads(_JSON_NOTE.sub(r"\1", text))
         if uri.endswith("package.json"):
-            name = said.get("name", "").replace(".", "_")
+            name = document.get("name", "").replace(".", "_")
             found = {f"package {name}{end}": _relative(here, f".{end}") for end in ("", "/*")}
             return found if name else {}
-        options = said.get("compilerOptions", {})
+        options = document.get("compilerOptions", {})
         base = f"./{options.get('baseUrl', '.')}/"
         paths = {"*": ["*"]} if "baseUrl" in options else {}
         return {
-            f"path {name.replace('.', '_')}": _relative(here, base + _SCRIPT_SUFFIX.sub("", one[0]))
-            for name, one in (paths | options.get("paths", {})).items()
+            f"path {name.replace('.', '_')}": _relative(
+                here, base + _SCRIPT_SUFFIX.sub("", targets[0])
+            )
+            for name, targets in (paths | options.get("paths", {})).items()
         }
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return {}
@@ -104,8 +106,8 @@ def _jvm(file: SourceFile, statement: str) -> Bound:
     bare = " ".join(words[(words[:1] == ["import"]) * (1 + (words[1:2] == ["static"])) :])
     head, brace, inner = bare.partition("{")
     if brace:  # scala
-        for one in inner.rstrip("} ").split(","):
-            words = re.findall(r"\w+", one)
+        for item in inner.rstrip("} ").split(","):
+            words = re.findall(r"\w+", item)
             whole = words[:1] == ["_"]
             if words:
                 place = head.rstrip(". ")
@@ -147,12 +149,12 @@ def _use(file: SourceFile, tree: str, before: str) -> Bound:
             parts.append("")
         else:
             parts[-1] += ch
-    for one in map(str.strip, parts):
-        head, brace, inner = one.partition("{")
+    for item in map(str.strip, parts):
+        head, brace, inner = item.partition("{")
         if brace:
             yield from _use(file, inner.rpartition("}")[0], before + head.strip())
             continue
-        path, _, alias = one.partition(" as ")
+        path, _, alias = item.partition(" as ")
         full = _crate(file, (before + path.strip()).removesuffix("::self"))
         last = full.rpartition(".")[2]
         if last == "*":
@@ -190,8 +192,8 @@ def _ruby(file: SourceFile, statement: str) -> Bound:
 
 def _php(file: SourceFile, statement: str) -> Bound:
     bare = re.sub(r"^\s*use\s+(?:function|const)?\s*", "", statement)
-    for one in re.findall(r"[\w\\]+(?:\s+as\s+\w+)?", bare):
-        path, _, alias = re.sub(r"\s+", " ", one).partition(" as ")
+    for item in re.findall(r"[\w\\]+(?:\s+as\s+\w+)?", bare):
+        path, _, alias = re.sub(r"\s+", " ", item).partition(" as ")
         parts = path.strip("\\").split("\\")
         if len(parts) > 1:
             yield alias or parts[-1], f"{'/'.join(parts[:-1])}.{parts[-1]}"
@@ -221,11 +223,11 @@ GRAMMARS = {
 OWN = frozenset(("this", "self", "Self", "$this", "static"))
 _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
-_STATES = dict.fromkeys(WORDS["same"], "") | dict(one.split(":") for one in WORDS["states"])
+_STATES = dict.fromkeys(WORDS["same"], "") | dict(pair.split(":") for pair in WORDS["states"])
 # Of nodes of collections and their elements the part with the type, and the mark behind it; of what is
 # looped over the part, and the marks of a lone variable and of the second of two.
-_ELEMENTS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["elements"])}
-_LOOPS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["loops"])}
+_ELEMENTS = {kind: rest for kind, *rest in (line.split(":") for line in WORDS["elements"])}
+_LOOPS = {kind: rest for kind, *rest in (line.split(":") for line in WORDS["loops"])}
 _PASSED = WORDS["patterns"] | WORDS["tuples"]
 _FUNCTION = ("object", "operand", "value"), ("property", "field", "name")
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
@@ -280,9 +282,9 @@ def _in_macro(callee: Any) -> str | None:
 def _alone(tree: Any) -> set[bytes]:
     """The names in the arguments of a macro that stand alone or are defined there."""
     found, todo = set(), [tree]
-    for one in todo:  # which grows
-        todo += (each for each in one.children if each.type == "token_tree")
-        for name in (each for each in one.children if each.type == "identifier"):
+    for node in todo:  # which grows
+        todo += (each for each in node.children if each.type == "token_tree")
+        for name in (each for each in node.children if each.type == "identifier"):
             beside = (name.prev_sibling, name.next_sibling)
             before, after = (each.text if each is not None else b"" for each in beside)
             called = after[:1] == b"(" or after in (b"::", b"!")
@@ -293,7 +295,7 @@ def _alone(tree: Any) -> set[bytes]:
 
 def _parts(node: Any) -> list[Any]:
     """What stands before the dot of a member, and its name."""
-    return [next(filter(None, map(node.child_by_field_name, one)), None) for one in _FUNCTION]
+    return [next(filter(None, map(node.child_by_field_name, field)), None) for field in _FUNCTION]
 
 
 def _whole(node: Any) -> bool:
@@ -312,18 +314,18 @@ def _query(language: str) -> tuple[Any, Any] | None:
         grammar = Language(getattr(importlib.import_module(module), function)())
     except ImportError:
         return None
-    texts = ((QUERIES / f"{one}.scm").read_text("utf-8") for one in name.split())
+    texts = ((QUERIES / f"{part}.scm").read_text("utf-8") for part in name.split())
     return Parser(grammar), Query(grammar, "".join(texts))
 
 
 def read(file: SourceFile, text: str) -> bool:
     """Fill `file`; False where there is no grammar for its language."""
-    made = _query(file.language)
-    if made is None:
+    patterns = _query(file.language)
+    if patterns is None:
         return False
     from tree_sitter import QueryCursor
 
-    parser, query = made
+    parser, query = patterns
     file.broken = file.language == "python"
     data = text.encode("utf-8", "replace")
     matches = QueryCursor(query).matches(parser.parse(data).root_node)
@@ -392,14 +394,14 @@ class _Reader:
             if kind.startswith("def.") or kind == "scope"
             for node in nodes
         ]
-        definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
+        definitions.sort(key=lambda row: (row[0].start_byte, -row[0].end_byte, row[1] != "scope"))
         for node, kind, found in definitions:
-            given = node.type == "class" and node.parent.type in _GIVES  # `const A = class {}`
-            if node.id not in self.made and not (given and node.parent.id in self.made):
+            anonymous = node.type == "class" and node.parent.type in _GIVES  # `const A = class {}`
+            if node.id not in self.made and not (anonymous and node.parent.id in self.made):
                 self.made.add(node.id)
                 self._define(node, kind, found)
         if self.reader is _rust:
-            self.known |= {one.name for one in self.file.symbols}
+            self.known |= {symbol.name for symbol in self.file.symbols}
         imports = (node for found in matches for node in found.get("import", ()))
         for node in imports:
             if self.reader is None:
@@ -407,7 +409,7 @@ class _Reader:
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
             self._import(node, self.reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
-        self.origins = {one.local: one.target for one in self.file.imports}
+        self.origins = {entry.local: entry.target for entry in self.file.imports}
         self._bind(matches, named)
         for at, node in self.returns.items():
             if returned := self._returned(node):
@@ -419,8 +421,8 @@ class _Reader:
                 self._call(node, found)
             for node in found.get("of", ()):
                 name = self.text_of(found["export"][0]) if "export" in found else "default"
-                made = node.type == "new_expression"
-                value = f"{self._stated(node)}()" if made else self.text_of(node)
+                creates = node.type == "new_expression"
+                value = f"{self._stated(node)}()" if creates else self.text_of(node)
                 known = _DOTTED.fullmatch(value.removesuffix("()"))
                 self.file.variables[name] = value if known else ""
 
@@ -449,25 +451,27 @@ class _Reader:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.reader else set()  # else they only hide
-        rows: dict[Any, tuple[Any, ...]] = dict(enumerate((*one, 0) for one in self.local))
+        rows: dict[Any, tuple[Any, ...]] = dict(enumerate((*row, 0) for row in self.local))
         typed: set[int] = set()  # variables with a declared type, which no value changes
         again: dict[str, dict[int, str]] = defaultdict(dict)  # where a variable gets another value
-        for found in (one for one in matches if "again" in one):
+        for found in (match for match in matches if "again" in match):
             node = found["again"][0]
             again[self.text_of(node)][node.start_byte] = self._stated(found["type"][0])
         for found in matches:
-            said = stated = self._stated(found["type"][0]) if "type" in found else ""
+            type_name = stated = self._stated(found["type"][0]) if "type" in found else ""
             region = found["within"][0] if "within" in found else None
             if stated and found["type"][0].parent.type in WORDS["rests"]:
-                said = stated = f"{stated}.["
+                type_name = stated = f"{stated}.["
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
                 known = owner if node.parent.type == "enum_constant" else stated
                 self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
-                stated = said or self._element(node)
-                if node.id in defined or (node.id in rows and not (said and node.id not in typed)):
+                stated = type_name or self._element(node)
+                if node.id in defined or (
+                    node.id in rows and not (type_name and node.id not in typed)
+                ):
                     continue
                 if node.parent.type in WORDS["generics"]:
                     self.generics.add(self.text_of(node))
@@ -482,19 +486,19 @@ class _Reader:
                     stated = self.inside(start, node.end_byte)[0]
                 elif not written:
                     later = again.get(name, {}).items()
-                    other = {said for at, said in later if start < at < up.end_byte}
+                    other = {kind for at, kind in later if start < at < up.end_byte}
                     bare = node.parent.named_child_count == 1  # `let x;`
                     stated = other.pop() if bare and len(other) == 1 else stated * (not other)
                 if up.parent:
                     key = node.id if region is None else (node.id, region.id)
                     rows[key] = name, start, up.end_byte, stated, node.start_byte
                 elif stated and not any(
-                    one.type in WORDS["paths"] for one in found.get("type", ())
+                    node.type in WORDS["paths"] for node in found.get("type", ())
                 ):
                     rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
-        for name, start, end, *said in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
-            self.bound[name].add(start, end, said)
+        for name, start, end, *types in sorted(rows.values(), key=lambda row: (row[1], -row[2])):
+            self.bound[name].add(start, end, types)
         self._keep(again)
 
     def _reach(self, node: Any, imports: set[int]) -> tuple[int, Any]:
@@ -517,7 +521,7 @@ class _Reader:
         or is the first parameter of a closure that a method of it is given."""
         up, at, marks = node.parent, node, ""
         while up is not None and up.type in _PASSED:
-            each = [one for one in up.children if one.is_named or one.type == "_"]
+            each = [child for child in up.children if child.is_named or child.type == "_"]
             if up.type in WORDS["tuples"] and len(each) > 1:
                 marks += "2" if at == each[1] and len(each) == 2 else "-"
             elif up.type == "tuple_struct_pattern":
@@ -531,13 +535,13 @@ class _Reader:
             return self._handed(up)
         if up.type in WORDS["matched"] and marks == "=":
             return self._stated(up.child_by_field_name("value"))
-        part, one, second = _LOOPS.get(up.type, ("", "", ""))
+        part, first, second = _LOOPS.get(up.type, ("", "", ""))
         listed = up.type == "variable_declarator" and at.type == "array_pattern"
         if not part or at == up.child_by_field_name(part) or not (listed or up.type[0] != "v"):
             return ""
-        if up.type == "for_in_statement" and not any(one.type == "of" for one in up.children):
+        if up.type == "for_in_statement" and not any(child.type == "of" for child in up.children):
             return ""
-        mark = {"": one, "2": second}.get(marks, one if listed else "")
+        mark = {"": first, "2": second}.get(marks, first if listed else "")
         on = up.child_by_field_name(part)
         known = self._stated(on) if mark and on else ""
         return f"{known}.{mark}" if known else ""
@@ -580,14 +584,18 @@ class _Reader:
             return self._generic(node, deep)
         if kind in _ELEMENTS:
             part, mark = _ELEMENTS[kind]
-            one = self._stated(node.child_by_field_name(part) or node.named_children[0], deep + 1)
+            stated = self._stated(
+                node.child_by_field_name(part) or node.named_children[0], deep + 1
+            )
             ranged = node.named_children[-1].type == "range_expression"
-            return one if ranged or not one else f"{one}.{mark}"
+            return stated if ranged or not stated else f"{stated}.{mark}"
         if received:
-            one = self._stated(node.named_children[-1], deep + 1)
-            return f"{one}.@" if one else ""
+            stated = self._stated(node.named_children[-1], deep + 1)
+            return f"{stated}.@" if stated else ""
         if kind == "union_type":
-            known = [one for part in node.named_children if (one := self._stated(part, deep + 1))]
+            known = [
+                stated for part in node.named_children if (stated := self._stated(part, deep + 1))
+            ]
             return known[0] if len(known) == 1 else ""
         if kind in ("call_expression", "call", "method_invocation"):
             return self._given(node, deep)
@@ -598,11 +606,11 @@ class _Reader:
             ways = [self._stated(part, deep + 1) for part in node.named_children[-2:]]
             ways = list(filter(None, ways))
             return ways[0] if len({*ways}) == 1 or (ways and sign) else ""
-        if kind == "array" and [one.type for one in node.named_children] == ["spread_element"]:
-            one = self._stated(node.named_children[0].named_children[0], deep + 1)
-            return f"{one}.slice()" if one else ""
+        if kind == "array" and [child.type for child in node.named_children] == ["spread_element"]:
+            stated = self._stated(node.named_children[0].named_children[0], deep + 1)
+            return f"{stated}.slice()" if stated else ""
         if kind == "array":
-            every = {self._stated(one, deep + 1) for one in node.named_children[:9]}
+            every = {self._stated(child, deep + 1) for child in node.named_children[:9]}
             return f"{every.pop()}.[" if len(every) == 1 and "" not in every else ""
         name = self._name(node) if kind in WORDS["paths"] else ""
         if kind not in WORDS["paths"] or name or not node.child_count:
@@ -615,20 +623,25 @@ class _Reader:
         """The type that a type with arguments states: of `Box<X>` it is X, of `List<X>` a collection."""
         head, *inner = node.named_children
         inner = inner if self.file.language != "go" else []
-        given = inner[0].named_children if inner and inner[0].type == "type_arguments" else []
+        arguments = inner[0].named_children if inner and inner[0].type == "type_arguments" else []
         name = re.split(r"::|\.", self.text_of(head))[-1]
         origin = self.origins.get(name, "")
         if self.file.language == "java" and not origin:
             origin = self.origins.get("*", "=")
-        own = origin and not _LIBRARY.match(origin)
+        of_project = origin and not _LIBRARY.match(origin)
         language = "script" if self.script else self.file.language
-        kinds = {one for one in _GENERIC if name in WORDS.get(f"{one}_{language}", ())}
-        if given and "pointers" in kinds:
-            return self._stated(given[0], deep + 1)
+        kinds = {kind for kind in _GENERIC if name in WORDS.get(f"{kind}_{language}", ())}
+        if arguments and "pointers" in kinds:
+            return self._stated(arguments[0], deep + 1)
         mark = _GENERIC[kinds.pop()] if kinds else ""
-        if given and mark and not own and f"{self.file.module}.{name}" not in self.owners:
-            if one := self._stated(given[-1 if mark == "{" else 0], deep + 1):
-                return f"{one}.{mark}"
+        if (
+            arguments
+            and mark
+            and not of_project
+            and f"{self.file.module}.{name}" not in self.owners
+        ):
+            if stated := self._stated(arguments[-1 if mark == "{" else 0], deep + 1):
+                return f"{stated}.{mark}"
         return self._stated(head, deep + 1)
 
     def _returned(self, node: Any) -> str:
@@ -638,7 +651,7 @@ class _Reader:
             known = self._stated(value or node.child_by_field_name("type"))
             return known if known[-2:] in (".[", ".{", ".<") else ""
         node = value or node
-        fields = (node.child_by_field_name(one) for one in ("return_type", "result", "type"))
+        fields = (node.child_by_field_name(field) for field in ("return_type", "result", "type"))
         part = next(filter(None, fields), None)
         while part is not None and part.type in ("parameter_list", "parameter_declaration"):  # Go
             part = part.child_by_field_name("type") or next(iter(part.named_children), None)
@@ -660,8 +673,8 @@ class _Reader:
             on, name = _parts(function)
             before = self._name(on) or self._stated(on, deep + 1) if on else ""
             called = f"{before}." * bool(on) + self._name(name) if before or not on else ""
-        made = _MAKER.match(called)
-        return made[1] if made else f"{called}()" if called else ""
+        maker = _MAKER.match(called)
+        return maker[1] if maker else f"{called}()" if called else ""
 
     def _name(self, node: Any) -> str:
         """A dotted name, "" for other nodes."""
@@ -718,14 +731,14 @@ class _Reader:
         """The name of a class that only its place knows: `Task$1`; not of one that a module exports."""
         above = node.parent
         if node.type == "class":
-            own = node.child_by_field_name("name")
+            named = node.child_by_field_name("name")
             left = above.child_by_field_name("left")
             if above.type == "export_statement" or self._name(left) == "module.exports":
-                return self.text_of(own) if own else "default"
-            name = self.text_of(own) if own else "class"
+                return self.text_of(named) if named else "default"
+            name = self.text_of(named) if named else "class"
         name = _head(name).rpartition(".")[2]
-        held = (one[len(parent) :] for one in self.owners if one.startswith(f"{parent}."))
-        return f"{name}${sum(f'.{name}$' in one for one in held) + 1}"
+        rests = (owner[len(parent) :] for owner in self.owners if owner.startswith(f"{parent}."))
+        return f"{name}${sum(f'.{name}$' in rest for rest in rests) + 1}"
 
     def _label(self, node: Any, name: str, parent: str) -> str:
         """What stands before the name of a definition in an object or a function of JavaScript that is
@@ -744,7 +757,7 @@ class _Reader:
 
     def _number(self, node: Any) -> str:
         if node.id not in self.nameless:
-            fields = (node.parent.child_by_field_name(one) for one in ("name", "left", "key"))
+            fields = (node.parent.child_by_field_name(field) for field in ("name", "left", "key"))
             name = self._name(next(filter(None, fields), None)) if node.type == "object" else ""
             name = "default" if node.parent.type == "export_statement" else name.rpartition(".")[2]
             self.nameless[node.id] = f"{name or f'${len(self.nameless) + 1}'}."
@@ -846,13 +859,13 @@ class _Reader:
         found = self.bound[head].around(at, at) if head in self.bound else None
         if found is None or written in self.owners:
             return written
-        said, place = found
-        if said[:1] == "=":
-            said = said[1:]
-        elif said not in (head, ""):  # a type parameter means what it does where it is used
-            place = at if said[:1].isupper() else place
-            said = self._expanded(said, place, deep + 1) if deep < _DEEPEST else ""
-        return f"{said}{dot}{rest}" if said else ""
+        expanded, place = found
+        if expanded[:1] == "=":
+            expanded = expanded[1:]
+        elif expanded not in (head, ""):  # a type parameter means what it does where it is used
+            place = at if expanded[:1].isupper() else place
+            expanded = self._expanded(expanded, place, deep + 1) if deep < _DEEPEST else ""
+        return f"{expanded}{dot}{rest}" if expanded else ""
 
     def _owner(self, inside: str) -> str:
         return next((name for name in self._around(inside) if name in self.owners), "")

@@ -50,9 +50,9 @@ def _without_deep(text: str) -> str:
     """The text without the statements of more than MOST_SIGNS operators and brackets, which nest
     deeper than the parser follows; all others stay where they are."""
     lines, signs, start, last = text.split("\n"), 0, (0, 0), ""
-    for kind, said, began, (end, _), _ in tokenize.generate_tokens(StringIO(text).readline):
+    for kind, token, began, (end, _), _ in tokenize.generate_tokens(StringIO(text).readline):
         if kind == tokenize.OP:
-            signs, last = signs + 1, said
+            signs, last = signs + 1, token
         elif kind == tokenize.NEWLINE:
             if signs > MOST_SIGNS and last != ":":
                 first = start[0] - 1
@@ -82,25 +82,28 @@ class _Scope:
     def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
         """A scope inside, with the names of its arguments bound."""
         seen = self.types if self.around is None else self.around
-        own = _Scope(name, kind, dict(seen), dict(self.local))
+        inner = _Scope(name, kind, dict(seen), dict(self.local))
         if arguments:
             plain = [*arguments.posonlyargs, *arguments.args]
-            rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
-            for one in (*plain, *arguments.kwonlyargs, *rest):
-                known = _annotation(one.annotation)
-                if one in rest:
-                    known = _with(known, "[" if one is arguments.vararg else "{")
-                own.types[one.arg], own.local[one.arg] = known, _TYPED if known else "?"
-            given: list[tuple[ast.arg, ast.expr | None]] = []
-            given += zip(plain[::-1], arguments.defaults[::-1], strict=False)
-            given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            for one, value in given:  # of `def f(Event=Event)` the name means what it did
-                if isinstance(value, ast.Name) and value.id == one.arg:
-                    own.local[one.arg] = self.local.get(one.arg, "")
-        return own
+            rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
+            for argument in (*plain, *arguments.kwonlyargs, *rest):
+                known = _annotation(argument.annotation)
+                if argument in rest:
+                    known = _with(known, "[" if argument is arguments.vararg else "{")
+                inner.types[argument.arg], inner.local[argument.arg] = (
+                    known,
+                    _TYPED if known else "?",
+                )
+            defaults: list[tuple[ast.arg, ast.expr | None]] = []
+            defaults += zip(plain[::-1], arguments.defaults[::-1], strict=False)
+            defaults += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            for argument, value in defaults:  # of `def f(Event=Event)` the name means what it did
+                if isinstance(value, ast.Name) and value.id == argument.arg:
+                    inner.local[argument.arg] = self.local.get(argument.arg, "")
+        return inner
 
     def bind(self, names: Iterable[str]) -> None:
-        for name in (one for one in names if self.local.get(one) != _TYPED):
+        for name in (name for name in names if self.local.get(name) != _TYPED):
             self.types[name] = ""
             if self.kind in ("function", "<"):
                 self.local.setdefault(name, "?")
@@ -113,24 +116,28 @@ class _Reader:
         self.named: list[tuple[str, ast.expr]] = []  # what `:=` binds in a statement
 
     def module(self, tree: ast.Module) -> None:
-        own = self.file.symbols[0]
-        self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
+        symbol = self.file.symbols[0]
+        self.file.symbols[0] = Symbol(
+            symbol.name, "module", symbol.start, symbol.end, "", _doc(tree)
+        )
         self._docstring(tree)
         known: list[ast.AST] = [tree]  # and all statements inside, outer ones first
-        for one in known:  # which grows
+        for node in known:  # which grows
             for name in _BODIES:
-                inner = getattr(one, name, ())
+                inner = getattr(node, name, ())
                 known += inner if isinstance(inner, list) else ()
-        outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
-        defined = {one.name for one in known if isinstance(one, _Definition)}
+        outer = [name for node in known if isinstance(node, ast.Global) for name in node.names]
+        defined = {node.name for node in known if isinstance(node, _Definition)}
         bound = _bound_in(tree.body, outer).items()
         local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
         self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
-        plain = {self._span(one) for one in tree.body if isinstance(one, ast.ImportFrom)}
-        last = [one for one in self.file.imports if (one.start, one.end) in plain]
-        self.file.imports.sort(key=lambda one: last[::-1].index(one) if one in last else len(last))
-        kept = [one for one in self.file.symbols if one.kind != "constant"]
+        plain = {self._span(node) for node in tree.body if isinstance(node, ast.ImportFrom)}
+        last = [entry for entry in self.file.imports if (entry.start, entry.end) in plain]
+        self.file.imports.sort(
+            key=lambda entry: last[::-1].index(entry) if entry in last else len(last)
+        )
+        kept = [symbol for symbol in self.file.symbols if symbol.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
 
@@ -182,8 +189,8 @@ class _Reader:
         elif isinstance(node, ast.If | ast.Match):
             inner = _narrowed(node, scope)
         if not isinstance(node, ast.Module):  # what a part of it has left is left there alone
-            left = (_left(one) for one in inner if isinstance(one, ast.If))
-            inner += [(one[0], scope.types.get(one[0], "")) for one in left if one]
+            left = (_left(node) for node in inner if isinstance(node, ast.If))
+            inner += [(pair[0], scope.types.get(pair[0], "")) for pair in left if pair]
         if isinstance(node, ast.Global):
             scope.local |= dict.fromkeys(node.names, "")
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -197,42 +204,42 @@ class _Reader:
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
         around = scope.types if scope.around is None else scope.around
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local, around)
+        inner = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local, around)
         bases = {_dotted(base).rpartition(".")[2] for base in node.bases}
         if bases & WORDS["enums"]:
-            own.types[_MEMBER] = own.name
+            inner.types[_MEMBER] = inner.name
         if any(base == "type" or base.endswith("Meta") for base in bases):
-            self.meta.add(own.name)
+            self.meta.add(inner.name)
         for base in node.bases:
-            self._reference(_base_of(base), _Scope(own.name, "class", scope.types))
-        for one in (*node.decorator_list, *node.keywords):
-            self._calls(one, scope)
-        self._block(node.body, own)
+            self._reference(_base_of(base), _Scope(inner.name, "class", scope.types))
+        for expression in (*node.decorator_list, *node.keywords):
+            self._calls(expression, scope)
+        self._block(node.body, inner)
 
     def _function(self, node: _Function, scope: _Scope) -> None:
         self._define(node, scope, "method" if scope.kind == "class" else "function")
-        for one in (*node.decorator_list, node.args):
-            self._calls(one, scope)
-        own = scope.within(f"{scope.name}.{node.name}", "function", node.args)
-        decorators = [one.id for one in node.decorator_list if isinstance(one, ast.Name)]
+        for part in (*node.decorator_list, node.args):
+            self._calls(part, scope)
+        inner = scope.within(f"{scope.name}.{node.name}", "function", node.args)
+        decorators = [node.id for node in node.decorator_list if isinstance(node, ast.Name)]
         arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
-            own.types[arguments[0].arg] = scope.name
-            made = arguments[0].arg == "cls" and scope.name not in self.meta
-            own.local[arguments[0].arg] = _OWN if made else "?"
-        given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-        later = {name: how for name, how in _bound_in(node.body).items() if name not in given}
-        own.local |= later
-        own.types |= dict.fromkeys(later, "")
-        self._block(node.body, own)
+            inner.types[arguments[0].arg] = scope.name
+            of_class = arguments[0].arg == "cls" and scope.name not in self.meta
+            inner.local[arguments[0].arg] = _OWN if of_class else "?"
+        names = {node.arg for node in ast.walk(node.args) if isinstance(node, ast.arg)}
+        later = {name: how for name, how in _bound_in(node.body).items() if name not in names}
+        inner.local |= later
+        inner.types |= dict.fromkeys(later, "")
+        self._block(node.body, inner)
 
     def _define(self, node: _Definition, scope: _Scope, kind: str) -> None:
-        decorated = min([node, *node.decorator_list], key=lambda one: one.lineno)
+        decorated = min([node, *node.decorator_list], key=lambda node: node.lineno)
         start = self._span(decorated)[0] - (decorated is not node)
         head, end = self._span(node)
         body = self._span(node.body[0])[0]
         signature = " ".join(_COLON.sub("", self.text[head:body]).split())[:SIGNATURE]
-        if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
+        if any(getattr(node, "attr", "") in ("setter", "deleter") for node in node.decorator_list):
             signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
         returns = "" if isinstance(node, ast.ClassDef) else _annotation(node.returns)
@@ -252,23 +259,23 @@ class _Reader:
             if scope.kind == "function":
                 scope.local[alias.asname or alias.name.partition(".")[0]] = "="
             name, head = alias.name, alias.name.partition(".")[0]
-            given = [(alias.asname or head, MODULE + (name if alias.asname else head))]
+            bound = [(alias.asname or head, MODULE + (name if alias.asname else head))]
             if isinstance(node, ast.ImportFrom):
                 base = node.module or ""
                 if node.level:
                     parts = self.file.module.split(".")
-                    own = self.file.uri.rpartition("/")[2].startswith("__init__.")
-                    above = parts[: len(parts) - node.level + own]
+                    is_package = self.file.uri.rpartition("/")[2].startswith("__init__.")
+                    above = parts[: len(parts) - node.level + is_package]
                     base = ".".join([*above, *([node.module] if node.module else [])])
                 target = f"{base}.{name}".strip(".") if name != "*" else base
-                given = [(alias.asname or name, target)]
+                bound = [(alias.asname or name, target)]
             elif not alias.asname and "." in name:
-                given.append((name, MODULE + name))
-            self.file.imports += (symbols.Import(*one, *span) for one in given)
+                bound.append((name, MODULE + name))
+            self.file.imports += (symbols.Import(*entry, *span) for entry in bound)
 
     def _assign(self, node: _Assignment, scope: _Scope) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        names = [one.id for one in targets if isinstance(one, ast.Name)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
         known = known or scope.types.get(_MEMBER, "") * (scope.kind == "class")
@@ -277,8 +284,8 @@ class _Reader:
             if how != _TYPED:
                 scope.types[name] = "" if how == _SEVERAL else known
         owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
-        members = [one for one in targets if isinstance(one, ast.Attribute)]
-        inner = [one.attr for one in members if _dotted(one.value) == "self"]
+        members = [target for target in targets if isinstance(target, ast.Attribute)]
+        inner = [target.attr for target in members if _dotted(target.value) == "self"]
         for name in names if scope.kind == "class" else inner:
             if known and owner:
                 place = f"{owner[len(self.file.module) + 1 :]}.{name}"
@@ -286,10 +293,10 @@ class _Reader:
                 if before != known and known.endswith("()") and before.endswith("()"):
                     self.file.variables[place] = "?"  # objects of several classes
         for name in names if scope.kind == "module" else ():
-            given = _base_of(node.value) if node.value else None
-            value = f"{stated}()" if stated else _bound_of(given) or self._type(given, scope)
-            if not stated and not isinstance(given, ast.Call):
-                value = _dotted(given)
+            base = _base_of(node.value) if node.value else None
+            value = f"{stated}()" if stated else _bound_of(base) or self._type(base, scope)
+            if not stated and not isinstance(base, ast.Call):
+                value = _dotted(base)
             if name == "__all__" and self.text.count(name) == 1:
                 value = _listed(node.value)
             if value:
@@ -307,44 +314,44 @@ class _Reader:
         todo: list[ast.AST] = [node]
         later: list[ast.expr] = []
         bound: list[str] = []
-        for one in todo:  # which grows
-            kind = one.__class__
+        for inner in todo:  # which grows
+            kind = inner.__class__
             if kind in _ENDS:
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                    bound.append(one.id)
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    bound.append(inner.id)
                 continue
-            if isinstance(one, ast.Call):
-                self._reference(one, scope)
-            elif isinstance(one, ast.NamedExpr):
-                self.named.append((one.target.id, one.value))
-            elif isinstance(one, ast.expr) and kind in _OWN_NAMES:
-                later.append(one)
-                todo += [each.iter for each in getattr(one, "generators", ())[:1]]  # as outside
+            if isinstance(inner, ast.Call):
+                self._reference(inner, scope)
+            elif isinstance(inner, ast.NamedExpr):
+                self.named.append((inner.target.id, inner.value))
+            elif isinstance(inner, ast.expr) and kind in _OWN_NAMES:
+                later.append(inner)
+                todo += [each.iter for each in getattr(inner, "generators", ())[:1]]  # as outside
                 continue
-            elif kind in _CAPTURES and (name := getattr(one, _CAPTURES[kind])):
+            elif kind in _CAPTURES and (name := getattr(inner, _CAPTURES[kind])):
                 bound.append(name)
-            todo += ast.iter_child_nodes(one)
-        for one in later:
-            bound += self._apart(one, scope)
+            todo += ast.iter_child_nodes(inner)
+        for call in later:
+            bound += self._apart(call, scope)
         return bound
 
-    def _apart(self, one: ast.expr, scope: _Scope) -> list[str]:
+    def _apart(self, node: ast.expr, scope: _Scope) -> list[str]:
         """The same of an expression with names of its own."""
         bound: list[str] = []
         # What stands in a class body sees no names of the class.
         inner = "<" if scope.kind in ("class", "<") else "function"
-        own = scope.within(scope.name, inner, getattr(one, "args", None))
-        targets = (each.target for each in getattr(one, "generators", ()))
-        own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
-        generators: list[ast.comprehension] = getattr(one, "generators", [])
+        nested = scope.within(scope.name, inner, getattr(node, "args", None))
+        targets = (each.target for each in getattr(node, "generators", ()))
+        nested.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
+        generators: list[ast.comprehension] = getattr(node, "generators", [])
         for each in generators:
-            self._loop(each.target, each.iter, own)
-        for part in ast.iter_child_nodes(one):
+            self._loop(each.target, each.iter, nested)
+        for part in ast.iter_child_nodes(node):
             if not isinstance(part, ast.comprehension):
-                bound += self._calls(part, own)  # by `:=`
+                bound += self._calls(part, nested)  # by `:=`
                 continue
             for each in (*part.ifs, *([] if part is generators[0] else [part.iter])):
-                bound += self._calls(each, own)
+                bound += self._calls(each, nested)
         return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
@@ -357,9 +364,9 @@ class _Reader:
             start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
         if (line := self.text.find("\n", named, end)) >= 0:
             end = line - (self.text[line - 1] == "\r")
-        if kind == "calls" and (own := _own_class(target, scope)):
+        if kind == "calls" and (of_self := _own_class(target, scope)):
             name = "cls" if isinstance(target, ast.Name) else "type"
-            self.file.references.append(Reference(kind, name, start, end, scope.name, "", own))
+            self.file.references.append(Reference(kind, name, start, end, scope.name, "", of_self))
         elif isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
             hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
@@ -368,8 +375,8 @@ class _Reader:
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
             head = receiver.partition(".")[0]
-            own = known and head in ("self", "cls")
-            receiver = "?" if scope.local.get(head, "")[:1] == "?" and not own else receiver
+            of_self = known and head in ("self", "cls")
+            receiver = "?" if scope.local.get(head, "")[:1] == "?" and not of_self else receiver
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
@@ -385,8 +392,10 @@ class _Reader:
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
-            if (own := _own_class(node.func, scope)) or (own := self._built_in(node, scope, deep)):
-                return own
+            if (type_name := _own_class(node.func, scope)) or (
+                type_name := self._built_in(node, scope, deep)
+            ):
+                return type_name
             member = isinstance(node.func, ast.Attribute) and self._type(node.func, scope, deep + 1)
             called = member or _dotted(node.func)
             return f"{called}()" if called else ""
@@ -396,9 +405,9 @@ class _Reader:
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
         several = isinstance(node, ast.BoolOp | ast.List | ast.Tuple | ast.Set)
         ways = ways[0][:_DEEPEST] if several else ways
-        found = {self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST} - {""}
-        found = {one for one in found if not one.startswith(self.file.module)} or found
-        found = {one.removesuffix("()"): one for one in sorted(found)}
+        found = {self._type(way, scope, deep + 1) for way in ways if deep < _DEEPEST} - {""}
+        found = {name for name in found if not name.startswith(self.file.module)} or found
+        found = {name.removesuffix("()"): name for name in sorted(found)}
         known = found.popitem()[1] if len(found) == 1 else ""
         return _with(known, "[" * (node.__class__ in _LISTS))
 
@@ -414,14 +423,14 @@ class _Reader:
     def _loop(self, target: ast.expr, over: ast.expr, scope: _Scope) -> None:
         """What the variables of a loop are, as far as the type of the collection is known."""
         each = getattr(target, "elts", [target])
-        given, mark = [over] * len(each), "*" if each[0] is target else "&"
+        values, mark = [over] * len(each), "*" if each[0] is target else "&"
         if isinstance(over, ast.Call) and mark == "&" and _dotted(over.func) == "zip":
-            given, mark = over.args, "*"
+            values, mark = over.args, "*"
         elif mark == "&":
-            each, given = each[1:] if len(each) == 2 else [], given[1:]
-        for one, value in zip(each, given, strict=False):
-            if isinstance(one, ast.Name) and scope.local.get(one.id) not in (_SEVERAL, _TYPED):
-                scope.types[one.id] = _with(self._type(value, scope), mark)
+            each, values = each[1:] if len(each) == 2 else [], values[1:]
+        for part, value in zip(each, values, strict=False):
+            if isinstance(part, ast.Name) and scope.local.get(part.id) not in (_SEVERAL, _TYPED):
+                scope.types[part.id] = _with(self._type(value, scope), mark)
 
 
 # Expressions with names of their own, and patterns that bind one.
@@ -460,7 +469,9 @@ def _bound_of(node: ast.expr | None) -> str:
     """The class by which `TypeVar("T", bound=X)` is bound."""
     if not isinstance(node, ast.Call) or _dotted(node.func).rpartition(".")[2] != "TypeVar":
         return ""
-    return next((_annotation(one.value) for one in node.keywords if one.arg == "bound"), "")
+    return next(
+        (_annotation(keyword.value) for keyword in node.keywords if keyword.arg == "bound"), ""
+    )
 
 
 def _class_of(pattern: ast.pattern) -> str:
@@ -474,15 +485,15 @@ def _narrowed(node: ast.If | ast.Match, scope: _Scope) -> list[_Step]:
     if isinstance(node, ast.Match):
         name = _dotted(node.subject)
         before = scope.types.get(name, "")
-        kinds = [(_class_of(one.pattern), one) for one in node.cases]
-        marked = (((name, kind or before), one) for kind, one in kinds)
+        kinds = [(_class_of(case.pattern), case) for case in node.cases]
+        marked = (((name, kind or before), case) for kind, case in kinds)
         steps = [*chain.from_iterable(marked), (name, before)]
         return steps if "." not in name else [*node.cases]
     if left := _left(node):
         return [*node.body, *node.orelse, left]
     test, before = node.test, list[_Step]()
     every = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    before = [known for one in every if (known := _instance(one))]
+    before = [known for test in every if (known := _instance(test))]
     after = [(name, scope.types.get(name, "")) for name, _ in before]
     return [*before, *node.body, *after, *node.orelse]
 
@@ -511,28 +522,28 @@ def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> d
     values: dict[str, set[str]] = defaultdict(set)
     branched: set[str] = set()  # names that only some ways bind
     outer: list[str] = []
-    todo = [(one, False) for one in reversed(body)]
+    todo = [(node, False) for node in reversed(body)]
     while todo:
-        one, other = todo.pop()
-        if isinstance(one, _Definition):
-            found[one.name] = "=" if other and found.get(one.name) == "=" else ""
-            values[one.name].add("")
+        node, other = todo.pop()
+        if isinstance(node, _Definition):
+            found[node.name] = "=" if other and found.get(node.name) == "=" else ""
+            values[node.name].add("")
             continue
-        for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
             name = alias.asname or alias.name.partition(".")[0]
             found[name] = "" if other and found.get(name) == "" else "="
             values[name].add("")
-        outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
-        targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
-        targets += (item.optional_vars for item in getattr(one, "items", ()))
+        outer += node.names if isinstance(node, ast.Global | ast.Nonlocal) else ()
+        targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
+        targets += (item.optional_vars for item in getattr(node, "items", ()))
         for target in filter(None, targets):
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
-                    values[each.id] |= _value(one, each.id)
+                    values[each.id] |= _value(node, each.id)
                     branched |= {each.id} if other or module is not None else set()
-        other |= isinstance(one, ast.If | ast.ExceptHandler)
-        todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
+        other |= isinstance(node, ast.If | ast.ExceptHandler)
+        todo += [(each, other) for name in _BODIES[::-1] for each in getattr(node, name, ())[::-1]]
     for name in module or ():
         values[name] |= {"?"} - values[name] if "" not in values[name] else set()
     found |= {name: _SEVERAL for name in branched if len(values[name]) > 1}
@@ -550,7 +561,7 @@ def _value(node: ast.AST, name: str) -> set[str]:
     value = _base_of(value) if value else None
     call = value if isinstance(value, ast.Call) else None
     none = isinstance(value, ast.Constant) and value.value is None
-    if none or (call and any(_dotted(one) == name for one in call.args)):
+    if none or (call and any(_dotted(argument) == name for argument in call.args)):
         return set()
     return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
 
@@ -573,8 +584,8 @@ def _dotted(node: ast.expr | None) -> str:
 
 def _listed(node: ast.expr | None) -> str:
     """The strings of a list, with ":" around each; "" for others."""
-    each = [getattr(one, "value", None) for one in getattr(node, "elts", ())]
-    return f":{':'.join(map(str, each))}:" if all(isinstance(one, str) for one in each) else ""
+    each = [getattr(element, "value", None) for element in getattr(node, "elts", ())]
+    return f":{':'.join(map(str, each))}:" if all(isinstance(value, str) for value in each) else ""
 
 
 def _base_of(node: ast.expr) -> ast.expr:
@@ -589,21 +600,24 @@ def _annotation(node: ast.expr | None) -> str:
         except (SyntaxError, ValueError):
             return ""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        known = [one for side in (node.left, node.right) if (one := _annotation(side))]
+        known = [stated for side in (node.left, node.right) if (stated := _annotation(side))]
         return known[0] if len(known) == 1 else ""
     if isinstance(node, ast.Subscript):
         outer = _dotted(node.value).rpartition(".")[2]
-        given = getattr(node.slice, "elts", [node.slice]) or [node.slice]
+        parameters = getattr(node.slice, "elts", [node.slice]) or [node.slice]
         if outer in WORDS["pointers_python"]:
-            return _annotation(given[-1 if outer == "Coroutine" else 0])
+            return _annotation(parameters[-1 if outer == "Coroutine" else 0])
         if outer in WORDS["maps_python"]:
-            return _with(_annotation(given[-1]), "{")
+            return _with(_annotation(parameters[-1]), "{")
         if outer in WORDS["lists_python"]:
-            same = outer not in ("tuple", "Tuple") or len({ast.dump(one) for one in given[:2]}) == 1
-            same |= len(given) == 2 and getattr(given[1], "value", None) is ...
-            return _with(_annotation(given[0]), "[") if same else ""
+            same = (
+                outer not in ("tuple", "Tuple")
+                or len({ast.dump(parameter) for parameter in parameters[:2]}) == 1
+            )
+            same |= len(parameters) == 2 and getattr(parameters[1], "value", None) is ...
+            return _with(_annotation(parameters[0]), "[") if same else ""
         if outer == "Union":
-            known = {one for each in given if (one := _annotation(each))}
+            known = {stated for each in parameters if (stated := _annotation(each))}
             return known.pop() if len(known) == 1 else ""
         return _dotted(node.value) if outer[:1].isupper() and outer != "Callable" else ""
     return _dotted(node) if node is not None else ""
@@ -635,7 +649,7 @@ def parse(uri: str, text: str) -> SourceFile | None:
     if len(text) > LARGEST:
         return file
     lines = text.split("\n")
-    text = "\n".join(one if len(one) <= LONGEST_LINE else " " * len(one) for one in lines)
+    text = "\n".join(line if len(line) <= LONGEST_LINE else " " * len(line) for line in lines)
     if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file := _module(uri, language, text), text):
@@ -646,8 +660,10 @@ def parse(uri: str, text: str) -> SourceFile | None:
             file.prose.append((start, end))
             file.references += spoken(text[start:end], start, file.module)
             at = end
-    file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
-    file.references.sort(key=lambda one: (one.start, one.end, one.kind))
+    file.symbols[1:] = sorted(
+        file.symbols[1:], key=lambda symbol: (symbol.start, -symbol.end, symbol.name)
+    )
+    file.references.sort(key=lambda reference: (reference.start, reference.end, reference.kind))
     return file
 
 
@@ -673,8 +689,8 @@ _SETTINGS = re.compile(r"(?:.*/)?(?:[jt]sconfig[\w.-]*\.json|package\.json|Cargo
 def parse_prose(uri: str, text: str) -> SourceFile | None:
     """The names that prose writes as code, or that settings give modules; None for none."""
     if _SETTINGS.fullmatch(uri):
-        given = grammars.aliases(uri, text)
-        return SourceFile(uri, PROSE, "", variables=given) if given else None
+        paths = grammars.aliases(uri, text)
+        return SourceFile(uri, PROSE, "", variables=paths) if paths else None
     if uri.rpartition(".")[2].lower() not in PROSE_SUFFIXES:
         return None
     names = spoken(text, 0, "")

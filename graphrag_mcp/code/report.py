@@ -31,20 +31,20 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
     base = replace(outline(community, inside), title=inside.title)
     if children:
         opening, described = _of_parts(children)
-        held = [one.text.partition(":")[0] for one in described]
-        listing = [_listing("Holds", held, described)] if held else []
+        names = [item.text.partition(":")[0] for item in described]
+        listing = [_listing("Holds", names, described)] if names else []
     else:
         opening = list(_docstrings(inside))
         symbols = [row for row in inside.own_entities if row.type in DEFINED]
         symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
         rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
-        listing = [_listing("Defines", [one.text for one in rows], rows[:SHOWN])] if rows else []
+        listing = [_listing("Defines", [row.text for row in rows], rows[:SHOWN])] if rows else []
         described = [_of_row(row, row.description) for row in symbols if row.description]
-    summary = running(cited(inside, one) for one in [*opening, *listing]) or base.summary
+    summary = running(cited(inside, quoted) for quoted in [*opening, *listing]) or base.summary
     findings = [
-        {"summary": one.text, "explanation": cited(inside, one)} for one in described[:TOLD]
+        {"summary": item.text, "explanation": cited(inside, item)} for item in described[:TOLD]
     ]
-    lines = [f"- {one['explanation']}" for one in findings]
+    lines = [f"- {finding['explanation']}" for finding in findings]
     content = "\n\n".join([f"# {base.title}", summary, *lines])
     return replace(
         base,
@@ -59,12 +59,12 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
     first, the path and the first sentence of its report."""
     opening: list[Quoted] = []
     parts: list[Quoted] = []
-    for one in sorted(children, key=lambda one: (-one.n_text_units, one.title)):
-        units = dict.fromkeys(one.text_unit_ids[:1])
-        first = next(quotes_of(one), Quoted("", {}, {}, units))
+    for child in sorted(children, key=lambda child: (-child.n_text_units, child.title)):
+        units = dict.fromkeys(child.text_unit_ids[:1])
+        first = next(quotes_of(child), Quoted("", {}, {}, units))
         # The list of names is no sentence.
         sentence = "" if first.text.startswith(("Defines ", "Holds ")) else first.text
-        name = one.title.rpartition(": ")[2].rpartition("/")[2]  # of small files their names
+        name = child.title.rpartition(": ")[2].rpartition("/")[2]  # of small files their names
         if sentence and name.partition(".")[0] in PACKAGES:
             opening.append(Quoted(sentence, first.entities, {}, first.units))
         text = shown(f"{name}: {sentence}" if sentence else name)
@@ -75,22 +75,24 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
 def _docstrings(inside: Inside) -> Iterator[Quoted]:
     """The docstrings of the modules, at most three; with their names where there are several."""
     modules = [row for row in inside.own_entities if row.type == "module"]
-    told = {one.id: one.description.replace(f"Module {one.title}.", " ") for one in modules}
-    said = {id: " ".join(text.split()) for id, text in told.items() if text.strip()}
-    modules = [row for row in modules if row.id in said]
+    texts = {
+        module.id: module.description.replace(f"Module {module.title}.", " ") for module in modules
+    }
+    lines = {id: " ".join(text.split()) for id, text in texts.items() if text.strip()}
+    modules = [row for row in modules if row.id in lines]
     for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:
-        text = said[row.id]
+        text = lines[row.id]
         yield _of_row(row, text if len(modules) == 1 else f"{row.title}: {text}")
 
 
-def _of_row(row: EntityRow, said: str) -> Quoted:
-    text = shown(said)
+def _of_row(row: EntityRow, sentence: str) -> Quoted:
+    text = shown(sentence)
     return Quoted(text, {row.id: None}, {}, dict.fromkeys(sorted(row.text_unit_ids)[:1]))
 
 
 def _listing(verb: str, names: Sequence[str], parts: Sequence[Quoted]) -> Quoted:
     """A sentence with the first names, citing all of `parts`."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    entities = {id: None for one in parts for id in one.entities}
-    units = {unit: None for one in parts for unit in one.units}
+    entities = {id: None for part in parts for id in part.entities}
+    units = {unit: None for part in parts for unit in part.units}
     return Quoted(f"{verb} {', '.join(names[:SHOWN])}{more}.", entities, {}, units)

@@ -95,19 +95,20 @@ def resolve(
         corpus.bases[edge.source].append(edge.target)
     read = {(edge.uri, edge.start, edge.source) for edge in inherits}
     corpus.foreign = {
-        one.inside
+        reference.inside
         for file in ordered
-        for one in file.references
-        if one.kind == "inherits" and (file.uri, one.start, one.inside) not in read
+        for reference in file.references
+        if reference.kind == "inherits"
+        and (file.uri, reference.start, reference.inside) not in read
     }
     for language in ("go", "python"):
-        inherits += _implemented(corpus, [one for one in ordered if one.language == language])
+        inherits += _implemented(corpus, [file for file in ordered if file.language == language])
     ours = (edge for edge in inherits if only is None or edge.uri in only)
     edges += [edge for edge in ours if edge.source in corpus.symbols]
     corpus.found.clear()
     corpus.near.clear()
     edges += (edge for file in asked for edge in _calls(corpus, file))
-    return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
+    return sorted(edges, key=lambda edge: (edge.uri, edge.start, edge.end, edge.kind, edge.target))
 
 
 # ---- what an edit can touch ------------------------------------------------------------------------
@@ -129,13 +130,19 @@ def touched(
         return None
     changed |= {mark for mark, name in _SPECIAL.items() if name in changed}
     owners = _other_kinds(before, after)
-    members = [(file.uri, one) for file in files for one in file.symbols if one.parent in owners]
-    changed |= {one.short for _, one in members}
+    members = [
+        (file.uri, symbol) for file in files for symbol in file.symbols if symbol.parent in owners
+    ]
+    changed |= {member.short for _, member in members}
     left = [
         (name, parts)
         for file in files
-        for name, said in (_facts(file) if changed else {}).items()
-        if (parts := {part for one in said for text in one[1:] for part in _SEGMENT.findall(text)})
+        for name, facts in (_facts(file) if changed else {}).items()
+        if (
+            parts := {
+                part for fact in facts for text in fact[1:] for part in _SEGMENT.findall(text)
+            }
+        )
     ]
     while more := {name for name, parts in left if name not in changed and changed & parts}:
         changed |= more
@@ -148,15 +155,19 @@ def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
     found: set[str] = set()
     for file in files:
         names = _interfaces(file)
-        found |= {one.short for one in file.symbols if one.name in names or one.parent in names}
+        found |= {
+            symbol.short
+            for symbol in file.symbols
+            if symbol.name in names or symbol.parent in names
+        }
     return found
 
 
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
-    old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
+    old, new = ({(file.uri, file.module): file for file in files} for files in (before, after))
     named, then = (
-        {key: one.variables for key, one in files.items() if not key[1]} for files in (old, new)
+        {key: file.variables for key, file in files.items() if not key[1]} for files in (old, new)
     )
     if {key for key in old if key[1]} != {key for key in new if key[1]} or named != then:
         return None
@@ -167,22 +178,26 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[s
 
 def _other_kinds(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str]:
     """The definitions that came, went or are of another kind: their members have other titles."""
-    sides = ((one for file in files for one in file.symbols) for files in (before, after))
-    old, new = ({(one.name, one.kind) for one in side} for side in sides)
+    sides = ((symbol for file in files for symbol in file.symbols) for files in (before, after))
+    old, new = ({(symbol.name, symbol.kind) for symbol in side} for side in sides)
     return {name for name, _ in old ^ new}
 
 
 def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
-    for one in file.symbols:
-        said = _of_method(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
-        what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
-        owner = one.parent if one.parent not in file.by_name else ""
-        found[one.short].append((what, one.returns, owner))
-    for given in file.imports:
-        local = file.module.rpartition(".")[2] if given.local == "*" else given.local
-        found[local].append((f"import {given.local} {given.module}", given.target))
+    for symbol in file.symbols:
+        fact = (
+            _of_method(symbol)
+            if symbol.kind == "method"
+            else symbol.signature * (symbol.kind in TYPES)
+        )
+        what = f"{symbol.kind} {symbol.name} {fact} {file.by_name[symbol.name] is symbol}"
+        owner = symbol.parent if symbol.parent not in file.by_name else ""
+        found[symbol.short].append((what, symbol.returns, owner))
+    for entry in file.imports:
+        local = file.module.rpartition(".")[2] if entry.local == "*" else entry.local
+        found[local].append((f"import {entry.local} {entry.module}", entry.target))
     for name, value in file.variables.items():
         found[name.rpartition(".")[2]].append((f"variable {name}", value))
     for name in ("default", "__all__"):  # which a file that imports the module may not name
@@ -195,14 +210,18 @@ def _facts(file: SourceFile) -> Facts:
 
 def _of_method(symbol: Symbol) -> str:
     """What rules read in the signature of a method beside the type that it returns."""
-    words = (one for one in (_PRIVATE, _STATIC, _SET) if one.search(symbol.signature))
-    return " ".join([str(_parameters(symbol)), *(one.pattern for one in words)])
+    words = (pattern for pattern in (_PRIVATE, _STATIC, _SET) if pattern.search(symbol.signature))
+    return " ".join([str(_parameters(symbol)), *(pattern.pattern for pattern in words)])
 
 
 def _named(file: SourceFile) -> set[str]:
     """The parts of all names that a file uses."""
-    texts = {text for one in file.references for text in (one.name, one.receiver, one.type)}
-    texts.update(one.target for one in file.imports)
+    texts = {
+        text
+        for reference in file.references
+        for text in (reference.name, reference.receiver, reference.type)
+    }
+    texts.update(entry.target for entry in file.imports)
     texts.update(file.variables.values())
     return {part for text in texts for part in _SEGMENT.findall(text)}
 
@@ -210,14 +229,16 @@ def _named(file: SourceFile) -> set[str]:
 def known(files: Sequence[SourceFile]) -> Corpus:
     corpus = Corpus()
     for file in files:
-        for one in file.symbols:
-            key = file.key(one.name)
+        for symbol in file.symbols:
+            key = file.key(symbol.name)
             if key not in corpus.symbols:
-                corpus.symbols[key], corpus.home[key] = file.by_name[one.name], file
-                named = corpus.modules if one.kind == "module" else corpus.short
-                named[one.short].append(key)
-                if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
-                    corpus.members[file.key(one.parent), one.short] = key
+                corpus.symbols[key], corpus.home[key] = file.by_name[symbol.name], file
+                named = corpus.modules if symbol.kind == "module" else corpus.short
+                named[symbol.short].append(key)
+                if (
+                    symbol.name.rpartition(".")[0] == symbol.parent
+                ):  # not in an object of JavaScript
+                    corpus.members[file.key(symbol.parent), symbol.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         if file.language == "go":
@@ -227,13 +248,13 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 corpus.variables.setdefault((file.module, name), (file, value))
             else:
                 _name_module(corpus, file, name, value)
-        for given in file.imports:
-            for place in (given.module,) if given.module else (file.module, file.uri):
-                if given.local == "*":
-                    corpus.stars[place].append(given.target)
+        for entry in file.imports:
+            for place in (entry.module,) if entry.module else (file.module, file.uri):
+                if entry.local == "*":
+                    corpus.stars[place].append(entry.target)
                 else:
-                    corpus.imports[place].setdefault(given.local, given.target)
-    for file in (one for one in files if one.language == "rust"):
+                    corpus.imports[place].setdefault(entry.local, entry.target)
+    for file in (source for source in files if source.language == "rust"):
         _members_of_impls(corpus, file)
     corpus.found.clear()
     corpus.near.clear()
@@ -250,13 +271,13 @@ def _name_module(corpus: Corpus, file: SourceFile, name: str, module: str) -> No
 
 
 def _members_of_impls(corpus: Corpus, file: SourceFile) -> None:
-    for one in file.symbols:
-        if one.parent and one.parent not in file.by_name:
-            scope, _, name = one.parent.rpartition(".")
+    for symbol in file.symbols:
+        if symbol.parent and symbol.parent not in file.by_name:
+            scope, _, name = symbol.parent.rpartition(".")
             owner = meant(corpus, file, name, scope)[0]
             if owner and corpus.symbols[owner].kind in TYPES:
-                corpus.impls[one.parent] = owner
-                corpus.members.setdefault((owner, one.short), one.name)
+                corpus.impls[symbol.parent] = owner
+                corpus.members.setdefault((owner, symbol.short), symbol.name)
 
 
 # ---- names -----------------------------------------------------------------------------------------
@@ -293,8 +314,8 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
                 return found
         for place in _nearest(corpus, prefix, module):
             package = place.rpartition(".")[0]
-            own = corpus.members.get((package, parts[-1]), "") if prefix == target else ""
-            if found := own or _within(corpus, place, parts[count:], seen):
+            key = corpus.members.get((package, parts[-1]), "") if prefix == target else ""
+            if found := key or _within(corpus, place, parts[count:], seen):
                 return found
     words = parts[0].split("_")  # `lab_core` in the folder `core`
     crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
@@ -312,8 +333,10 @@ _JVM = ("java", "kotlin", "scala")  # a root may hold a file: module-info.java
 def _aliased(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     """What the name of a package or a path means by the settings of the nearest folder."""
     path, dot, rest = target.removeprefix(MODULE)[1:].partition(".")
-    some = corpus.aliases.get(path.partition("/")[0], []) + corpus.aliases.get("", [])
-    for folder, alias, value in sorted(some, key=lambda one: (-len(one[0]), -len(one[1]), one)):
+    aliases = corpus.aliases.get(path.partition("/")[0], []) + corpus.aliases.get("", [])
+    for folder, alias, value in sorted(
+        aliases, key=lambda alias: (-len(alias[0]), -len(alias[1]), alias)
+    ):
         before, star, after = alias.partition("*")
         fits = path.startswith(before) and path.endswith(after) if star else path == alias
         if not fits or not f"{module}.".startswith(folder and f"{folder}."):
@@ -334,17 +357,19 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     version = bool(_VERSION.search(name))
     for at in range(len(parts) - version):
         ends = (f".{'.'.join(parts[at:])}", f"{MODULE}{'.'.join(parts[at:])}")
-        found = [one for one in corpus.modules.get(parts[-1], ()) if one.endswith(ends)]
+        found = [path for path in corpus.modules.get(parts[-1], ()) if path.endswith(ends)]
         if found:
             here = MODULE + module
-            nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
+            nearest = min(
+                found, key=lambda path: (-len(commonprefix([path, here])), len(path), path)
+            )
             return _within(corpus, nearest, rest, seen)
     if version and folders:  # `chi/v5` without a folder v5
         return _by_path(corpus, ".".join([folders, *rest]), module, seen)
     around = f"{module.removesuffix('_test')}."  # the root of a module, in a folder of another name
     named = sorted(corpus.packages.get(_OF_GO.sub("", name), ()))
-    roots = (MODULE + one for one in named if around.startswith(f"{one}."))
-    return next((_within(corpus, one, rest, seen) for one in roots), "")
+    roots = (MODULE + root for root in named if around.startswith(f"{root}."))
+    return next((_within(corpus, root, rest, seen) for root in roots), "")
 
 
 _VERSION = re.compile(r"^v\d+$")
@@ -364,7 +389,7 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
     here = MODULE + module
-    found.sort(key=lambda one: (-len(commonprefix([one, here])), len(one), one))
+    found.sort(key=lambda path: (-len(commonprefix([path, here])), len(path), path))
     return corpus.near.setdefault((prefix, module), found)
 
 
@@ -380,7 +405,7 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
         if inner and rest[at:] and below != inner and below in corpus.symbols:
             ways = (_within(corpus, way, rest[at:], seen) for way in (inner, below))
             return next(filter(None, ways), "")
-        inner = inner or next((one for one in ways if one in corpus.symbols), "")
+        inner = inner or next((way for way in ways if way in corpus.symbols), "")
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
         shown = not inner or inner[:1] == MODULE and name in corpus.imports.get(module, ())
@@ -421,7 +446,7 @@ def _hidden(corpus: Corpus, star: str, name: str, module: str) -> bool:
     """Does `from star import *` of Python leave out this name?"""
     place = MODULE + star
     if place not in corpus.home:
-        place = next((one for one in _nearest(corpus, star, module) if one in corpus.home), "")
+        place = next((path for path in _nearest(corpus, star, module) if path in corpus.home), "")
     if not place or corpus.home[place].language != "python":
         return False
     listed = corpus.variables.get((place[1:], "__all__"), (None, ""))[1]
@@ -447,11 +472,11 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
     """The method of a class or of its nearest base that has it."""
-    for one in _with_bases(corpus, owner):
-        home = corpus.home.get(one)
-        if found := corpus.members.get((one, name), ""):
+    for base in _with_bases(corpus, owner):
+        home = corpus.home.get(base)
+        if found := corpus.members.get((base, name), ""):
             return found
-        field = f"{one[len(home.module) + 1 :]}.{name}" if home else ""
+        field = f"{base[len(home.module) + 1 :]}.{name}" if home else ""
         if home and home.language == "go" and field in home.variables:
             break  # a field hides a method of what is embedded
     return ""
@@ -462,7 +487,7 @@ def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
     seen, rim = {owner}, [owner]
     for _ in range(DEEPEST):
         yield from rim
-        rim = [base for one in rim for base in corpus.bases.get(one, ()) if base not in seen]
+        rim = [base for key in rim for base in corpus.bases.get(key, ()) if base not in seen]
         seen.update(rim)
 
 
@@ -527,9 +552,9 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
     if known not in corpus.found:
         seen: Seen = set()
         stars = corpus.stars[place]
-        held = {one: dotted(corpus, f"{one}.{name}", file.module, seen) for one in stars}
-        real = [one for one in held if held[one]]
-        shown = (held[one] for one in real if not _hidden(corpus, one, head, file.module))
+        homes = {star: dotted(corpus, f"{star}.{name}", file.module, seen) for star in stars}
+        real = [star for star in homes if homes[star]]
+        shown = (homes[star] for star in real if not _hidden(corpus, star, head, file.module))
         corpus.found[known] = next(shown, "=" if real else "")
     found = corpus.found[known]
     return found.strip("="), IMPORTED if found else 0.0
@@ -541,7 +566,7 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
     if before:  # `import a.b` binds `a`, and knows `a.b`
         whole = corpus.imports[file.uri].get(before, "")
         ways = ((whole, last), (target, name.partition(".")[2]))
-        paths = (f"{one.removeprefix(MODULE)}.{rest}" for one, rest in ways if one)
+        paths = (f"{path.removeprefix(MODULE)}.{rest}" for path, rest in ways if path)
         return next(filter(None, (dotted(corpus, path, file.module) for path in paths)), "")
     found = dotted(corpus, target, file.module)
     if found[:1] == MODULE != target[:1]:  # what a package imports hides its module of that name
@@ -561,13 +586,13 @@ _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
 def _of_outer(corpus: Corpus, found: str, passed: Sequence[str]) -> tuple[str, float]:
     """Is it this method of an outer class that a bare call in the classes `passed` means? A base that
     is not of the corpus may have one of that name, and every object has some."""
-    one = corpus.symbols[found]
+    symbol = corpus.symbols[found]
     bound = any(_STATIC.search(corpus.symbols[name].signature) for name in passed)
-    if one.short in _OF_ALL or (bound and not _STATIC.search(one.signature)):
+    if symbol.short in _OF_ALL or (bound and not _STATIC.search(symbol.signature)):
         return "", 0.0
     if not any(base in corpus.foreign for name in passed for base in _with_bases(corpus, name)):
         return found, SAME_FILE
-    lone = one.short not in COMMON and _only(corpus, one.short, CALLABLE) == found
+    lone = symbol.short not in COMMON and _only(corpus, symbol.short, CALLABLE) == found
     return (found, ONLY) if lone else ("", 0.0)
 
 
@@ -603,9 +628,9 @@ def _type_of(
         on = _underlying(corpus, on)
         if on[-1:] in _COLLECTIONS or not on:
             return on[:-2] * (on[-1:] in _OF[last])
-        given = _SPECIAL.get(last, "")
-        made = given and file.language == "python" and member(corpus, on, given)
-        known = _object(corpus, file, f"{on}.{given}()", inside) if made else ""
+        special = _SPECIAL.get(last, "")
+        key = special and file.language == "python" and member(corpus, on, special)
+        known = _object(corpus, file, f"{on}.{special}()", inside) if key else ""
         return known.removesuffix(".[") if known else on * (last == "+")
     symbol = corpus.symbols.get(written)
     if not written or (symbol and symbol.kind != "method"):
@@ -655,11 +680,13 @@ def _field(corpus: Corpus, owner: str, name: str) -> str:
 
 def _stated(corpus: Corpus, owner: str, name: str) -> tuple[SourceFile | None, str, str]:
     """What a class or its nearest base states of a field: the file, the type and the class."""
-    for one in _with_bases(corpus, owner) if owner in corpus.home else ():
-        module = corpus.home[one].module
-        file, value = corpus.variables.get((module, f"{one[len(module) + 1 :]}.{name}"), (None, ""))
+    for base in _with_bases(corpus, owner) if owner in corpus.home else ():
+        module = corpus.home[base].module
+        file, value = corpus.variables.get(
+            (module, f"{base[len(module) + 1 :]}.{name}"), (None, "")
+        )
         if file:
-            return file, value, one
+            return file, value, base
     return None, "", ""
 
 
@@ -675,48 +702,60 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     package = MODULE + file.module.rpartition(".")[0]
     if package in corpus.symbols:
         yield Edge("contains", package, module, SAME_FILE, file.uri, 0, 1)
-    for one in file.symbols:
-        if one.parent:  # of what is no symbol, a namespace, the module
-            parent = file.key(one.parent)
+    for symbol in file.symbols:
+        if symbol.parent:  # of what is no symbol, a namespace, the module
+            parent = file.key(symbol.parent)
             parent = parent if parent in corpus.symbols else module
-            yield Edge("contains", parent, one.name, SAME_FILE, file.uri, one.start, one.end)
+            yield Edge(
+                "contains", parent, symbol.name, SAME_FILE, file.uri, symbol.start, symbol.end
+            )
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     seen, module = set(), file.key(file.module)
-    for given in (one for one in file.imports if one.local != "self"):
-        found = dotted(corpus, given.target, file.module)
-        if found and found != module and (found, given.start) not in seen:
-            seen.add((found, given.start))
-            yield Edge("imports", module, found, IMPORTED, file.uri, given.start, given.end)
+    for entry in (entry for entry in file.imports if entry.local != "self"):
+        found = dotted(corpus, entry.target, file.module)
+        if found and found != module and (found, entry.start) not in seen:
+            seen.add((found, entry.start))
+            yield Edge("imports", module, found, IMPORTED, file.uri, entry.start, entry.end)
 
 
 def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    for one in file.references:
-        if one.kind != "inherits":
+    for reference in file.references:
+        if reference.kind != "inherits":
             continue
-        name = f"{one.receiver}.{one.name}" if one.receiver not in ("", "?") else one.name
-        outer = one.inside.rpartition(".")[0]
+        name = (
+            f"{reference.receiver}.{reference.name}"
+            if reference.receiver not in ("", "?")
+            else reference.name
+        )
+        outer = reference.inside.rpartition(".")[0]
         found, certainty = meant(corpus, file, name, outer)
         if not found and not certainty:
-            found, certainty = _only(corpus, one.name, TYPES), ONLY
-        if found and found != one.inside and corpus.symbols[found].kind in TYPES:
-            source = corpus.impls.get(one.inside, one.inside)
-            yield Edge("inherits", source, found, certainty, file.uri, one.start, one.end)
+            found, certainty = _only(corpus, reference.name, TYPES), ONLY
+        if found and found != reference.inside and corpus.symbols[found].kind in TYPES:
+            source = corpus.impls.get(reference.inside, reference.inside)
+            yield Edge(
+                "inherits", source, found, certainty, file.uri, reference.start, reference.end
+            )
 
 
 def _interfaces(file: SourceFile) -> set[str]:
     """What a type implements by having its methods: interfaces of Go, protocols of Python."""
     if file.language == "go":
-        return {one.name for one in file.symbols if one.kind == "interface"}
-    bases = (one for one in file.references if one.kind == "inherits" and one.name == "Protocol")
-    return {one.inside for one in bases if file.language == "python"}
+        return {symbol.name for symbol in file.symbols if symbol.kind == "interface"}
+    bases = (
+        reference
+        for reference in file.references
+        if reference.kind == "inherits" and reference.name == "Protocol"
+    )
+    return {reference.inside for reference in bases if file.language == "python"}
 
 
 # The methods of interfaces of Go's library, each with how many parameters it has.
 _OF_LIBRARY = {
-    name: {(one[:-1], int(one[-1])) for one in methods.split("+")}
-    for name, _, methods in (one.partition(":") for one in WORDS["interfaces"])
+    name: {(method[:-1], int(method[-1])) for method in methods.split("+")}
+    for name, _, methods in (line.partition(":") for line in WORDS["interfaces"])
 }
 
 
@@ -726,35 +765,41 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
     if not interfaces:
         return []
-    places = {file.key(one.name): (file.uri, one) for file in files for one in file.symbols}
-    own: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for _, one in places.values():
-        if one.kind == "method":
-            own[one.parent].add((one.short, _parameters(one)))
+    places = {
+        file.key(symbol.name): (file.uri, symbol) for file in files for symbol in file.symbols
+    }
+    methods_of: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for _, symbol in places.values():
+        if symbol.kind == "method":
+            methods_of[symbol.parent].add((symbol.short, _parameters(symbol)))
     methods = {
-        name: set().union(*(own.get(base, ()) for base in _with_bases(corpus, name)))
-        for name, (_, one) in places.items()
-        if one.kind in TYPES
+        name: set().union(*(methods_of.get(base, ()) for base in _with_bases(corpus, name)))
+        for name, (_, symbol) in places.items()
+        if symbol.kind in TYPES
     }
     having: dict[tuple[str, int], set[str]] = defaultdict(set)
     for name in methods.keys() - interfaces:
         for method in methods[name]:
             having[method].add(name)
     edges, embedded = [], defaultdict(set)
-    for one in (one for file in files for one in file.references if one.kind == "inherits"):
-        if not any(base.endswith(f".{one.name}") for base in corpus.bases.get(one.inside, ())):
-            embedded[one.inside].add(f"{one.receiver}.{one.name}".lstrip("."))
+    for reference in (
+        reference for file in files for reference in file.references if reference.kind == "inherits"
+    ):
+        if not any(
+            base.endswith(f".{reference.name}") for base in corpus.bases.get(reference.inside, ())
+        ):
+            embedded[reference.inside].add(f"{reference.receiver}.{reference.name}".lstrip("."))
     for interface in interfaces:
-        wanted = methods.get(interface, set())
+        required = methods.get(interface, set())
         if places[interface][1].kind == "interface" and interface in embedded:  # of Go's library
-            given = [_OF_LIBRARY.get(base) for base in embedded[interface]]
-            wanted = wanted.union(*filter(None, given)) if all(given) else set()
-        if len(wanted) < 2 and all(name in COMMON for name, _ in wanted):
+            libraries = [_OF_LIBRARY.get(base) for base in embedded[interface]]
+            required = required.union(*filter(None, libraries)) if all(libraries) else set()
+        if len(required) < 2 and all(name in COMMON for name, _ in required):
             continue
-        for name in sorted(set.intersection(*(having[method] for method in wanted))):
+        for name in sorted(set.intersection(*(having[method] for method in required))):
             if interface not in _with_bases(corpus, name):
-                uri, one = places[name]
-                place = uri, one.start, one.end
+                uri, symbol = places[name]
+                place = uri, symbol.start, symbol.end
                 edges.append(Edge("inherits", name, interface, IMPLEMENTS, *place))
     return edges
 
@@ -772,15 +817,15 @@ def _parameters(symbol: Symbol) -> int:
 
 
 def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    for one in (one for one in file.references if one.kind == "calls"):
-        target, certainty = _called(corpus, file, one)
+    for reference in (reference for reference in file.references if reference.kind == "calls"):
+        target, certainty = _called(corpus, file, reference)
         kind = corpus.symbols[target].kind if target in corpus.symbols else ""
-        inside = file.key(one.inside)
+        inside = file.key(reference.inside)
         inside = inside if inside in corpus.symbols else file.key(file.module)  # a namespace
         if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
-            unsure = file.broken or (one.type == "!" and not one.receiver)
+            unsure = file.broken or (reference.type == "!" and not reference.receiver)
             certainty = min(certainty, ONLY) if unsure else certainty
-            yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
+            yield Edge("calls", inside, target, certainty, file.uri, reference.start, reference.end)
 
 
 def _rebound(corpus: Corpus, name: str) -> bool:
@@ -789,54 +834,67 @@ def _rebound(corpus: Corpus, name: str) -> bool:
     return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 
-def _bare(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
-    if one.type not in ("", "<", "!"):  # known in a part of the file
-        sure = one.name not in _OR_LESS or file.language == "java"
-        return corpus.impls.get(one.type, one.type), SAME_FILE if sure else MEMBER
-    if one.name == "super" and file.language != "python":
-        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
-    place = f"{one.inside}.{one.type}" if one.type else one.inside
-    found, certainty = meant(corpus, file, one.name, place)
+def _bare(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str, float]:
+    if reference.type not in ("", "<", "!"):  # known in a part of the file
+        sure = reference.name not in _OR_LESS or file.language == "java"
+        return corpus.impls.get(reference.type, reference.type), SAME_FILE if sure else MEMBER
+    if reference.name == "super" and file.language != "python":
+        return next(iter(corpus.bases.get(_class_around(corpus, reference.inside), ())), ""), MEMBER
+    place = f"{reference.inside}.{reference.type}" if reference.type else reference.inside
+    found, certainty = meant(corpus, file, reference.name, place)
     # A bare name of these that no import binds is a variable, or comes from elsewhere.
     free = file.language not in ("python", "go") or file.uri in corpus.stars
-    if found or certainty or one.name in _BUILTINS or not free:
+    if found or certainty or reference.name in _BUILTINS or not free:
         return found, certainty
-    return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
+    return _only(corpus, reference.name, CALLABLE - {"method"}), ONLY
 
 
-def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+def _called(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str, float]:
     imports = corpus.imports.get(file.uri, {})
-    if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
-        imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
+    if reference.type[:1] in (
+        "?",
+        "=",
+    ):  # a variable or an import of its function hides the definition
+        imported = (
+            imports.get(reference.type[1:] or reference.name, "")
+            if reference.type[0] == "="
+            else ""
+        )
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver:
-        return _bare(corpus, file, one)
-    if one.type == "!":
-        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-    if one.type == "super":
-        bases = corpus.bases.get(_class_around(corpus, one.inside), ())
-        ways = (member(corpus, base, one.name) for base in bases)
+    if not reference.receiver:
+        return _bare(corpus, file, reference)
+    if reference.type == "!":
+        return meant(corpus, file, f"{reference.receiver}.{reference.name}", reference.inside)
+    if reference.type == "super":
+        bases = corpus.bases.get(_class_around(corpus, reference.inside), ())
+        ways = (member(corpus, base, reference.name) for base in bases)
         return next(filter(None, ways), ""), MEMBER
-    if one.type:
-        if found := corpus.members.get((one.type, one.name), ""):
+    if reference.type:
+        if found := corpus.members.get((reference.type, reference.name), ""):
             return found, MEMBER
-        if owner := _object(corpus, file, one.type, one.inside):
-            return member(corpus, owner, one.name), MEMBER
-        known = _of_unknown(corpus, file, one)
+        if owner := _object(corpus, file, reference.type, reference.inside):
+            return member(corpus, owner, reference.name), MEMBER
+        known = _of_unknown(corpus, file, reference)
         if known is not None:
             return known
-    if one.receiver != "?":
-        found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-        head = one.receiver.partition(".")[0]
+    if reference.receiver != "?":
+        found, certainty = meant(
+            corpus, file, f"{reference.receiver}.{reference.name}", reference.inside
+        )
+        head = reference.receiver.partition(".")[0]
         std = file.language == "rust" and head in _RUST
         if found or std or (certainty and head in imports):
             return found, certainty
-        if owner := _object(corpus, file, one.receiver, one.inside) if "." in one.receiver else "":
-            return member(corpus, owner, one.name), MEMBER
+        if (
+            owner := _object(corpus, file, reference.receiver, reference.inside)
+            if "." in reference.receiver
+            else ""
+        ):
+            return member(corpus, owner, reference.name), MEMBER
         if _elsewhere(file, head):
             return "", 0.0
-    found = _only(corpus, one.name, CALLABLE) if one.name not in COMMON else ""
-    return found * (found != one.inside), ONLY  # what has its own name is what it wraps
+    found = _only(corpus, reference.name, CALLABLE) if reference.name not in COMMON else ""
+    return found * (found != reference.inside), ONLY  # what has its own name is what it wraps
 
 
 _SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
@@ -851,28 +909,28 @@ def _elsewhere(file: SourceFile, head: str) -> bool:
     return plain and (typed or file.language in _SCRIPTS)
 
 
-def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float] | None:
+def _of_unknown(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str, float] | None:
     """What a call means on a type that no rule finds; None where nothing states the type."""
-    before = one.type.rpartition(".")[0]
+    before = reference.type.rpartition(".")[0]
     owner = ""
-    while before and not (owner := _object(corpus, file, before, one.inside)):
+    while before and not (owner := _object(corpus, file, before, reference.inside)):
         before = before.rpartition(".")[0]
-    name = one.type[len(before) + 1 :].partition(".")[0]
+    name = reference.type[len(before) + 1 :].partition(".")[0]
     # The type, of a member what its class states of it; `made`: the class states nothing.
     value = _stated(corpus, owner, name)[1] if before else ""
-    written, made = value or one.type, bool(before and not value)
+    written, type_name = value or reference.type, bool(before and not value)
     imports = corpus.imports.get(file.uri, {})
     head = written.partition(".")[0].removesuffix("()")
     if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
         return "", 0.0
     while written != (fewer := _UNDONE.sub("", written)):
         written = fewer
-    made |= "()." in written or (written.endswith("()") and file.language != "python")
-    if made or written[-1:] in _OF or not (written[:1].isupper() or "." in written):
+    type_name |= "()." in written or (written.endswith("()") and file.language != "python")
+    if type_name or written[-1:] in _OF or not (written[:1].isupper() or "." in written):
         return None
     last = written.rpartition(".")[2]
     owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
-    return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
+    return member(corpus, owner, reference.name), ONLY  # else the type is not of this corpus
 
 
 _BUILTINS = frozenset(dir(builtins))
@@ -888,7 +946,7 @@ def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
     if len(found) > 1:  # a class, not its constructor
-        found = [one for one in found if _parent(corpus, one) not in found]
+        found = [key for key in found if _parent(corpus, key) not in found]
     if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
         return ""
     parent = corpus.symbols.get(_parent(corpus, found[0]))
@@ -899,7 +957,7 @@ def documented(corpus: Corpus, name: str) -> str:
     """The symbol that a document means by a name as written; "" where none or several could be."""
     last = name.rpartition(".")[2]
     found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
-    found = [one for one in found if one in (name, MODULE + name) or one.endswith("." + name)]
+    found = [path for path in found if path in (name, MODULE + name) or path.endswith("." + name)]
     if not found and "." in name:  # by a module that imports it from elsewhere
         return dotted(corpus, name, "")
     return found[0] if len(found) == 1 else ""

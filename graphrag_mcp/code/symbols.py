@@ -111,14 +111,14 @@ class SourceFile:
     def by_name(self) -> dict[str, Symbol]:
         """Of several definitions of a name the described one, or the longest, or the first; no setter."""
 
-        def rank(one: Symbol) -> tuple[bool, bool, int]:
-            return not one.signature.startswith("@"), bool(one.doc), one.end - one.start
+        def rank(symbol: Symbol) -> tuple[bool, bool, int]:
+            return not symbol.signature.startswith("@"), bool(symbol.doc), symbol.end - symbol.start
 
-        return {one.name: one for one in sorted(self.symbols[::-1], key=rank)}
+        return {symbol.name: symbol for symbol in sorted(self.symbols[::-1], key=rank)}
 
     @cached_property
     def starts(self) -> list[int]:
-        return [one.start for one in self.symbols]
+        return [symbol.start for symbol in self.symbols]
 
     def key(self, name: str) -> str:
         """The key of a symbol: its name, of the module with a mark."""
@@ -130,42 +130,42 @@ class SourceFile:
 
     def around(self, at: int) -> list[Symbol]:
         """The symbols in which a place lies, the innermost first."""
-        one = self.symbols[bisect_right(self.starts, at) - 1] if self.symbols else None
+        symbol = self.symbols[bisect_right(self.starts, at) - 1] if self.symbols else None
         found = []
-        while one is not None:
-            found += [one] if one.start <= at < one.end else []
-            one = self.by_name.get(one.parent)
+        while symbol is not None:
+            found += [symbol] if symbol.start <= at < symbol.end else []
+            symbol = self.by_name.get(symbol.parent)
         return found
 
     def breaks(self, text: str) -> dict[int, int]:
         """Offset -> depth (1 for the outermost) of the definitions, comments above them included."""
         found: dict[int, int] = {}
         base = self.module.count(".")
-        for one in self.symbols:
-            if one.kind not in ("module", "constant"):
-                start = _with_comment(text, one.start)
-                found.setdefault(start, max(one.name.count(".") - base, 1))
+        for symbol in self.symbols:
+            if symbol.kind not in ("module", "constant"):
+                start = _with_comment(text, symbol.start)
+                found.setdefault(start, max(symbol.name.count(".") - base, 1))
         return found
 
     def names(self, start: int, end: int) -> list[str]:
         """What a passage is found by beside its text: its module, and the definitions that it lies in
         or that begin in it (`Session.send`)."""
         inside = [*self.around(start)[::-1], *self.begin_in(start + 1, end)]
-        held = [one.name for one in inside if one.kind not in ("module", "constant")]
-        return [called(self.module), *(name[len(self.module) + 1 :] for name in held)]
+        titles = [symbol.name for symbol in inside if symbol.kind not in ("module", "constant")]
+        return [called(self.module), *(name[len(self.module) + 1 :] for name in titles)]
 
     def parts(self) -> list[Part]:
         """The definitions, without the module."""
         top = self.module.count(".") + 1
         return [
             Part(
-                one.start,
-                one.end,
-                max(one.name.count(".") - top, 0),
-                one.signature or f"{one.kind} {one.short}",
-                one.doc,
+                symbol.start,
+                symbol.end,
+                max(symbol.name.count(".") - top, 0),
+                symbol.signature or f"{symbol.kind} {symbol.short}",
+                symbol.doc,
             )
-            for one in self.symbols[1:]
+            for symbol in self.symbols[1:]
         ]
 
 
@@ -230,7 +230,10 @@ class UnitSpan(NamedTuple):
 def dumped(file: SourceFile, units: Sequence[UnitSpan]) -> str:
     """The file as JSON with its text units."""
     kinds = (file.symbols, file.references, file.imports)
-    rows = ([[getattr(one, name) for name in one.__slots__] for one in some] for some in kinds)
+    rows = (
+        [[getattr(record, name) for name in record.__slots__] for record in records]
+        for records in kinds
+    )
     body = [file.uri, file.language, file.module, *rows, units, file.variables, file.broken]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
@@ -241,9 +244,9 @@ def loaded(text: str) -> tuple[SourceFile, list[UnitSpan]]:
     # Rows of older releases have fewer fields.
     file.variables = later[0] if later else {}
     file.broken = bool(later[1:] and later[1])
-    file.symbols = [Symbol(*one) for one in symbols]
-    file.references = [Reference(*one) for one in references]
-    file.imports = [Import(*one) for one in imports]
+    file.symbols = [Symbol(*values) for values in symbols]
+    file.references = [Reference(*values) for values in references]
+    file.imports = [Import(*values) for values in imports]
     return file, [UnitSpan(*unit) for unit in units]
 
 

@@ -90,17 +90,17 @@ class Uses:
         kinds = ", ".join(f"'{kind}'" for kind in WEIGHT)
         rows = snapshot.rows("evidence", f"keywords IN ({kinds}) AND source_id != ''", names)
         for kind, source, target, weight, *place in rows_of(rows):
-            one = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
-            self.of[source].append(one)
-            self.on[target].append(one)
+            use = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
+            self.of[source].append(use)
+            self.on[target].append(use)
         for uses in (*self.of.values(), *self.on.values()):
-            uses.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
+            uses.sort(key=lambda use: (-use.certainty, use.source, use.target, use.start))
 
     def inside(self, key: str) -> list[str]:
         """A class or module with everything that it contains."""
         found = [key]
-        for one in found:  # which grows
-            targets = (use.target for use in self.of.get(one, ()) if use.kind == "contains")
+        for symbol in found:  # which grows
+            targets = (use.target for use in self.of.get(symbol, ()) if use.kind == "contains")
             found += [target for target in targets if target not in found]
         return found
 
@@ -111,10 +111,10 @@ class Uses:
         found: list[Use] = []
         bases = dict.fromkeys([owner], 1.0)
         rim = [owner]
-        for one in rim:  # which grows
-            for use in self.of.get(one, ()):
+        for symbol in rim:  # which grows
+            for use in self.of.get(symbol, ()):
                 if use.kind == "inherits" and use.target not in bases:
-                    bases[use.target] = bases[one] * use.certainty
+                    bases[use.target] = bases[symbol] * use.certainty
                     rim.append(use.target)
         for base in rim[1:]:
             less = bases[base] * PASSED
@@ -155,16 +155,16 @@ def walk(
             for use in (*direct, *(known.passed(here) if passed else ())):
                 if use.kind in kinds:
                     by_end[use.source if back else use.target, use.kind].append(use)
-            for (there, _), some in by_end.items():
-                certainty = certain[here] * some[0].certainty
-                step = Step(there, hop, some[0], len(some), round(certainty, 2))
+            for (there, _), steps_of in by_end.items():
+                certainty = certain[here] * steps_of[0].certainty
+                step = Step(there, hop, steps_of[0], len(steps_of), round(certainty, 2))
                 before = best.get(there)
                 if there not in certain and (before is None or certainty > before.certainty):
                     best[there] = step
-        steps = sorted(best.values(), key=lambda one: (-one.certainty, one.key))
-        certain |= {one.key: one.certainty for one in steps}
+        steps = sorted(best.values(), key=lambda step: (-step.certainty, step.key))
+        certain |= {step.key: step.certainty for step in steps}
         found += steps
-        rim = [one.key for one in steps]
+        rim = [step.key for step in steps]
     return found
 
 
@@ -172,10 +172,10 @@ def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
     """Each name of a comma-separated list with the symbols that have it: one, or up to SAME of one
     short name. Empty when a single name is no symbol."""
     found: list[tuple[str, list[Row]]] = []
-    for name in dict.fromkeys(filter(None, (one.strip(" `") for one in start.split(",")))):
+    for name in dict.fromkeys(filter(None, (name.strip(" `") for name in start.split(",")))):
         row, _ = entities.resolve(snapshot, name)
         rows = definitions.named(snapshot, name)[:SAME] if row is None else [row]
-        found.append((name, [one for one in rows if definitions.is_symbol(one)]))
+        found.append((name, [row for row in rows if definitions.is_symbol(row)]))
     return found if len(found) > 1 or any(rows for _, rows in found) else []
 
 
@@ -188,8 +188,8 @@ def explore(
         return None
     result.start = asked.start if len(start) > 1 else f"e{start[0][1][0]['n']}"
     direction, hops, most = asked.direction, asked.hops, asked.nodes
-    words = [one.strip().lower() for one in asked.kinds or ("calls",) if one.strip()]
-    wrong = [one for one in words if one not in KINDS]
+    words = [word.strip().lower() for word in asked.kinds or ("calls",) if word.strip()]
+    wrong = [word for word in words if word not in KINDS]
     if wrong or direction not in ("", "in", "out"):
         wrong_word = wrong[0] if wrong else direction
         what = f"there is no kind or direction {wrong_word[:40]!r}"
@@ -215,19 +215,20 @@ def explore(
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
         keys = [row["key"] for _, symbols in start for row in symbols]
-        held = keys if "impact" in words else []
-        inside = [one for key in held for one in uses(snapshot).inside(key)]
-        wanted, members = (
-            list(dict.fromkeys(key.rpartition(".")[2] for key in some)) for some in (keys, inside)
+        affected = keys if "impact" in words else []
+        inside = [key_inside for key in affected for key_inside in uses(snapshot).inside(key)]
+        sought, members = (
+            list(dict.fromkeys(key.rpartition(".")[2] for key in keys_of))
+            for keys_of in (keys, inside)
         )
-        sections.append(_unresolved(snapshot, wanted, named, 0.3, members))
+        sections.append(_unresolved(snapshot, sought, named, 0.3, members))
     into = {"Relationships": "edges"}
     result = compose(result, sections, budget, intro=intro, first="Relationships", into=into)
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
     if begun := next((row for _, symbols in start for row in symbols), None):
         result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
     facts = ("title", "type", "degree")
-    nodes = [{"id": f"e{one['n']}", **{name: one[name] for name in facts}} for one in ends.values()]
+    nodes = [{"id": f"e{row['n']}", **{name: row[name] for name in facts}} for row in ends.values()]
     result.nodes = [node for node in nodes if node["id"] in ids]
     return finish(result, budget)
 
@@ -236,17 +237,17 @@ def _block(
     snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int, most: int
 ) -> tuple[str, list[Item], dict[str, Row], bool]:
     """Heading and lines of a symbol, the rows they name, and whether `most` left some out."""
-    own, tests, further = _steps(snapshot, row, words, back, hops)
+    direct, tests, further = _steps(snapshot, row, words, back, hops)
     alone = set(words) == {"tests"}
-    steps = own[:most] + (tests[:most] if alone else tests)
-    rows = _rows(snapshot, [end for one in steps for end in (one.use.source, one.use.target)])
+    steps = direct[:most] + (tests[:most] if alone else tests)
+    rows = _rows(snapshot, [end for step in steps for end in (step.use.source, step.use.target)])
     plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
-    far = [one.hops for one in own + tests]
+    far = [step.hops for step in direct + tests]
     beyond = f"{further} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
     if not further:
         beyond = f"looked for in {FAR} steps" if alone else "none further resolved"
     head = _head(row, words, back, far, beyond)
-    cut = len(steps) < len(own) + len(tests)
+    cut = len(steps) < len(direct) + len(tests)
     return head, _items(snapshot, steps, rows, plain, not alone), rows, cut
 
 
@@ -261,18 +262,18 @@ def _steps(
     whole = inside and kinds != {"inherits"}
     impact = back and "impact" in plain
     found = walk(known, row["key"], kinds, back, hops + 1, whole, impact) if plain else []
-    near = [one for one in found if one.hops <= hops]
+    near = [step for step in found if step.hops <= hops]
     also: list[Step] = []
     if len(plain) < len(words):
-        known_keys = {one.key for one in near}
+        known_keys = {step.key for step in near}
         also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside, back)
-        also = [one for one in also if one.key not in known_keys]
-    units = dict.fromkeys(one.use.unit for one in (*near, *also))
+        also = [step for step in also if step.key not in known_keys]
+    units = dict.fromkeys(step.use.unit for step in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
-    tests = {id for id, one in cited.items() if TEST.search(one.uri)}
-    tested = [one for one in (*near, *also) if one.use.unit in tests]
-    own = [one for one in near if one.use.unit not in tests]
-    return own, sorted(tested, key=lambda one: one.hops), len(found) - len(near)
+    tests = {id for id, citation in cited.items() if TEST.search(citation.uri)}
+    tested = [step for step in (*near, *also) if step.use.unit in tests]
+    outside = [step for step in near if step.use.unit not in tests]
+    return outside, sorted(tested, key=lambda step: step.hops), len(found) - len(near)
 
 
 def _followed(words: Sequence[str]) -> set[str]:
@@ -317,7 +318,7 @@ class _Texts:
 def _of_file(places: Sequence[Citation], names: Sequence[str], before: str = "") -> Item:
     """One line: the lines of a file, each with the name of what it lies in, "" for none."""
     inside = (f"{one_line(name, 80)}:" if name else "line " for name in names)
-    lines = [f"{one}{place.line_start}" for one, place in zip(inside, places, strict=True)]
+    lines = [f"{name}{place.line_start}" for name, place in zip(inside, places, strict=True)]
     ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place in places))
     text = f"- {before}{one_line(places[0].uri, 200)}: {', '.join(lines)} {ids}"
     return Item("", text, places[0], also=tuple(places[1:]))
@@ -335,18 +336,18 @@ def _items(
     key of a symbol of which the heading says how all are connected with it. `by_file`: more than
     SAME steps in tests, and with `imports` such statements, are one line a file, with no edge in the
     result."""
-    texts = _Texts(snapshot, [one.use.unit for one in steps])
-    ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
+    texts = _Texts(snapshot, [step.use.unit for step in steps])
+    ids = snapshot.by_key("relationships", [step.use.id for step in steps], "id", ["id", "n"])
     number = dict(rows_of(ids))
     items: list[Item] = []
     tests: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
     in_tests: list[Item] = []
-    for one in steps:
-        if one.use.source in rows and one.use.target in rows and one.use.unit in texts.texts:
-            place, quote = texts.place(one.use.unit, one.use.start, one.use.end)
-            item = _item(one, rows, place, quote, number.get(one.use.id, 0), plain)
-            if by_file and (TEST.search(place.uri) or (imports and one.use.kind == "imports")):
-                caller = rows[one.key]
+    for step in steps:
+        if step.use.source in rows and step.use.target in rows and step.use.unit in texts.texts:
+            place, quote = texts.place(step.use.unit, step.use.start, step.use.end)
+            item = _item(step, rows, place, quote, number.get(step.use.id, 0), plain)
+            if by_file and (TEST.search(place.uri) or (imports and step.use.kind == "imports")):
+                caller = rows[step.key]
                 name = "" if caller["type"] == "module" else caller["title"]
                 tests[place.uri].append((name, place))
                 in_tests.append(item)
@@ -354,25 +355,25 @@ def _items(
                 items.append(item)
     if len(in_tests) <= SAME:
         return items + in_tests
-    names = [list(zip(*some, strict=True)) for some in tests.values()]
+    names = [list(zip(*rows_of, strict=True)) for rows_of in tests.values()]
     return items + [_of_file(places, named, "in ") for named, places in names]
 
 
 def _item(
-    one: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = ""
+    step: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = ""
 ) -> Item:
-    use = one.use
+    use = step.use
     source, target = rows[use.source], rows[use.target]
-    back = one.key == use.source
+    back = step.key == use.source
     here, other = (source, target) if back else (target, source)
     connection = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
     connection = "" if plain and other["key"] == plain else connection
-    connection += f" in {one.places} places" if one.places > 1 else ""
-    connection += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
-    far = f", {one.hops} steps" if one.hops > 1 else ""
+    connection += f" in {step.places} places" if step.places > 1 else ""
+    connection += f", certainty {step.certainty:g}" if step.certainty < 1 else ""
+    far = f", {step.hops} steps" if step.hops > 1 else ""
     head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
     data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
-    data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
+    data |= {"weight": step.certainty, "kind": use.kind, "hops": step.hops}
     return Item(f"e{here['n']}", f"{head}{connection}: {_quoted(place, quote)}", place, data=data)
 
 
@@ -401,13 +402,13 @@ def _unresolved(
         if len(names) > 1 and found:
             items.append(Item("", f"{name}:"))
         for tests in (False, True):
-            some = [one for one in found if bool(TEST.search(one[0].uri)) is tests]
-            if len(some) <= (SAME if tests else LINES):
-                for place, inside, quote in some:
+            group = [site for site in found if bool(TEST.search(site[0].uri)) is tests]
+            if len(group) <= (SAME if tests else LINES):
+                for place, inside, quote in group:
                     where = f" in {one_line(inside, 80)}:" if inside else ":"
                     items.append(Item("", f"- {_quoted(place, quote, where)}", place))
                 continue
-            for of_file in lists_of((one[0].uri, (one[1], one[0])) for one in some).values():
+            for of_file in lists_of((site[0].uri, (site[1], site[0])) for site in group).values():
                 insides, places = zip(*of_file, strict=True)
                 items.append(_of_file(places, insides))
     if counts := ", ".join(f"{name} {len(sites[name])}" for name in members if name in sites):
@@ -429,10 +430,16 @@ def _sites(
     for facts in values_of(snapshot.rows(NAME, where, ["facts"])["facts"]):
         file, units = loaded(facts)
         starts = [unit.core for unit in units]
-        for one in file.references:
-            if one.kind in kinds and one.name in names and not _elsewhere(file, one):
-                inside = one.inside[len(file.module) + 1 :]
-                places.append((placed(units, starts, one.start, one.end), one.name, inside))
+        for reference in file.references:
+            if (
+                reference.kind in kinds
+                and reference.name in names
+                and not _elsewhere(file, reference)
+            ):
+                inside = reference.inside[len(file.module) + 1 :]
+                places.append(
+                    (placed(units, starts, reference.start, reference.end), reference.name, inside)
+                )
     texts = _Texts(snapshot, [place[0] for place, _, _ in places])
     columns = ["text_unit_id", "start", "end", "keywords"]
     edges = rows_of(snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns))
@@ -442,21 +449,21 @@ def _sites(
         if place not in known and place[0] in texts.texts:
             cited, quote = texts.place(*place)
             found[name].append((cited, inside, quote))
-    for some in found.values():
-        some.sort(key=lambda one: (one[0].uri, one[0].char_start))
+    for sites in found.values():
+        sites.sort(key=lambda site: (site[0].uri, site[0].char_start))
     return found
 
 
-def _elsewhere(file: SourceFile, one: Reference) -> bool:
+def _elsewhere(file: SourceFile, reference: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    called_on = one.type.strip("?=<") or one.receiver or one.name
+    called_on = reference.type.strip("?=<") or reference.receiver or reference.name
     head = called_on.removesuffix("()").partition(".")[0]
-    for given in file.imports:
-        if given.local == head:
-            return given.target.lstrip(":").partition(".")[0] in sys.stdlib_module_names
-    return called_on != one.receiver and head != "super" and hasattr(builtins, head)
+    for entry in file.imports:
+        if entry.local == head:
+            return entry.target.lstrip(":").partition(".")[0] in sys.stdlib_module_names
+    return called_on != reference.receiver and head != "super" and hasattr(builtins, head)
 
 
 # ---- one symbol ------------------------------------------------------------------------------------
@@ -464,7 +471,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
 
 def reported(row: Row, groups: Sequence[Row]) -> Row | None:
     """The report on a module among its communities, the coarsest: of its folder or file."""
-    return next((one for one in groups if _module(one["title"]) == called(row["key"])), None)
+    return next((group for group in groups if _module(group["title"]) == called(row["key"])), None)
 
 
 def _module(title: str) -> str:
@@ -477,9 +484,12 @@ def _module(title: str) -> str:
 def report(snapshot: Snapshot, id: str) -> Section:
     """What the report on a module says, a line for each of its findings."""
     found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
-    lines = [found["summary"], *(one["explanation"] for one in json.loads(found["findings"]))]
-    told = (one_line(short_references(line, {}), REPORTED) for line in lines)
-    items = [Item(f"c{found['n']}", f"- {line}") for line in told]
+    lines = [
+        found["summary"],
+        *(finding["explanation"] for finding in json.loads(found["findings"])),
+    ]
+    reported_lines = (one_line(short_references(line, {}), REPORTED) for line in lines)
+    items = [Item(f"c{found['n']}", f"- {line}") for line in reported_lines]
     return Section(f"What it does (report c{found['n']})", items, 0.25)
 
 
@@ -505,7 +515,7 @@ def sections(snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int) -> 
         used = name == "Used by"
         steps = walk(known, row["key"], kinds, back, 1, inside)
         shown = steps[: 4 * most if used else most]  # imports and tests are few lines
-        ends = [end for one in shown for end in (one.use.source, one.use.target)]
+        ends = [end for step in shown for end in (step.use.source, step.use.target)]
         plain = row["key"] if name == "Contains" else ""
         items = _items(snapshot, shown, _rows(snapshot, ends), plain, used, used)
         if name == "Contains":
