@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from graphrag_mcp.sources import archive, ocr
@@ -361,8 +361,8 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def xml(data: bytes, suffix: str) -> Iterator[Piece]:
-    """The words of an XML file, a line for each element without elements or with words beside these; the
-    file as it stands where it is no XML."""
+    """The words of an XML file, an element a line; one line for a sentence with elements in it. The file
+    as it stands where it is no XML."""
     if any(mark in data for mark in archive.ENTITY):
         raise ReadError("its XML declares entities, which are not resolved")
     root = None
@@ -371,27 +371,53 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
     if root is None:
         yield from as_written(data, suffix)
         return
+    blocks = _with_blocks(root)
     lines: list[str] = []
-    left = [root]
+    left: list[archive.Element | str] = [root]
     while left:
-        element = left.pop()
-        inside = list(element)
-        mixed = any((text or "").strip() for text in (element.text, *(x.tail for x in inside)))
-        words = "".join(_words(element)) if mixed and inside else element.text or ""
+        one = left.pop()
+        if isinstance(one, str):
+            lines.append(one)
+            continue
+        tails = [(inner.tail or "").strip() for inner in one]
+        is_line = one not in blocks and any(((one.text or "").strip(), *tails))
+        words = "".join(_words(one)) if is_line else one.text or ""
         told = [
             f"{archive.local(key)}: {value}"
-            for one in (element.iter() if mixed else [element])
-            for key, value in one.attrib.items()
+            for element in (one.iter() if is_line else [one])
+            for key, value in element.attrib.items()
             if value.strip()
         ]
         said = " ".join(filter(None, (*words.split(), f"({', '.join(told)})" if told else "")))
-        lines += [f"{archive.local(element.tag)}: {said}"] if said else []
-        left += [] if mixed else reversed(inside)
+        lines += [f"{archive.local(one.tag)}: {said}"] if said else []
+        for inner, tail in [] if is_line else zip(reversed(one), reversed(tails), strict=True):
+            left += [" ".join(tail.split()), inner] if tail else [inner]
     yield Piece(clean("\n".join(lines) + "\n"), prose=False)
 
 
+def _with_blocks(root: archive.Element) -> set[archive.Element]:
+    """The elements in which, at any depth, two elements with words stand beside each other as paragraphs
+    do: with nothing or a line end between them."""
+    worded = set[archive.Element]()
+    found = set[archive.Element]()
+    for one in reversed([*root.iter()]):
+        inside = [*one]
+        if any(inner in worded or (inner.tail or "").strip() for inner in inside) or (
+            one.text and one.text.strip()
+        ):
+            worded.add(one)
+        beside = (
+            (one.tail or "") for one, other in pairwise(inside) if one in worded and other in worded
+        )
+        if any(not gap.strip() and (not gap or "\n" in gap) for gap in beside) or any(
+            inner in found for inner in inside
+        ):
+            found.add(one)
+    return found
+
+
 def _words(element: archive.Element) -> Iterator[str]:
-    """The words in an element, with a space between two elements that touch."""
+    """The words in an element; an empty one is a space."""
     left: list[archive.Element | str] = [element]
     while left:
         one = left.pop()
@@ -399,8 +425,8 @@ def _words(element: archive.Element) -> Iterator[str]:
             yield one
             continue
         yield one.text or ("" if len(one) else " ")
-        for at in range(len(one) - 1, -1, -1):
-            left += [one[at].tail or ("" if at == len(one) - 1 else " "), one[at]]
+        for inner in reversed(one):
+            left += [inner.tail or "", inner]
 
 
 # ---- files in files -------------------------------------------------------------------------------

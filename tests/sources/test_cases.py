@@ -243,6 +243,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
     "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
+    "blocks.xml": (b"<a>Intro<p>One <b>x</b>.</p><p>Two <i>y</i> <b>z</b>.</p> tail</a>", ["a: Intro\np: One x.\np: Two y z.\ntail\n"]),
     "names.zip": (packed(**{"Mxxller.txt": "Words of Tom."}).replace(b"Mxxller", "Müller".encode()), ["Müller.txt"]),
     "names.old.zip": (packed(**{"Mxller.txt": "Words of Tom."}).replace(b"Mxller", "Müller".encode("cp437")), ["Müller.txt"]),
     "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
