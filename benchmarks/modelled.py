@@ -2,12 +2,12 @@
 limit, memory, the estimate before.
 
     python benchmarks/modelled.py [--base-url URL] [--documents 120] [--latency-ms 300]
-    [--concurrency 25] [--alone]
+    [--concurrency 25] [--alone] [--files FOLDER] [--method light]
 
 Documents of about 2,225 tokens are put together from the passages of musique100 and
-hotpot_train100. Without a base URL the scripted model of the tests answers over a real server in a
-thread of this process; a stand-in of another process (its latency given by --latency-ms) disturbs
-the measurement less. The limit is calls x latency / concurrency.
+hotpot_train100, unless `--files` names a folder. Without a base URL the scripted model of the tests
+answers over a real server in a thread of this process; a stand-in of another process (its latency
+given by --latency-ms) disturbs the measurement less. The limit is calls x latency / concurrency.
 """
 
 from __future__ import annotations
@@ -52,13 +52,20 @@ def main() -> None:
     parser.add_argument("--latency-ms", type=float, default=300)
     parser.add_argument("--concurrency", type=int, default=25)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--files", default="", help="a folder of documents")
+    parser.add_argument("--method", default="auto")
     options = parser.parse_args()
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if not options.base_url:
+            from graphrag_mcp.text.tokens import count_tokens
             from tests.support.openai_server import demonstrated, openai_server
 
-            server = openai_server(answer=demonstrated(), latency=options.latency_ms / 1000)
+            server = openai_server(
+                answer=demonstrated(),
+                latency=options.latency_ms / 1000,
+                count=lambda text, sent: count_tokens(text),
+            )
             options.base_url = stack.enter_context(server).url
         os.environ |= {
             "OPENAI_BASE_URL": options.base_url,
@@ -67,13 +74,15 @@ def main() -> None:
             "GRAPHRAG_MCP_EMBEDDING_MODEL": "stand-in-vectors",
             "GRAPHRAG_MCP_CONCURRENCY": str(options.concurrency),
         }
-        write_out(work / "files", options.documents)
+        files = options.files or str(work / "files")
+        if not options.files:
+            write_out(work / "files", options.documents)
         packages = {"now": indexing.ROOT}
         if not options.alone:
             packages = {"0.1.0": indexing.release(work / "release"), **packages}
         costs: dict[str, tuple[float, indexing.Cost]] = {}
         for name, package in packages.items():
-            folders = [str(work / "files"), "--home", str(work / f"home-{name}")]
+            folders = [files, "--home", str(work / f"home-{name}"), "--method", options.method]
             command = [sys.executable, "-m", "graphrag_mcp", "index", *folders, "--json"]
             estimate = indexing.run([*command, "--dry-run"], package)[0]["estimate"]
             result, cost = indexing.run(command, package)

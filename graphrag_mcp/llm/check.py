@@ -39,8 +39,8 @@ class Named(BaseModel):
 SCHEMA = replies.schema_of(Named)
 FACT = "The lighthouse keeper is called Marit Fenn."
 FILLER = "The ferry left the harbour at noon and came back in the evening with the post. "
-# Tokens of prompts and replies for 1 MB of text: 443 news articles, see docs/models.md.
-LIGHT, FULL = (840_000, 160_000), (1_320_000, 690_000)
+# Tokens of prompts and replies for 1 MB of text: 442 news articles, see docs/models.md.
+LIGHT, FULL = (340_000, 130_000), (1_280_000, 690_000)
 SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
 PATIENT = 38.0  # seconds for which a search waits for an answer, see tools/search.py
 MISCOUNT = 2.0  # between our counter and any vocabulary lie 20 % on English text

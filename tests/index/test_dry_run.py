@@ -201,3 +201,15 @@ def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_mac
         dry_run._encoding.cache_clear()
         assert dry_run.tokens_of("tide all") == (tokens)
     dry_run._encoding.cache_clear()
+
+
+def test_reports_from_summaries_are_estimated_with_prompts_of_their_own(tmp_path: Path, server: Server) -> None:
+    """They hold a sentence or two of each document, and no rows of entities and relationships."""
+    request = IndexRequest(paths=(str(write(tmp_path / "files", ENGLISH, 30, 12)),), dry_run=True)
+    of = {}
+    for method in ("light", "llm"):
+        guess = index_documents(tmp_path / method, replace(request, method=method), settings(server)).estimate
+        of[method] = guess["by_stage"]["report"]
+    assert of["light"]["calls"] < of["llm"]["calls"]
+    mean = {method: stage["prompt_tokens"] / stage["calls"] for method, stage in of.items()}
+    assert mean["light"] < mean["llm"] / 3

@@ -281,7 +281,7 @@ def test_a_slow_server_gets_more_time_and_prices_give_a_cost() -> None:
     with openai_server(answer=capable, latency=0.7, count=words) as server:
         check = checked(server.url, timeout_seconds=1.0, price_prompt=2.0, price_output=7.0)
     assert int(check.advice["timeout_seconds"]) >= 2
-    assert check.notes == ["By the prices set, 1 MB of text costs about 2.80 with --method light and 7.47 in full."]
+    assert check.notes == ["By the prices set, 1 MB of text costs about 1.59 with --method light and 7.39 in full."]
 
 
 def test_a_model_that_reasons_has_room_for_it() -> None:
