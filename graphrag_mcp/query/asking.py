@@ -53,6 +53,12 @@ def _listed(*groups: str) -> tuple[frozenset[str], re.Pattern[str]]:
 
 
 @cache
+def _english() -> frozenset[str]:
+    groups = table(__file__)
+    return frozenset(f"{groups['asking']['en']} {groups['collection']['en']}".split())
+
+
+@cache
 def _korean_or_thai() -> re.Pattern[str]:
     """A Korean or Thai word that is made of listed ones. Korean words of one character are endings:
     가을 is not 가 and 을."""
@@ -71,8 +77,15 @@ def without_asking(query: str) -> str:
     character or with Hiragana stay, since they may be parts of other words (きのこ); of Korean and Thai,
     whole words are removed."""
     words, dense = _listed("asking", "collection")
+    text = _NO_WORD.sub("", query.translate(SIMPLIFY))
+    # A capital within a sentence names something, except where all nouns have one: "What did Next report?"
+    names = latin_language(text) != "de" and not text.istitle()
 
     def without(word: re.Match[str]) -> str:
+        before = text[: word.start()].rstrip()
+        named = names and word[0].istitle() and before and before[-1] not in ".!?:;¿¡…"
+        if named and word[0].lower() in _english():
+            return word[0]
         if folded(word[0]) in words or _korean_or_thai().fullmatch(word[0]):
             return " "
         if not _dense(word[0]) or _BLANKED.fullmatch(word[0]):
@@ -81,7 +94,7 @@ def without_asking(query: str) -> str:
             lambda part: part[0] if len(part[0]) < 2 or _HIRAGANA.search(part[0]) else " ", word[0]
         )
 
-    return _WORD.sub(without, _NO_WORD.sub("", query.translate(SIMPLIFY)))
+    return _WORD.sub(without, text)
 
 
 def asks_for_all(query: str) -> bool:
