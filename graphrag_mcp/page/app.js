@@ -101,7 +101,7 @@ const VIEWS = {
     onMap();
     const [unit, part] = String(id).split("."), found = await transport.load("passage", { id: unit });
     map.light(new Map(found.communities.map((one) => [one.n, 1])));
-    return server.there ? source.passage(server, await server.state(), found, Number(part || 0), span) : views.passage(found, Number(part || 0), span);
+    return server.there ? source.passage(server, await server.state(), found, Number(part || 0), span) : views.passage(found, Number(part || 0), span, (id) => transport.holds("passage", { id }));
   },
   async document([n]) {
     const found = await transport.load("document", { id: n });
@@ -206,7 +206,7 @@ function followed(event) {
 async function start() {
   const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
   transport = new Transport(embedded, host); server = new Server(transport);
-  map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go);
+  map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go); net.palette = () => map.palette?.keys(); // a frequent type has the same colour in every view
   new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
   transport.onnewer = async () => { ask.forget(); map.clear(); await map.start(); newer = true; };
   window.graphragExplorer = { map, transport, graph: net };

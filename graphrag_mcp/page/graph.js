@@ -218,7 +218,7 @@ export class Graph {
     const counts = new Map();
     for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
     const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    for (const [type] of types) if (type && !this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
+    for (const type of [...(this.palette?.() || []), ...types.map(([type]) => type)]) if (type && !this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
     const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type) || "entities without a type"}`,
       onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "disc-line"})` }), `${visible(type) || "no type"} ${number(count)}`));
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();

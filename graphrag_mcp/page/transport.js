@@ -58,6 +58,8 @@ export class Transport {
     try { return JSON.parse(text); } catch { throw new Error(text.slice(0, 300) || "The server sent nothing."); }
   }
 
+  holds(view, parameters) { return !this.embedded.views || Object.hasOwn(this.embedded.views, view + "?" + new URLSearchParams(parameters)); }
+
   inside(key) {
     const found = this.embedded.views[key];
     if (found) return found;

@@ -118,10 +118,11 @@ export function placeOf(data, part, span) {
   return data.places?.[at] || data.place;
 }
 
-export function passage(data, part, span) {
+// `held`: may this text unit be opened? A file does not hold all.
+export function passage(data, part, span, held = () => true) {
   const parts = data.parts[part - 1], between = /^(\d{1,9})-(\d{1,9})$/.exec(span || "");
   const spans = between ? [[Number(between[1]), Number(between[2])]] : parts && data.parts.length > 1 ? [parts] : [];
-  const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
+  const step = (id, text) => (id && held(id) ? link("passage/" + id, text) : element("span", { class: "note" }, text));
   const place = placeOf(data, part, span);
   const lines = place ? `, ${place}` : !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
   return [element("h1", { dir: "auto" }, visible(data.title)),

@@ -478,6 +478,16 @@ def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) ->
 
 
 @browser_only
+def test_a_type_has_its_colour_whichever_view_is_opened_first(tab: Tab, sample: Path) -> None:
+    tones = "[...graphragExplorer.graph.tones].slice(0, 3)"
+    tab.go("graph")
+    first = tab.page.evaluate(tones)
+    tab.page.evaluate("n => { location.hash = '#entity/' + n; location.reload(); }", numbers(sample)["entities"]["Harbour Tide Authority"])
+    tab.page.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Harbour Tide Authority'")
+    assert tab.page.evaluate(tones) == first and "person" in dict(first)
+
+
+@browser_only
 def test_the_whole_map_stays_in_the_picture_when_the_window_changes_meanwhile(tab: Tab) -> None:
     outside = """() => { const { map } = graphragExplorer, { x, y, k } = map.view;
       return map.roots().filter(one => x + (one.x - one.r) * k < 0 || x + (one.x + one.r) * k > map.width || y + (one.y - one.r) * k < 0 || y + (one.y + one.r) * k > map.height).length; }"""
