@@ -31,6 +31,7 @@ _SIGNS = {
     b"bullet": "•", b"tab": "\t", b"line": "\n", b"par": "\n\n", b"sect": "\n\n", b"page": "\n\n", b"emspace": " ",
     b"enspace": " ",
 }  # fmt: skip
+_PARAGRAPH = "\n\n"
 _CHARSETS = {
     0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5",
     161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
@@ -71,6 +72,7 @@ def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
             reader.take(token)
         else:
             break
+    reader.rows.append(reader.cells)  # of a row without its end
     reader.end_table()
     writer = Writer()
     body = "".join(reader.parts)
@@ -145,6 +147,8 @@ class _Reader:
         elif word in _APART and self.state.about == (word in _TOLD):
             self.state.skipped = self.state.skipped and not self.state.about
             self.state.apart, self.state.into = word, []
+        elif word == b"nestrow" and self.in_row:  # in a group that is skipped
+            self.cells[-1] = self.cells[-1].rstrip(", ") + "; "
         elif self.state.skipped and not self.in_fonts:
             pass
         elif word == b"f" and number is not None:
@@ -166,10 +170,10 @@ class _Reader:
             self.state.after_unicode = number or 0
         elif word == b"u" and number is not None:
             self._unicode(number % 65_536)
-        elif word in (b"cell", b"row", b"trowd", b"nestcell") and (
+        elif word in (b"cell", b"row", b"trowd", b"intbl", b"nestcell") and (
             self.state.into is not None or word == b"nestcell"
         ):
-            self._put(" | " if word.endswith(b"cell") else "")  # of a table in a cell or a note
+            self._put(", " if word.endswith(b"cell") else "")  # of a table in a cell or a note
         elif word == b"cell":
             self.cells.append("")
         elif word == b"row":
@@ -177,11 +181,9 @@ class _Reader:
                 self.cells[:-1] if self.cells and not self.cells[-1].strip() else self.cells
             )
             self.cells, self.in_row = [], False
-        elif word == b"trowd":
-            # Word says it again at the end of a row
+        elif word in (b"trowd", b"intbl"):
+            # Word says trowd at the end of a row as well, and not at the start of one like that before
             self.cells, self.in_row = (self.cells if self.in_row else [""]), True
-        elif word == b"pard" and not self.in_row and self.rows:
-            self.end_table()
         elif word in _SIGNS:
             self._put(" " if self.in_row and word in (b"par", b"line") else _SIGNS[word])
 
@@ -222,7 +224,7 @@ class _Reader:
         if self.in_row and self.cells:
             self.cells[-1] += text
             return
-        if text.strip():
+        if text.strip() or text == _PARAGRAPH:
             self.end_table()
         self.parts.append(text)
 
@@ -245,6 +247,7 @@ class _Reader:
     def end_table(self) -> None:
         self._flush()
         rows, self.rows = self.rows, []
+        rows = [row for row in rows if any(cell.strip() for cell in row)]
         if rows:
             width = max(map(len, rows))
             self.parts.append(

@@ -213,7 +213,7 @@ BOOK = '<header><h1>The Storm</h1></header><p>It rose<a href="#n">1</a>.</p><asi
 NOTES_RTF = (
     rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\info{\title Deed}{\subject Other}{\author Bea Holt}}{\header Nordfisch\par}The dredger{\footnote {\super\chftn} Built in 1969.} is"
     rb" {\deleted 99 }sold{\*\atnauthor Tom}{\*\annotation Too high?} today.\par\sect{\header Nordfisch\par}{\pict\bin4 }}\par}{\sp{\sn wzName}{\sv x}}"
-    rb"\trowd\cellx1\cellx2\pard\intbl {Left {in1\nestcell in2\nestcell{\*\nesttableprops\trowd\nestrow}}\cell Right\cell}\pard{\trowd\cellx1\cellx2\row}\pard End.\par}"
+    rb"\trowd\cellx1\cellx2\pard\intbl {Left {in1\nestcell in2\nestcell{\*\nesttableprops\trowd\nestrow}}\cell Right\cell}\pard{\trowd\cellx1\cellx2\row}\pard\intbl {Under\cell it\cell}\pard\intbl{\trowd\cellx1\cellx2\row}\pard End.\par}"
 )
 THIRD = '{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "code", "language": "julia", "input": "x", "outputs": [{"output_type": "pyerr", "ename": "NameError", "evalue": "x is missing"}, {"output_type": "pyout", "latex": "$a$", "text": "b"}, {"output_type": "pyout", "html": "<table><tr><td>9<td>8</table>", "text": "t"}]}]}]}'
 MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb/>harbour</place>.</p><q><k>one</k></q>"
@@ -239,7 +239,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "values.ods": (odf("spreadsheet", VALUES), ["| A | 5 |\n| 4 | =SUM(A2:A3) |\n| 2024-05-03 | 8 |\n\nB1 Comment (Bea Holt): Too high?\n", "at S!B1", "Sales by region", "[image: Tern: The ship"]),
     "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
     "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'"]),
-    "notes.rtf": (NOTES_RTF, ["Nordfisch\n\nThe dredger is sold today.\n\n│ Left in1 | in2 | │ Right │\n\nEnd.\n\nNote 1: Built in 1969.\n\nComment (Tom): Too high?\n", "'author': 'Bea Holt'", "!Other", "!99", "!wz", "!}}"]),
+    "notes.rtf": (NOTES_RTF, ["Nordfisch\n\nThe dredger is sold today.\n\n| Left in1, in2; | Right |\n| Under | it |\n\nEnd.\n\nNote 1: Built in 1969.\n\nComment (Tom): Too high?\n", "'author': 'Bea Holt'", "!Other", "!99", "!wz", "!}}"]),
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
     "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
