@@ -22,7 +22,8 @@ from graphrag_mcp.text.terms import (
 LONGEST = 1_000  # characters of a question that are read
 # Letters with the signs of their script: vowels of Hindi and Thai are no letters.
 _LETTER = r"[^\W_\u0e00-\u0e7f]|[\u0900-\u0903\u093a-\u094f\u064b-\u065f]"
-_WORD = re.compile(rf"(?:{_LETTER})+[+#]*|[\u0e00-\u0e7f]+")
+# A compound is one word: "back-run" is not "run".
+_WORD = re.compile(rf"(?:{_LETTER})+[+#]*(?:-(?:{_LETTER})+)*|[\u0e00-\u0e7f]+")
 # "The 5 main themes" only counts; the 's of "what's" is no word.
 _NO_WORD = re.compile(r"(?<!\S)\d{1,2}\s+(?=[^\W\d_])|['’]s\b")
 _KOREAN = re.compile("[가-힣]+")
@@ -86,7 +87,8 @@ def without_asking(query: str) -> str:
         named = names and word[0].istitle() and before and before[-1] not in ".!?:;¿¡…"
         if named and word[0].lower() in _english():
             return word[0]
-        if folded(word[0]) in words or _korean_or_thai().fullmatch(word[0]):
+        listed = all(folded(part) in words for part in word[0].split("-"))
+        if listed or _korean_or_thai().fullmatch(word[0]):
             return " "
         if not _dense(word[0]) or _BLANKED.fullmatch(word[0]):
             return word[0]
@@ -105,7 +107,7 @@ def asks_for_all(query: str) -> bool:
     grammar = STOP_WORDS | (LANGUAGES[language] if language else frozenset())
     shouted = query.isupper()  # else US and IT are names
     runs = [word for word in left if _dense(word) and not _BLANKED.fullmatch(word)]
-    others = [word for word in left if word not in runs]
+    others = [part for word in left if word not in runs for part in word.split("-")]
     return (
         without_asking(query) != query
         and not _particles().sub("", _listed("asking", "collection")[1].sub("", "".join(runs)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.asking import asks_for_all, rest_of_overview
+from graphrag_mcp.query.asking import asks_for_all, rest_of_overview, without_asking
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
@@ -125,3 +125,8 @@ def test_a_number_a_name_or_a_part_of_another_word_is_asked_about() -> None:
     assert asks_for_all("What are the 5 main themes?") and asks_for_all(
         "Give me a TLDR of ALL documents"
     )
+
+
+def test_a_compound_keeps_all_its_parts() -> None:
+    assert without_asking("What is said on the back-run?").split()[-1] == "back-run?"
+    assert not without_asking("Give me a high-level summary").replace("a", "").replace("me", "").strip()
