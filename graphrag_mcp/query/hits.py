@@ -15,7 +15,7 @@ from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repea
 from graphrag_mcp.query import context, note_sources, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
-from graphrag_mcp.text import places, quote
+from graphrag_mcp.text import dates, places, quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import entity_id, query_terms
@@ -80,6 +80,11 @@ class Hit:
     @property
     def uri(self) -> str:
         return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
+
+    @property
+    def day(self) -> str:
+        """The date; "" for a day that the name states."""
+        return "" if self.date and dates.in_name(self.name) == self.date else self.date
 
     def where(self, said: str = "") -> str:
         """`(audit-report.pdf p. 3)`: the file, and page, slide, cells or time of a part of the

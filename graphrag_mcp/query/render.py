@@ -149,7 +149,8 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         if not page.told.isdisjoint((hit.document, hit.summary)):
             hit.summary = ""  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
-        if number == lines or not page.add(line_of(hit, worth, form.literals), cited):
+        named = _unit(hit.id) in map(_unit, page.citations)
+        if number == lines or not page.add(line_of(hit, worth, form.literals, named), cited):
             return next(at for at, other in enumerate(found) if other is hit)
         page.told |= {hit.summary} - {""}
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
@@ -189,15 +190,21 @@ def head_of(hit: Hit, body: str) -> str:
         name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
     whole = "whole document" if hit.whole and body == hit.body else ""
     begins = hit.opening(body)
-    return _joined(f"[{hit.id}]", name, begins, hit.date, hit.validity, whole, _also(hit))
+    return _joined(f"[{hit.id}]", name, begins, hit.day, hit.validity, whole, _also(hit))
 
 
-def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
+def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = (), named: bool = False) -> str:
     """A weak hit: id, name and its best sentence for the question, or what was written of its text; of
-    a text that is shown as it is, its line."""
+    a text that is shown as it is, its line. If `named`, its id tells of which document it is."""
     if plugins.verbatim(hit.uri):
         return "\n".join(lines_as_they_are(hit, worth, literals))
-    return line(hit, sentence_of(hit, worth, literals))
+    return line(hit, sentence_of(hit, worth, literals), named)
+
+
+def _unit(id: str) -> str:
+    """`t33` for the passage `t33.2`."""
+    unit, _, part = id.rpartition(".")
+    return unit if part.isdecimal() else id
 
 
 def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
@@ -212,14 +219,16 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     return quote.clipped(said, cut, LINE)
 
 
-def line(hit: Hit, said: str) -> str:
-    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with."""
+def line(hit: Hit, said: str, named: bool = False) -> str:
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with; if
+    `named`, without date and title."""
     name, rest = hit.name, said[len(hit.name) :][:1]
     repeated = said.casefold().startswith(name.casefold()) and not rest.isalnum()
-    known = hit.where(said) if repeated else _joined(hit.called(said), hit.opening(said))
-    name = f"{known}:".removeprefix(":")
+    known = _joined(hit.called(said), hit.opening(said))
+    name = f"{hit.where(said) if named or repeated else known}:".removeprefix(":")
     note = hit.times.note(said, date=hit.date)
-    return _joined(f"- [{hit.id}]", hit.date, name, said, note, hit.validity, _also(hit), hit.why())
+    date = "" if named else hit.day
+    return _joined(f"- [{hit.id}]", date, name, said, note, hit.validity, _also(hit), hit.why())
 
 
 def _also(hit: Hit) -> str:

@@ -11,7 +11,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.settings import Settings
@@ -143,12 +143,17 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
     [
         ("The Gazette, Ana Ruiz and Bo Lee, 4 May 2023", "2023-05-04"),
         ("Live Science: The Most Interesting Articles, None, 2023-11-09", "2023-11-09"),
-        ("The barge was sold on the quay of Orl in the spring, and later 2023-05-04 was painted", ""),
+        (
+            "The barge was sold on the quay of Orl in the spring, and later 2023-05-04 was painted",
+            "",
+        ),
         ("It was first lit on 4 May 2023", ""),
         ("Lit, 4 May 2023, and put out, 5 June 2023", ""),
     ],
 )
-def test_a_line_of_the_head_that_ends_in_a_date_set_apart_dates_its_text(line: str, date: str) -> None:
+def test_a_line_of_the_head_that_ends_in_a_date_set_apart_dates_its_text(
+    line: str, date: str
+) -> None:
     assert in_head(f"# The barge of Orl\n\n{line}\n\n{FILLER}") == date
 
 
@@ -156,13 +161,28 @@ def test_lines_end_where_relevance_falls_and_the_others_are_counted(tmp_path: Pa
     """Behind some 1,000 tokens no line is shown that holds but an everyday word of the question."""
 
     def words(n: int) -> str:
-        return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
+        return " ".join(
+            f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}"
+            for at in range(5)
+        )
 
-    cranes = [InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}") for n in range(25)]
-    others = [InlineText(f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.", f"ship{n}") for n in range(30, 90)]
+    cranes = [
+        InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}")
+        for n in range(25)
+    ]
+    others = [
+        InlineText(
+            f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.",
+            f"ship{n}",
+        )
+        for n in range(30, 90)
+    ]
     snapshot = indexed(tmp_path, [*cranes, *others])
     asked = "What did the steam crane lift in the harbour?"
-    for text in (global_search(snapshot, asked, max_tokens=3_000).text, list_documents(snapshot, query=asked).text):
+    for text in (
+        global_search(snapshot, asked, max_tokens=3_000).text,
+        list_documents(snapshot, query=asked).text,
+    ):
         assert text.count("steam crane of") == 25 and "sheep" not in text, text
         assert re.search(r"\d+ more (documents with|hold)", text), text
 
@@ -175,6 +195,50 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     folder.mkdir()
     (folder / "n17.txt").write_text("\n\n".join(parts))
     (folder / "n18.txt").write_text(f"A barn of Sund had doors. {FILLER}")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c"))
+    index_documents(
+        tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c")
+    )
     text = local_search(open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?").text
-    assert re.search(r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The works of [^)]*…\)\n", text), text
+    assert re.search(r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The works of [^)]*…\)\n", text), (
+        text
+    )
+
+
+SAID = (
+    "was painted green by Ida Holm",
+    "lifted its first load of granite",
+    "burnt coal from Sund and Kron",
+)
+
+
+def test_a_day_that_a_name_states_is_not_shown_beside_it(tmp_path: Path) -> None:
+    told = {"Talk of Ida and Ole, 9:12 am on 3 May, 2024": 0, "Plan for 9 June 2024": 1, "Crane": 1}
+    texts = [
+        InlineText(f"The steam crane {said}.", f"n{n}", title, {"date": "2024-05-03"})
+        for n, (title, said) in enumerate(zip(told, SAID, strict=True))
+    ]
+    snapshot = indexed(tmp_path, texts)
+    for text in (
+        local_search(snapshot, "steam crane", form=Form("sentences")).text,
+        local_search(snapshot, "steam crane").text,
+        list_documents(snapshot, query="What did the steam crane do?").text.partition("\n")[2],
+    ):
+        for title, times in told.items():
+            line = next(line for line in text.splitlines() if title in line)
+            assert line.count("2024-05-03") == times, text
+
+
+def test_the_name_of_a_text_stands_once_for_its_passages(tmp_path: Path) -> None:
+    """A line of a passage beside one of the same text unit has its id alone, which says so."""
+    wordy = " ".join(
+        f"The crew swept slip {n} and stacked timber, as on every other day." for n in range(22)
+    )
+    first = f"Oskar Lind sold the steam crane of Orl. {wordy} The steam crane of Orl was painted. {wordy}"
+    texts = [
+        InlineText(first, "yard", "Log of the yard"),
+        InlineText("A steam crane stood at Orl.", "town", "Log of the town"),
+    ]
+    snapshot = indexed(tmp_path, texts)
+    text = several([("", snapshot)], ["Who sold the steam crane of Orl?"], form=Form()).text
+    assert text.count("Log of the yard") == 1 and "Log of the town" in text, text
+    assert re.search(r"(?m)^- \[t1\.2\] The steam crane of Orl was painted\.", text), text

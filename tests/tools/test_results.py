@@ -239,7 +239,8 @@ def test_a_list_of_people_is_answered_with_sentences_on_each(tmp_path: Path) -> 
 def test_sentences_come_from_many_places_and_say_something(snapshot: Snapshot) -> None:
     result = local_search(snapshot, "arguments about the budget", form=Form("sentences", "time"))
     lines = result.text.splitlines()
-    assert [line.split("] ")[1][:10] for line in lines] == ["2023-12-24", "2024-01-05", "2024-02-02", "2024-03-11"]
+    days = ["2023-12-24", "2024-01-05", "2024-02-02", "2024-03-11"]
+    assert [line.split("] ")[1][:18] for line in lines] == [f"Chat of {day}" for day in days]
     assert not re.search(r"Hi Bo|Hello|Good morning|Merry", result.text) and len(result.citations) == 4
 
 
