@@ -150,7 +150,9 @@ def _derived(
 
     executor = run.spread(total) if run.imports is None else InProcess()
     if not isinstance(executor, InProcess):
-        for derived in executor.map(derive_item, read(), _weight):
+        for derived in executor.map(
+            derive_item, read(), lambda item: len(item[0].text) if item[0] else 0
+        ):
             edit, units = waiting.popleft()
             ahead -= units
             yield edit, derived
@@ -160,10 +162,6 @@ def _derived(
         if edit is None:
             return
         yield edit, None
-
-
-def _weight(item: tuple[Document | None, ChunkParams]) -> int:
-    return len(item[0].text) if item[0] is not None else 0
 
 
 def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:

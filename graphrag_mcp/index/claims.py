@@ -182,7 +182,8 @@ def read_claims(reply: str, text: str) -> Reading:
     Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
     that is known."""
     given = read(reply)
-    lists = [value["claims"] for value in given.values if _has_claims(value)]
+    forms = (one.get("claims") for one in given.values if isinstance(one, dict))
+    lists = [one for one in forms if isinstance(one, list)]
     if not lists:
         raise BadReply('the reply has no list "claims"')
     lost: Counter[str] = Counter({"cut off": not given.whole})
@@ -194,10 +195,6 @@ def read_claims(reply: str, text: str) -> Reading:
         raise BadReply("no usable claim")
     lost["too many"] += max(0, len(claims) - MOST_CLAIMS)
     return list(claims.values())[:MOST_CLAIMS], given.whole, +lost
-
-
-def _has_claims(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("claims"), list)
 
 
 def _checked(value: Any, text: str, lost: Counter[str]) -> Claim | None:

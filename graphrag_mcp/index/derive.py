@@ -91,7 +91,8 @@ def derive(
         start = unit.span.start
         own = text[start : unit.span.end]
         id = name_of(unit, own)
-        rows.units.append(_unit_row(rows.document["id"], unit, id, own))
+        numbered = {"id": id, "n": 0, "document_id": row["id"], "chunk_index": unit.index}
+        rows.units.append(numbered | _place(unit.span) | {"n_tokens": unit.n_tokens, "text": own})
         parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
         passages = [content_id("passage", id, *part) for part in parts]
         # What a plug-in reads depends on what stands in other units.
@@ -141,11 +142,6 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
-
-
-def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
-    own = {"id": id, "n": 0, "document_id": document, "chunk_index": unit.index}
-    return {**own, **_place(unit.span), "n_tokens": unit.n_tokens, "text": text}
 
 
 def _places(document: Document, id: str, unit: Unit, passages: Sequence[str]) -> Iterator[Row]:

@@ -127,7 +127,8 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     empty `Records`."""
     given = replies.read(reply)
     found = _Collected(tuple(types), text)
-    forms = [value for value in given.values if _is_form(value)]
+    lists = {"entities", "relationships"}
+    forms = [one for one in given.values if isinstance(one, dict) and not lists.isdisjoint(one)]
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
     for form in forms:
@@ -144,10 +145,6 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
         dict(+found.repaired),
         tuple(found.lost),
     )
-
-
-def _is_form(value: Any) -> bool:
-    return isinstance(value, dict) and ("entities" in value or "relationships" in value)
 
 
 def _listed(form: Mapping[str, Any], name: str, found: _Collected) -> Iterator[Any]:

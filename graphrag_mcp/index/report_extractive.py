@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphrag_mcp.index.communities import Community
@@ -92,7 +92,8 @@ def compose(community: Community, inside: Inside) -> Report:
     ]
     content = [f"# {base.title}", summary, *(f"- {said}" for said in quoted[SUMMARY:])]
     content = "\n\n".join(content)
-    return replace(base, summary=summary, full_content=content, findings=_json(findings))
+    listed = json.dumps(findings, ensure_ascii=False)
+    return replace(base, summary=summary, full_content=content, findings=listed)
 
 
 def _is_chinese(texts: Sequence[str]) -> bool:
@@ -231,10 +232,6 @@ def _base(community: Community, inside: Inside, title: str = "", cjk: bool | Non
         text_unit_ids=inside.text_unit_ids,
         n_text_units=inside.n_units,
     )
-
-
-def _json(findings: Sequence[Mapping[str, str]]) -> str:
-    return json.dumps(findings, ensure_ascii=False)
 
 
 def running(sentences: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -464,23 +464,16 @@ def _questions(
                 for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
             elif row["kind"] == SUMMARY:
-                for told in snapshot.served("documents", [row["subject"]], COLUMNS):
-                    _listen(
-                        listener,
-                        open_asks(listener, parts_of(told, summary_params.longest), summary_params),
-                    )
+                for document in snapshot.served("documents", [row["subject"]], COLUMNS):
+                    parts = parts_of(document, summary_params.longest)
+                    for ask in open_asks(listener, parts, summary_params):
+                        listener.wait(listener.ask(ask))
             elif tree is not None and (one := tree.communities.get(row["subject"])):
                 if gone.isdisjoint(one.members):
                     Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
-
-
-def _listen(listener: _Listener, asks: Iterable[Ask[Any]]) -> None:
-    """Ask these questions one after the other."""
-    for ask in asks:
-        listener.wait(listener.ask(ask))
 
 
 def _read_unit(
