@@ -238,7 +238,7 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> f
     passage holds may be chance, ten of twenty are not. Unknown words count as an average term each.
 
     With a multilingual model not below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC, the sets
-    that it was chosen on; an English model costs CMRC 2 points (docs/how-to/meaning.md)."""
+    that it was chosen on (docs/how-to/meaning.md)."""
     best = max(passages.values(), key=lambda one: (one.bm25, one.id))
     worth = question.terms
     held = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []

@@ -60,8 +60,8 @@ _all = once(lambda _: dict[str, list[tuple[str, int]]]())
 def most_named(
     snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
 ) -> list[tuple[str, int]]:
-    """(id, number of documents) of the entities of a type, those that most documents name first.
-    `documents` are the content ids of those that count; None: all."""
+    """(id, number of documents) of the entities of a type, those that most documents name first, where
+    the rows of a sheet count as one. `documents` are the content ids of those that count; None: all."""
     if documents is not None:
         return _counted(snapshot, kind, documents)
     known = _all(snapshot)
@@ -77,12 +77,13 @@ def _counted(
     degree = {row["id"]: row["degree"] for row in typed}
     parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
+    sheets = sheets_of(whole(snapshot))
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     for document, ids in rows_of(rows):
         if documents is None or document in documents:
             for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
                 if id in named:
-                    named[id].add(document)
+                    named[id].add(sheets.get(document, document))
     if kind == "person":
         _credit(named, {row["id"]: row["title"] for row in typed})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
@@ -484,14 +485,15 @@ def _counts(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    sheets = _sheets(snapshot, set(documents.values()))
-    return Counts(communities, path, rows, documents, sheets, dict(places), entities)
+    return Counts(communities, path, rows, documents, sheets_of(snapshot), dict(places), entities)
 
 
-def _sheets(snapshot: Snapshot, documents: Collection[str]) -> dict[str, str]:
+@once
+def sheets_of(snapshot: Snapshot) -> dict[str, str]:
     """The rows of sheets (csv, JSON, Parquet) with the files that hold them: most lines of their text
     are columns, which are metadata as well. Rows with a text of their own, such as articles, and mails
     of a box are none. Empty where one sheet is all that there is."""
+    documents = times.documents(snapshot).keys() - note_sources.ids(snapshot)
     facts = times.documents(snapshot)
     inside = (id for id in sorted(documents) if "#" in facts[id]["uri"])
     files = lists_of((facts[id]["uri"].partition("#")[0], id) for id in inside)

@@ -226,6 +226,22 @@ def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path,
     assert open_snapshot(folder).count("passages_vectors") == 5
 
 
+def test_a_text_in_a_language_that_the_model_cannot_read_is_near_to_nothing(model: Path, tmp_path: Path) -> None:
+    asked = "《战国无双3》是由哪两个公司合作开发的？"
+    made = run(LocalEmbedder(f"local:{model}").embed([asked, "Who developed 战国?", "Wer hat das Spiel entwickelt? \U0001f600", ""]))
+    assert [any(floats(vector)) for vector in made.vectors] == [False, True, True, True]
+    notes = ["《战国无双3》是由光荣和欧米加开发的游戏。", "公司在上海成立，合作伙伴有三家。", "面包需要面粉和酵母。", "渡轮每天早上七点开船。"]
+    (tmp_path / "notes").mkdir()
+    for number, text in enumerate(notes):
+        (tmp_path / "notes" / f"{number}.txt").write_text(text, "utf-8")
+    settings = Settings(home=tmp_path / "home", embedding_model=f"local:{model}")
+    folder = tmp_path / "home" / "corpora" / "notes"
+    index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), settings)
+    askers = None, open_asker(folder, settings, limited=False)
+    words, both = (local_search(open_snapshot(folder), asked, asker=one) for one in askers)
+    assert [hit.id for hit in both.citations] == [hit.id for hit in words.citations] and both.citations
+
+
 def test_an_index_from_elsewhere_does_not_fetch_its_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not on this machine"):
         run(LocalEmbedder("local:owner/no-such-model", fetches=False).embed(["salt"]))

@@ -49,9 +49,10 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
 ) -> None:
     write_notes(tmp_path / "notes", 8)
     rnd = random.Random(4)
-    lines = ["depot,vehicle,stop,boardings,remark"]
+    lines = ["driver,depot,vehicle,stop,boardings,remark"]
     for _ in range(rows):
         values = (
+            "Mr. Edward Hollis",
             rnd.choice(["North", "South", "West"]),
             f"BUS-{rnd.randint(100, 311)}",
             rnd.choice(["Station", "Market", "Hospital"]),
@@ -72,6 +73,9 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
     assert [len(one) for one in subjects[:4]] == [1] * 4 and set().union(
         *subjects[:4]
     ) == SUBJECTS.keys()
+    assert [number for kind in topics.KINDS for _, number in topics.most_named(snapshot, kind)] == [
+        1
+    ]
     assert sum(sheets[:4]) == 0 and sum(sheets) == rows
     text = global_search(snapshot, "", max_tokens=2_000).text
     assert (
