@@ -83,8 +83,8 @@ def offered(
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
         kept = [tool for tool in kept if tool.name != "drift_finish"]  # there is no drift_search
-    told: set[tuple[str, str]] = set()
-    return [_shortened(tool, model, told) for tool in kept] + [*(_pair() if compat else [])]
+    described: set[tuple[str, str]] = set()
+    return [_shortened(tool, model, described) for tool in kept] + [*(_pair() if compat else [])]
 
 
 def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
@@ -95,22 +95,22 @@ def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
     return [*tools, *([data] if extensions else [])], extensions
 
 
-def _shortened(tool: Tool, model: bool, told: set[tuple[str, str]]) -> Tool:
+def _shortened(tool: Tool, model: bool, described: set[tuple[str, str]]) -> Tool:
     """The tool with the arguments that are listed; the others are taken all the same. What is said of
-    an argument stands in the first tool of the list that has it (`told`), and of the defaults only
+    an argument stands in the first tool of the list that has it (`described`), and of the defaults only
     a number of tokens says more than the descriptions do."""
     hidden = set(SELDOM.get(tool.name, ()))
     if not model:
         hidden |= {"auto"} if tool.name == "drift_step" else MODEL_ONLY
     kept = {}
-    for name, one in tool.parameters["properties"].items():
+    for name, schema in tool.parameters["properties"].items():
         if name in hidden:
             continue
-        said = name, one.get("description", "")
-        silent = {"description"} if said in told else set[str]()
+        pair = name, schema.get("description", "")
+        silent = {"description"} if pair in described else set[str]()
         silent |= set() if name == "max_tokens" else {"default"}
-        kept[name] = {key: value for key, value in one.items() if key not in silent}
-        told.add(said)
+        kept[name] = {key: value for key, value in schema.items() if key not in silent}
+        described.add(pair)
     tool.parameters = {**tool.parameters, "properties": kept}
     return tool
 
@@ -128,8 +128,8 @@ def all_tools() -> list[Tool]:
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
-    said: dict[str, Any] = {"title": title, "description": description}
-    tool = OurTool.from_function(function, annotations=annotations, **said)
+    labels: dict[str, Any] = {"title": title, "description": description}
+    tool = OurTool.from_function(function, annotations=annotations, **labels)
     tool.parameters = _bare(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         schema = tool.fn_metadata.output_schema
@@ -156,7 +156,7 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
         for key, value in schema.items()
         if names or (key not in ("title", "$defs") and not (key == "default" and value in noise))
     }
-    kinds = [one.get("type") for one in kept.get("anyOf", [])] if not names else []
+    kinds = [option.get("type") for option in kept.get("anyOf", [])] if not names else []
     if kinds[1:] == ["null"]:  # X | None, without anyOf
         first = kept.pop("anyOf")[0]
         kept = {**first, **kept, "type": [first["type"], "null"]}

@@ -82,8 +82,8 @@ class _Session:
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        told = {"progress": progress, "total": total, "message": message}
-        self.send("progress", {name: value for name, value in told.items() if value is not None})
+        fields = {"progress": progress, "total": total, "message": message}
+        self.send("progress", {name: value for name, value in fields.items() if value is not None})
 
 
 async def _called(desk: Desk, as_owner: bool, request: Request) -> Response:
@@ -118,7 +118,7 @@ async def _answer(
 ) -> tuple[int, dict[str, Any]]:
     """(HTTP status, JSON) of a call. `send(event, data)` is told of progress."""
     session = cast(Any, _Session(send))
-    given = ServerRequestContext[Desk, Any](
+    request_context = ServerRequestContext[Desk, Any](
         session=session,
         lifespan_context=desk,
         protocol_version="",
@@ -128,7 +128,9 @@ async def _answer(
     call = ApiCall()
     token = API_CALL.set(call)
     try:
-        sent = await tool.run(arguments, Context(request_context=given), convert_result=True)
+        sent = await tool.run(
+            arguments, Context(request_context=request_context), convert_result=True
+        )
     except UnexpectedToolError as error:
         log.error("%s failed", tool.name, exc_info=error)
         return 500, {"error": f"internal error in {tool.name}."}

@@ -55,10 +55,10 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
             example = 'Ask something, e.g. search(query="who built it?")'
             raise BadInput("the query is empty", example)
         found = Searched()
-        for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
-            url = _address(snapshot, corpus, one.id, one.document_id)
-            title = one.title or one.uri
-            found.results.append(Found(id=f"{corpus}/{one.id}", title=title, url=url))
+        for citation in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
+            url = _address(snapshot, corpus, citation.id, citation.document_id)
+            title = citation.title or citation.uri
+            found.results.append(Found(id=f"{corpus}/{citation.id}", title=title, url=url))
         return found
 
     return await _plain(ctx, "search", work)
@@ -77,7 +77,7 @@ async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
         if not sources:
             raise NotFound(f"there is no text {id[:80]!r}", "Take ids from search")
         first = sources[0]
-        texts = [_text(snapshot, one) for one in sources]
+        texts = [_text(snapshot, source) for source in sources]
         place = ("uri", "line_start", "char_start", "char_end")
         return Fetched(
             id=f"{name}/{alias}",
@@ -100,7 +100,7 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
     row = document_row(snapshot, document_id)
     metadata: dict[str, Any] = json.loads(row["metadata"] or "{}") if row else {}
     links = [str(metadata.get(name, "")) for name in LINKS]
-    web = next((one for one in links if one.startswith(("http://", "https://"))), "")
+    web = next((link for link in links if link.startswith(("http://", "https://"))), "")
     return web or f"graphrag://{corpus}/text_unit/{alias}"
 
 

@@ -119,8 +119,8 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
     """`value` brought into its range, with a remark when it was not in it."""
     used = min(max(value, low), high)
     if used != value:
-        said = str(value) if abs(value) < 10**12 else "of that size"
-        remark(f"{name} {said} was changed to {used} ({low} to {high}).")
+        size = str(value) if abs(value) < 10**12 else "of that size"
+        remark(f"{name} {size} was changed to {used} ({low} to {high}).")
     return used
 
 
@@ -140,8 +140,8 @@ def budgets(
         max_tokens = min(default, SHORT)
     used, hint = packing_budget.clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
-    said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
-    kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)
+    remarks = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
+    kept = (count_tokens(remarks) + 6 if remarks else 0) + (30 if SUBJECT.get() else 0)
     kept += count_tokens(corpus) + 6 if corpus.strip() else 0
     kept += PAGE_TOKENS if page and _base_of_page(ctx) else 0
     return max(packing_budget.LOWEST, used - kept), used
@@ -171,8 +171,8 @@ def reply(result: types.Result, budget: int = MOST, page: str = "") -> CallToolR
 
 def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
     """Make the result ready to be sent uncut; False where even its bare text passes the budget."""
-    own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
-    for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
+    advice, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
+    for hint in dict.fromkeys((f"{advice} {remarks}".strip(), remarks or advice)):
         result.hint, result.text = hint, body
         footer = packing_budget.footer(result, page)
         for shown in range(len(footer), -1, -1):
@@ -366,9 +366,9 @@ def _explained(tool: str, error: Exception) -> str:
         return " ".join([str(error), *(REMARKS.get() or ())])
     if isinstance(error, OSError):
         log.error("%s could not read or write", tool, exc_info=error)
-        said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
+        reason = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
         advice = "Free disk space or give this user the right to read and write there"
-        return f"{tool} could not read or write ({said}). {advice}, then call again."
+        return f"{tool} could not read or write ({reason}). {advice}, then call again."
     # The same error has the same mark: a log that counts repetitions has it once.
     mark = hashlib.sha256(repr((type(error).__name__, place_of(error))).encode()).hexdigest()[:8]
     log.error("internal error in %s (%s)", tool, mark, exc_info=error)
@@ -524,17 +524,17 @@ class OurTool(Tool):
         self, arguments: dict[str, Any], context: Any, convert_result: bool = False
     ) -> Any:
         names = accepted(self)
-        whole = {given for given, name in names.items() if name in OF_ANY_SIZE}
-        questions = [given for given, name in names.items() if name == "query"]
+        whole = {alias for alias, name in names.items() if name in OF_ANY_SIZE}
+        questions = [alias for alias, name in names.items() if name == "query"]
         arguments, notes = _cut(arguments, questions)
         if what := excess(arguments, whole):
-            said = f"{what[:1].upper()}{what[1:]} Call it as {usage(self)}."
-            return sent(encodable(said), is_error=True)
+            message = f"{what[:1].upper()}{what[1:]} Call it as {usage(self)}."
+            return sent(encodable(message), is_error=True)
         strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
         reads = self.annotations is not None and self.annotations.read_only_hint
         if wrong or (strange and not reads):
-            said = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
-            return sent(said, is_error=True)
+            message = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
+            return sent(message, is_error=True)
         notes += [f"{sentence} It was ignored." for sentence in strange]
         token = REMARKS.set(notes)
         try:
@@ -570,7 +570,9 @@ def usage(tool: Tool) -> str:
     """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
     fields = tool.fn_metadata.arg_model.model_fields
     listed = ((name, fields[name]) for name in tool.parameters["properties"])
-    parts = [name if one.is_required() else f"{name}={_shown(one.default)}" for name, one in listed]
+    parts = [
+        name if field.is_required() else f"{name}={_shown(field.default)}" for name, field in listed
+    ]
     return f"{tool.name}({', '.join(parts)})"
 
 
@@ -594,8 +596,8 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         found = difflib.get_close_matches(asked, known, n=1, cutoff=0.6)
         near = known.get(found[0] if found else GUESSES.get(asked, ""))
         listed = f"it has {', '.join(tool.parameters['properties'])}."
-        said = f"did you mean {near!r}?" if near else listed
-        sentences.append(f"{tool.name} has no argument {name[:60]!r}; {said}")
+        advice = f"did you mean {near!r}?" if near else listed
+        sentences.append(f"{tool.name} has no argument {name[:60]!r}; {advice}")
     return sentences
 
 
@@ -605,7 +607,9 @@ def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:
         tool.fn_metadata.validate_arguments(dict(arguments))
     except ValidationError as error:
         known = accepted(tool)
-        found = (_sentence(tool.name, known, one) for one in error.errors(include_url=False))
+        found = (
+            _sentence(tool.name, known, mistake) for mistake in error.errors(include_url=False)
+        )
         return list(dict.fromkeys(found))
     return []
 
@@ -617,12 +621,12 @@ def _sentence(tool: str, known: Mapping[str, str], error: Any) -> str:
     if kind == "missing":
         return f"{tool} needs {where!r}."
     where += "".join(f"[{part}]" for part in rest if part.isdigit())
-    wanted = next((words for start, words in EXPECTED.items() if kind.startswith(start)), "")
+    expected = next((words for start, words in EXPECTED.items() if kind.startswith(start)), "")
     if kind == "literal_error":
-        wanted = str(error["ctx"].get("expected", "")).replace("'", '"')
-    if not wanted:
+        expected = str(error["ctx"].get("expected", "")).replace("'", '"')
+    if not expected:
         return f"{where} cannot be used: {error['msg']}."
-    return f"{where} must be {wanted}, not {_shown(error['input'])}."
+    return f"{where} must be {expected}, not {_shown(error['input'])}."
 
 
 def _shown(value: Any) -> str:

@@ -126,16 +126,16 @@ async def drift_step(
                 max_tokens=inner,
                 seconds=ANSWER_SECONDS,
             )
-        given = node_id, answer, score, follow_ups, prune
+        arguments = node_id, answer, score, follow_ups, prune
         if not finish:
-            return session.step(*given, open_next, max_tokens=inner)
-        session.step(*given, "none", max_tokens=inner)
+            return session.step(*arguments, open_next, max_tokens=inner)
+        session.step(*arguments, "none", max_tokens=inner)
         return finished(app, session, corpus, "")
 
-    def finished(app: App, session: Drift, corpus: str, said: str) -> Result:
+    def finished(app: App, session: Drift, corpus: str, last_answer: str) -> Result:
         result = session.finish(max_tokens=inner)
         if note.strip():
-            kept = notes.kept(app, notes.Note(note, note_text(session, said)), corpus, by)
+            kept = notes.kept(app, notes.Note(note, note_text(session, last_answer)), corpus, by)
             result.hint = f"{kept} {result.hint}".strip()
         return result
 

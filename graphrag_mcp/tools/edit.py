@@ -57,8 +57,8 @@ async def remove_documents(
 ) -> Annotated[CallToolResult, RemoveResult]:
     """Remove documents for good: indexing their folder again does not add them; indexing the file by
     its name does."""
-    given = corpus, ids, f"agent:{contract.who(ctx)}", dry_run
-    return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *given))
+    arguments = corpus, ids, f"agent:{contract.who(ctx)}", dry_run
+    return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *arguments))
 
 
 async def edit_graph(
@@ -71,8 +71,8 @@ async def edit_graph(
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits take precedence over documents, survive indexing, can
     be undone."""
-    given = corpus, op, ids, fields, f"agent:{contract.who(ctx)}", dry_run
-    return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *given))
+    arguments = corpus, op, ids, fields, f"agent:{contract.who(ctx)}", dry_run
+    return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *arguments))
 
 
 def edit(
@@ -96,20 +96,22 @@ def edit(
         found = duplicates.log(snapshot) if listed else duplicates.proposals(snapshot, ids)
         found.corpus = name
         return found
-    if wrong := [one for one in fields if "=" not in one]:
+    if wrong := [field for field in fields if "=" not in field]:
         what = f"the field {wrong[0][:60]!r} has no value"
         raise BadInput(what, 'Give fields=["description=..."]')
-    values = dict(one.split("=", 1) for one in fields)
+    values = dict(field.split("=", 1) for field in fields)
     if op == "create" and not ids:
         ids = [title] if (title := values.pop("title", "") or values.pop("name", "")) else []
     _check_ids(op, ids)
     ready(snapshot.manifest)  # before a name is not found for it
-    targets = _targets(snapshot, op, [one.strip() for one in ids if one.strip()])
+    targets = _targets(snapshot, op, [id.strip() for id in ids if id.strip()])
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
     if dry_run and not result.text.startswith("Nothing"):
-        said = f'op="{op}", ids={_again(ids)}' + (f", fields={_again(fields)}" if fields else "")
-        result.next_call = f'edit_graph({said}, corpus="{name}", dry_run=false)'
+        arguments = f'op="{op}", ids={_again(ids)}' + (
+            f", fields={_again(fields)}" if fields else ""
+        )
+        result.next_call = f'edit_graph({arguments}, corpus="{name}", dry_run=false)'
     elif result.undo_id:
         follows = _follow(app, name, wait) if result.changes else ""
         result.text += f"{follows}\nUndo: {result.undo_id}."
@@ -118,19 +120,19 @@ def edit(
 
 
 def _check_ids(op: str, ids: Sequence[str]) -> None:
-    if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
-        said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
+    if op in ("merge", "reject") and len({id.strip().casefold() for id in ids}) < 2:
+        reason = f"only {ids[0][:80]!r} is named" if ids else "none is named"
         example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
-        what = f"{op} takes two or more entities, and {said}"
+        what = f"{op} takes two or more entities, and {reason}"
         raise BadInput(what, f'Give ids=["e7", "e12"]; {example}')
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
 
 
-def _again(given: Sequence[str]) -> str:
+def _again(texts: Sequence[str]) -> str:
     """A list of the call for the next call; a long one is the caller's own, and is not sent back."""
-    said = json.dumps(list(given), ensure_ascii=False)
-    return said if len(said) <= ECHOED else "[...]"
+    quoted = json.dumps(list(texts), ensure_ascii=False)
+    return quoted if len(quoted) <= ECHOED else "[...]"
 
 
 def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
@@ -139,13 +141,13 @@ def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
     from graphrag_mcp.text.terms import normalise_name
 
     if op == "undo":
-        return [Target((one.strip("[]` "),)) for one in ids]
+        return [Target((id.strip("[]` "),)) for id in ids]
     if op != "create":
-        return [_target(snapshot, one) for one in ids]
+        return [_target(snapshot, id) for id in ids]
     if len(ids) == 2:
-        ends = [_target(snapshot, one, entity=True) for one in ids]
+        ends = [_target(snapshot, id, entity=True) for id in ids]
         return [Target((ends[0].keys[0], ends[1].keys[0]), (ends[0].forms[0], ends[1].forms[0]))]
-    return [Target((normalise_name(one),), (one,)) for one in ids]
+    return [Target((normalise_name(name),), (name,)) for name in ids]
 
 
 def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
@@ -163,7 +165,7 @@ def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
     row, near = entities.resolve(snapshot, asked)
     if row is None:
-        ids = ", ".join(f"e{one['n']}" for one in near)
+        ids = ", ".join(f"e{candidate['n']}" for candidate in near)
         raise NotFound(
             f"there is no entity {asked[:80]!r}",
             f"{f'The nearest are {ids}; ' if near else ''}get_entity finds names",
@@ -207,9 +209,11 @@ def remove(
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
     chosen = edits.choose(folder, ids)
-    told = [(f"{one[:80]!r}", ", ".join(near)) for one, near in chosen.unknown.items()]
-    listed = [f"{one}, nearest {near}" if near else one for one, near in told[:10]]
-    unknown = "; ".join(listed) + (f" and {len(told) - 10} more" if len(told) > 10 else "")
+    suggestions = [(f"{id[:80]!r}", ", ".join(near)) for id, near in chosen.unknown.items()]
+    listed = [f"{id}, nearest {near}" if near else id for id, near in suggestions[:10]]
+    unknown = "; ".join(listed) + (
+        f" and {len(suggestions) - 10} more" if len(suggestions) > 10 else ""
+    )
     if not chosen.documents:
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
@@ -217,7 +221,7 @@ def remove(
     lost, names = edits.loss(folder, chosen)
     result = RemoveResult(corpus=name, dry_run=dry_run, documents=documents[:SHOWN], counts=lost)
     pairs = list(chosen.unknown.items())[:SHOWN]
-    result.unknown = [{"id": one, "nearest": near} for one, near in pairs]
+    result.unknown = [{"id": id, "nearest": near} for id, near in pairs]
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
     lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}."]
     lines += [f"- {uri}" for uri in result.documents]
@@ -229,8 +233,8 @@ def remove(
     if unknown:
         lines.append(f"Unknown: {unknown}.")
     if dry_run:
-        given = json.dumps(list(ids), ensure_ascii=False)
-        result.next_call = f'remove_documents(ids={given}, corpus="{name}", dry_run=false)'
+        quoted = json.dumps(list(ids), ensure_ascii=False)
+        result.next_call = f'remove_documents(ids={quoted}, corpus="{name}", dry_run=false)'
     else:
         result.undo_id = edits.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)

@@ -30,12 +30,12 @@ async def explore_data(
 ) -> CallToolResult:
     """Data of one view of the explorer page. For the page itself."""
     app = desk_of(ctx).app
-    given = {"id": id, "to": to, "under": under, "query": query, "since": since}
+    arguments = {"id": id, "to": to, "under": under, "query": query, "since": since}
 
     def work() -> dict[str, Any]:
         from graphrag_mcp.explorer.data import load
 
-        return load(app, view, given, corpus)
+        return load(app, view, arguments, corpus)
 
     found = await apart(ctx, "explore_data", work)
     return sent(f"Data of the view {view} for the explorer page.", sendable(found))

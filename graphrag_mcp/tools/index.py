@@ -191,12 +191,14 @@ def _notes_apart(app: App, corpus: str, base: Path) -> bool:
     indexed with their documents, and what was written before a process ended as well."""
     from graphrag_mcp.notes import folder
 
-    held = manifests.read(app.folder(corpus))
+    manifest = manifests.read(app.folder(corpus))
     sources = [
-        Path(one["path"]) for one in (held.sources.values() if held else ()) if one.get("path")
+        Path(source["path"])
+        for source in (manifest.sources.values() if manifest else ())
+        if source.get("path")
     ]
-    own = base in sources or folder.marked(base, corpus)
-    return own and not any(base != path and base.is_relative_to(path) for path in sources)
+    has_notes = base in sources or folder.marked(base, corpus)
+    return has_notes and not any(base != path and base.is_relative_to(path) for path in sources)
 
 
 def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
@@ -209,7 +211,7 @@ def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
         apart = _notes_apart(app, manifest.corpus, base)
     except (GraphRAGError, OSError, RuntimeError):  # RuntimeError: links that lead in a circle
         return []
-    if not apart or any(one.get("path") == str(base) for one in manifest.sources.values()):
+    if not apart or any(source.get("path") == str(base) for source in manifest.sources.values()):
         return []
     where = f" in {base}" if _tells_paths() else ""
     return [f"Notes{where} are not indexed yet: index_documents reads them."]
@@ -285,21 +287,21 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
     result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
     errors = [*errors, *result.errors]
     result.errors = errors[:SHOWN_ERRORS]
-    lines = [_headline(home, job, result), *(f"First: {one}." for one in job.repaired)]
+    lines = [_headline(home, job, result), *(f"First: {repair}." for repair in job.repaired)]
     if result.skipped:
         lines.append(f"Skipped: {_pairs(result.skipped)}.")
     if errors:
         lines.append(f"Not indexed ({len(errors)}):")
-        lines += [f"- {one.get('path', '')}: {one.get('reason', '')}" for one in errors[:10]]
+        lines += [f"- {error.get('path', '')}: {error.get('reason', '')}" for error in errors[:10]]
         lines += [f"- and {len(errors) - 10} more"] if len(errors) > 10 else []
     if result.usage.get("calls"):
         lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:
         lines.append(_open_questions(result))
-    if said := losses_told(result.losses):
-        lost = [one for one in result.degraded if one["kind"] == RECORDS]
-        lines.append(f"Records of the replies: {said}.")
-        lines += [f"- {one['id']}: {one['reason']}" for one in lost[:SHOWN_LOSSES]]
+    if losses := losses_told(result.losses):
+        lost = [loss for loss in result.degraded if loss["kind"] == RECORDS]
+        lines.append(f"Records of the replies: {losses}.")
+        lines += [f"- {loss['id']}: {loss['reason']}" for loss in lost[:SHOWN_LOSSES]]
     result.degraded = result.degraded[:SHOWN_ERRORS]
     if job.status not in FINAL:
         result.poll_after_ms = 2000
@@ -314,7 +316,7 @@ def _open_questions(result: IndexResult) -> str:
     """What a model, or the agent in its place, has still to answer."""
     from graphrag_mcp.llm.asker import FOR_AGENTS
 
-    why = next((one["reason"] for one in result.degraded), "")
+    why = next((question["reason"] for question in result.degraded), "")
     if why == FOR_AGENTS:
         result.next_call = f'claim_work(corpus="{result.corpus}")'
         how = "Searchable now by rule. For you to read with claim_work and submit_work"
@@ -323,8 +325,8 @@ def _open_questions(result: IndexResult) -> str:
     if not open_:
         return _refused(result.refused)
     again = "Call index_documents again to go on."
-    said = f"A model has still to answer: {_pairs(open_)} ({why}). {again}"
-    return " ".join(filter(None, [said, _refused(result.refused)]))
+    sentence = f"A model has still to answer: {_pairs(open_)} ({why}). {again}"
+    return " ".join(filter(None, [sentence, _refused(result.refused)]))
 
 
 def _refused(counts: Mapping[str, int]) -> str:
@@ -356,9 +358,11 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
     if job.status == "done" and job.request.get("paths") and not result.total and unread:
         changes = "nothing to index was found there"
     kinds = ("documents_total", "text_units", "entities", "relationships", "communities")
-    held = _listed(counts, *kinds)
+    contents = _listed(counts, *kinds)
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
-    return f"Corpus {job.corpus} {verb}: {changes}." + (f" It holds {held}." if held else "")
+    return f"Corpus {job.corpus} {verb}: {changes}." + (
+        f" It holds {contents}." if contents else ""
+    )
 
 
 def _nothing(job: Job, result: IndexResult) -> bool:
@@ -367,8 +371,8 @@ def _nothing(job: Job, result: IndexResult) -> bool:
 
 
 def _listed(counts: Mapping[str, int], *kinds: str) -> str:
-    some = [kind for kind in kinds if counts.get(kind)]
-    return ", ".join(counted(counts[kind], kind.removesuffix("_total")) for kind in some)
+    present = [kind for kind in kinds if counts.get(kind)]
+    return ", ".join(counted(counts[kind], kind.removesuffix("_total")) for kind in present)
 
 
 def _pairs(counts: Mapping[str, int]) -> str:
@@ -404,7 +408,9 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
         lines.append(f"Documents: {_pairs(result.states)}.")
     if listed != "counts" or cursor:
         result.documents, result.next_cursor = shown, more
-        lines += [f"- {one['uri']}: {one['error'] or one['state']}" for one in shown]
+        lines += [
+            f"- {document['uri']}: {document['error'] or document['state']}" for document in shown
+        ]
         lines += [] if shown else [f"None of them is {listed}."]
     result.text, result.next_call = "\n".join(lines), outcome.next_call
     return result
@@ -413,7 +419,7 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
 def status(app: App, corpus: str) -> StatusResult:
     """What the tool says, without its wire."""
     result = _status(app, corpus)
-    result.text += f"\n{said}" if (said := app.misnamed()) else ""
+    result.text += f"\n{warning}" if (warning := app.misnamed()) else ""
     return result
 
 
@@ -431,7 +437,7 @@ def _status(app: App, corpus: str) -> StatusResult:
             return _job_status(app, started[0].job_id)  # its first job has not committed yet
         if corpus:
             raise
-        listed = [f"- {one}: {_documents(app, one)}" for one in known]
+        listed = [f"- {corpus_name}: {_documents(app, corpus_name)}" for corpus_name in known]
         # What to do stands outside of the fence, inside which it would be flagged as an order.
         text = "\n".join([f"{error.what}.", *listed])
         return StatusResult(text=text, corpora=known, hint=f"{error.next_move}.")
@@ -456,24 +462,24 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         levels={str(level): levels[level] for level in sorted(levels)},
         stale=list(manifest.stale),
     )
-    made = manifest.created or "an unknown time"
+    created = manifest.created or "an unknown time"
     by_level = ", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none"
     lines = [
-        f"Corpus {name}, generation {manifest.generation} of {made}.",
+        f"Corpus {name}, generation {manifest.generation} of {created}.",
         ", ".join(counted(count, kind) for kind, count in counts.items()) + ".",
         *_notes(snapshot),
         f"Communities per level: {by_level}.",
         _models(app, snapshot, result),
     ]
     sources = sorted(manifest.sources.items())[:10]
-    told = _tells_paths()
+    with_paths = _tells_paths()
     if folders := [
-        f"{label} ({source.get('path', '')})" if told else label for label, source in sources
+        f"{label} ({source.get('path', '')})" if with_paths else label for label, source in sources
     ]:
         lines.append(f"Folders: {', '.join(folders)}.")
-    linked, said, result.hint = links.status(snapshot)
+    linked, sentences, result.hint = links.status(snapshot)
     result.counts |= linked
-    lines += [*said, *_unread(manifest), *_notes_unseen(app, manifest)]
+    lines += [*sentences, *_unread(manifest), *_notes_unseen(app, manifest)]
     lines += [*_losses(snapshot, result), *_vectors(app, snapshot)]
     if manifest.stale:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")
@@ -481,7 +487,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them again."
     lines += _asked_again(app, snapshot)
     lines += map(_job_line, recent)
-    if others := [f"{one} ({_documents(app, one)})" for one in known if one != name]:
+    if others := [f"{other} ({_documents(app, other)})" for other in known if other != name]:
         more = " and more." if len(others) > 20 else "."
         lines.append(f"Other corpora: {', '.join(others[:20])}{more}")
     result.text = "\n".join(lines)
@@ -496,8 +502,8 @@ def _notes(snapshot: Snapshot) -> list[str]:
     if alone := notes_alone(snapshot):
         return [alone]
     count = len(note_sources.ids(snapshot))
-    said = "a search that one answers shows it first and whole"
-    return [f"Of the documents {count} are notes: {said}."] if count else []
+    advice = "a search that one answers shows it first and whole"
+    return [f"Of the documents {count} are notes: {advice}."] if count else []
 
 
 def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
@@ -509,7 +515,7 @@ def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
         return []
     methods = snapshot.column("reports", "method")
     texts = counted(snapshot.count("text_units"), "text_units")
-    reports = counted(sum(one.startswith("llm") for one in methods), "reports")
+    reports = counted(sum(method.startswith("llm") for method in methods), "reports")
     named = {"texts": texts, "claims": f"the claims of {texts}", "reports": reports}
     listed = ", ".join(named[kind] for kind in kinds)
     return [f"The next index_documents asks the model again: {listed} (other prompts or settings)."]
@@ -521,11 +527,11 @@ def _unread(manifest: Manifest) -> list[str]:
     from graphrag_mcp.sources.diff import unread_files
 
     files = {
-        uri: one
+        uri: file
         for source in manifest.sources.values()
-        for uri, one in unread_files(source).items()
+        for uri, file in unread_files(source).items()
     }
-    scans = sorted(uri for uri, one in files.items() if one.scanned)
+    scans = sorted(uri for uri, file in files.items() if file.scanned)
     others = sorted(files.keys() - scans)
     lines: list[str] = []
     if others:
@@ -553,8 +559,8 @@ def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:
     subjects = [row["subject"] for row in shown]
     units = snapshot.served("text_units", subjects, ["id", "n"])
     ids = {row["id"]: f"t{row['n']}" for row in units}
-    said = [f"- {ids.get(row['subject'], 'a text unit')}: {row['reason']}" for row in shown]
-    return [f"Records of the replies: {losses_told(result.losses)}.", *said]
+    lines = [f"- {ids.get(row['subject'], 'a text unit')}: {row['reason']}" for row in shown]
+    return [f"Records of the replies: {losses_told(result.losses)}.", *lines]
 
 
 def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
@@ -566,17 +572,17 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     result.pending = dict(sorted(pending.items()))
     result.refused = refused_kinds(rows)
     vectors = f", vectors by {settings.embedding_model}" if settings.embedding_model else ""
-    said = f"Model: {result.model}{vectors}. "
+    text = f"Model: {result.model}{vectors}. "
     who = "Waiting for an agent (claim_work) or a model:"
     if settings.chat_model:
-        said += "Indexing uses it; searches with answer=true."
+        text += "Indexing uses it; searches with answer=true."
         who = "It has still to answer"
     else:
-        said += "Searches return cited context and you write the answer. "
-        said += "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
+        text += "Searches return cited context and you write the answer. "
+        text += "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
     open_ = pending - Counter(result.refused)
     waiting = f"{who} {_pairs(dict(sorted(open_.items())))}." if open_ else ""
-    return " ".join(filter(None, [said, waiting, _refused(result.refused)]))
+    return " ".join(filter(None, [text, waiting, _refused(result.refused)]))
 
 
 def _vectors(app: App, snapshot: Snapshot) -> list[str]:
@@ -617,10 +623,10 @@ def _vectors(app: App, snapshot: Snapshot) -> list[str]:
 
 def _documents(app: App, corpus: str) -> str:
     try:  # one that is damaged must not keep the others from being listed
-        held = manifests.read(app.folder(corpus))
+        manifest = manifests.read(app.folder(corpus))
     except Damaged:
         return f"damaged (graphrag-mcp doctor --corpus {corpus})"
-    return counted(held.counters.get("documents", 0) if held else 0, "documents")
+    return counted(manifest.counters.get("documents", 0) if manifest else 0, "documents")
 
 
 def _job_line(job: Job) -> str:

@@ -32,12 +32,12 @@ def too_many_values(body: bytes) -> str:
     return f"the request holds over {VALUES:,} values. Make several calls of it, or give long texts as files (paths)."
 
 
-def excess(given: Mapping[str, Any], whole: Collection[str] = ()) -> str:
+def excess(arguments: Mapping[str, Any], whole: Collection[str] = ()) -> str:
     """What is too much in the arguments of a call, as a sentence; "" for nothing. Arguments that
     `whole` names may be of any size."""
-    if len(given) > ARGUMENTS:
-        return f"{len(given):,} arguments were given, and at most {ARGUMENTS} are read."
-    for name, value in given.items():
+    if len(arguments) > ARGUMENTS:
+        return f"{len(arguments):,} arguments were given, and at most {ARGUMENTS} are read."
+    for name, value in arguments.items():
         if len(name) > CHARACTERS:
             return f"the name of an argument has {len(name):,} characters."
         if name not in whole and (what := too_much(value)):
@@ -54,18 +54,18 @@ def too_much(value: Any) -> str:
     items = characters = 0
     left = [value]
     while left:
-        one = left.pop()
+        part = left.pop()
         inner: Iterable[Any] = ()
-        if isinstance(one, str):
-            if len(one) > CHARACTERS:
-                return f"a text of {len(one):,} characters, and at most {CHARACTERS:,} are read"
-            characters += len(one)
-        elif isinstance(one, Mapping):
-            fields = cast(Mapping[Any, Any], one)
+        if isinstance(part, str):
+            if len(part) > CHARACTERS:
+                return f"a text of {len(part):,} characters, and at most {CHARACTERS:,} are read"
+            characters += len(part)
+        elif isinstance(part, Mapping):
+            fields = cast(Mapping[Any, Any], part)
             inner = (*fields, *fields.values()) if len(fields) <= ITEMS else ()
             items += len(fields)
-        elif isinstance(one, list | tuple):
-            listed = cast(Sequence[Any], one)
+        elif isinstance(part, list | tuple):
+            listed = cast(Sequence[Any], part)
             inner = listed if len(listed) <= ITEMS else ()
             items += len(listed)
         if items > ITEMS:

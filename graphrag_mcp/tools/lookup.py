@@ -45,14 +45,14 @@ async def explore_graph(
 
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus, page=True)
-    given: dict[str, Any] = {"max_tokens": inner, "kinds": kinds, "direction": direction}
+    arguments: dict[str, Any] = {"max_tokens": inner, "kinds": kinds, "direction": direction}
     if "/" in start + goal:  # sample/e1: an id of that corpus
         with telling("explore_graph"):
             corpus, start, goal = federated.ends(start, goal, corpus, desk_of(ctx).app.corpora())
 
     def work(parts: Parts) -> Result:
         (_, snapshot), wide = parts[0], {"hops": steps, "max_nodes": most}
-        found = explore.explore_graph(snapshot, start, goal, **wide, **given)
+        found = explore.explore_graph(snapshot, start, goal, **wide, **arguments)
         if found.truncated and found.start and whole < MOST:
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
@@ -107,11 +107,16 @@ async def list_documents(
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
-    given |= {"by": by, "document": document, "cursor": cursor}
+    arguments: dict[str, Any] = {
+        "max_tokens": inner,
+        "filters": filters,
+        "query": query,
+        "sort": sort,
+    }
+    arguments |= {"by": by, "document": document, "cursor": cursor}
 
     def work(parts: Parts) -> Result:
-        return documents.list_documents(parts[0][1], **given)
+        return documents.list_documents(parts[0][1], **arguments)
 
     return await read(ctx, "list_documents", corpus, work, whole)
 
@@ -139,9 +144,9 @@ async def get_entity(
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    given: dict[str, Any] = {"max_tokens": inner}
-    given |= {"order": order, "other": other}
-    work = partial(federated.get_entity, name=id_or_name, **given)
+    arguments: dict[str, Any] = {"max_tokens": inner}
+    arguments |= {"order": order, "other": other}
+    work = partial(federated.get_entity, name=id_or_name, **arguments)
     return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
 
 
@@ -155,10 +160,10 @@ async def get_community_report(
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    given: dict[str, Any] = {"max_tokens": inner}
+    arguments: dict[str, Any] = {"max_tokens": inner}
 
     def work(parts: Parts) -> Result:
-        found = federated.get_community_report(parts, community_id, **given)
+        found = federated.get_community_report(parts, community_id, **arguments)
         if found.truncated and max_tokens == GIVEN and len(parts) == 1:
             found.next_call = f'get_source(ids=["{found.id}"])'  # no budget is listed here (SELDOM)
         return found
@@ -189,6 +194,6 @@ async def get_source(
             return federated.changes(parts, ids, kept_text(app.settings.notes), max_tokens=inner)
 
         return await read(ctx, "get_source", corpus, differences, whole, ids)
-    given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
-    work = partial(federated.get_source, ids=ids, **given)
+    arguments: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
+    work = partial(federated.get_source, ids=ids, **arguments)
     return await read(ctx, "get_source", corpus, work, whole, ids)

@@ -91,13 +91,15 @@ async def written(ctx: Ctx, note: Note, corpus: str) -> NoteResult:
     desk, by = desk_of(ctx), SUBJECT.get() or contract.who(ctx)
 
     def begin() -> tuple[Written, Job]:
-        made = write(desk.app, note, corpus, by)
-        return made, start.start(quiet(desk.app), made.corpus, request(desk.app, made))
+        written_note = write(desk.app, note, corpus, by)
+        return written_note, start.start(
+            quiet(desk.app), written_note.corpus, request(desk.app, written_note)
+        )
 
     def tell() -> NoteResult:
-        return told(desk.app, made, job.status, job.job_id)
+        return told(desk.app, written_note, job.status, job.job_id)
 
-    made, job = await shielded(desk, begin)
+    written_note, job = await shielded(desk, begin)
     job = await watch(ctx, job, WAIT)
     return await anyio.to_thread.run_sync(tell, limiter=desk.threads)
 
@@ -108,24 +110,26 @@ def kept(app: App, note: Note, corpus: str, by: str) -> str:
     if app.read_only:
         return "Not kept as a note: this server only reads."
     try:
-        made = write(app, note, corpus, SUBJECT.get() or by)
+        written_note = write(app, note, corpus, SUBJECT.get() or by)
     except GraphRAGError as error:
         return f"Not kept as a note: {error}"
-    job = start.start(quiet(app), made.corpus, request(app, made))
+    job = start.start(quiet(app), written_note.corpus, request(app, written_note))
     end = time.monotonic() + WAIT_IN_THREAD
     while job.status not in FINAL and time.monotonic() < end:
         time.sleep(0.1)
         job = queue.load(app.home, job.job_id)
-    return told(app, made, job.status, job.job_id).text.replace("\n", " ")
+    return told(app, written_note, job.status, job.job_id).text.replace("\n", " ")
 
 
 def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:
     """The same in this process, for the command line."""
     from graphrag_mcp.index.pipeline import index_documents
 
-    made = write(app, note, corpus, by)
-    result = index_documents(app.folder(made.corpus), request(app, made), quiet(app))
-    return told(app, made, result.status)
+    written_note = write(app, note, corpus, by)
+    result = index_documents(
+        app.folder(written_note.corpus), request(app, written_note), quiet(app)
+    )
+    return told(app, written_note, result.status)
 
 
 def quiet(app: App) -> Settings:
@@ -134,18 +138,20 @@ def quiet(app: App) -> Settings:
     return replace(app.settings, max_calls=-1)
 
 
-def request(app: App, made: Written) -> IndexRequest:
+def request(app: App, written_note: Written) -> IndexRequest:
     """What is to be indexed: the file of the note alone, or the folder that it has left; all of the
     folder of notes where the corpus has no part of it yet."""
     from graphrag_mcp.store import manifest
 
     within, base = tuple(str(root.resolve()) for root in app.settings.roots), app.notes_folder()
-    held = manifest.read(app.folder(made.corpus))
+    stored = manifest.read(app.folder(written_note.corpus))
     known = [
-        Path(one["path"]) for one in (held.sources.values() if held else ()) if one.get("path")
+        Path(source["path"])
+        for source in (stored.sources.values() if stored else ())
+        if source.get("path")
     ]
     inside = any(base.is_relative_to(path) for path in known)
-    return IndexRequest(made.paths if inside else (str(base),), within=within)
+    return IndexRequest(written_note.paths if inside else (str(base),), within=within)
 
 
 def write(app: App, note: Note, corpus: str, by: str) -> Written:
@@ -171,13 +177,13 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     with files.locked(base):
         path = files.place(base, title, note.folder)
         shown, old = path.relative_to(base).as_posix(), files.read(path)
-        made = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
+        written_note = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
         _compare(note, old, shown)
         if note.op == "undo":
-            made.verb = "Brought back"
+            written_note.verb = "Brought back"
             if not files.undo(base, path, note.check.strip()):
-                made.paths = (str(path.parent),)
-            return made
+                written_note.paths = (str(path.parent),)
+            return written_note
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before)
@@ -189,14 +195,16 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         else:
             text = make(old, title, linked, day, by)
         files.write(base, path, text, linked.cited, name)
-    made.result.check = check_of(text)
+    written_note.result.check = check_of(text)
     if linked.topics:
-        made.remarks.append(f"{', '.join(linked.topics)}: a topic is no source that is followed.")
+        written_note.remarks.append(
+            f"{', '.join(linked.topics)}: a topic is no source that is followed."
+        )
     elif not linked.cited and note.op == "new":
-        made.remarks.append(
+        written_note.remarks.append(
             "The note cites nothing, so searches cannot say when it is out of date."
         )
-    return made
+    return written_note
 
 
 def _compare(note: Note, old: str | None, shown: str) -> None:
@@ -210,9 +218,9 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
         raise BadInput(what, advice)
     if note.op in ("append", "replace") and old is None:
         raise NotFound(f"there is no note {shown!r}", 'op="new" writes it')
-    given = note.check.strip()
-    if (given and given != now) or (note.op == "replace" and not given):
-        what = f"the note {shown!r} has another check value" if given else "replace needs check"
+    check = note.check.strip()
+    if (check and check != now) or (note.op == "replace" and not check):
+        what = f"the note {shown!r} has another check value" if check else "replace needs check"
         advice = (
             "Read it with get_source, which shows the check value, so that you overwrite nothing "
             "unread. Where its file was edited by hand, call index_documents first"
@@ -238,29 +246,35 @@ def kept_text(notes: str) -> Callable[[Fingerprint], str]:
     return partial(folder.source, Path(notes)) if notes else lambda _: ""
 
 
-def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
+def told(app: App, written_note: Written, status: str, job_id: str = "") -> NoteResult:
     """The result, with what the index has made of the note."""
     from graphrag_mcp.query import note_sources, pages, times
 
-    result = made.result
+    result = written_note.result
     result.status = status
-    lines = [f"{made.verb} {result.path}."] if made.path.exists() else [f"Took {result.path} away."]
+    lines = (
+        [f"{written_note.verb} {result.path}."]
+        if written_note.path.exists()
+        else [f"Took {result.path} away."]
+    )
     if status == "done":
-        snapshot = app.snapshot(made.corpus)
+        snapshot = app.snapshot(written_note.corpus)
         facts = times.documents(snapshot)
         ids = {fact["uri"]: id for id, fact in facts.items()}
-        for uri in reversed(pages.uris_of(pages.folders(snapshot), str(made.path))):
+        for uri in reversed(pages.uris_of(pages.folders(snapshot), str(written_note.path))):
             if id := ids.get(uri):
                 found = note_sources.sources(snapshot, id)
                 result.id, result.cites = facts[id]["document"][0], len(found)
-                result.documents = len({one.document for one in found} - {""})
+                result.documents = len({source.document for source in found} - {""})
                 (row,) = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
                 result.check = note_sources.check_of(row["text"])
         if result.id:
             cited = (
                 f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
             )
-            lines[0] = f"{made.verb} {result.path} as [{result.id}], searchable now: {cited}."
+            lines[0] = (
+                f"{written_note.verb} {result.path} as [{result.id}], searchable now: {cited}."
+            )
     elif status not in FINAL:
         result.job_id, result.next_call = job_id, f'graph_status(job_id="{job_id}")'
         lines.append("The file is there; it is searchable when the index has come to it.")
@@ -271,5 +285,5 @@ def told(app: App, made: Written, status: str, job_id: str = "") -> NoteResult:
     if result.check:
         lines.append(f"Check value: {result.check}.")
     result.text = "\n".join(one_line(line, 600) for line in lines)
-    result.hint = " ".join(made.remarks)
+    result.hint = " ".join(written_note.remarks)
     return result

@@ -43,20 +43,22 @@ def register_completion(server: MCPServer[Any], app: App) -> None:
 
     @server.completion()
     async def complete(ref: Any, argument: Any, context: Any) -> Completion:
-        said = dict(context.arguments or {}) if context is not None else {}
+        arguments = dict(context.arguments or {}) if context is not None else {}
         target = str(getattr(ref, "uri", "") or getattr(ref, "name", ""))
         found: Sequence[str] = ()
         with anyio.move_on_after(SECONDS):
 
             def work() -> list[str]:
-                values = _values(app, target, argument.name, argument.value, said)
-                return [fencing.shown(one) for one in values]
+                values = _values(app, target, argument.name, argument.value, arguments)
+                return [fencing.shown(text) for text in values]
 
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         return Completion(values=list(found[:MOST]), total=len(found), has_more=len(found) > MOST)
 
 
-def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str]) -> list[str]:
+def _values(
+    app: App, target: str, name: str, value: str, arguments: Mapping[str, str]
+) -> list[str]:
     """All values that fit: those that begin with what is typed before those that hold it."""
     try:
         if name == "corpus":
@@ -66,11 +68,11 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "job_id":
             return _matching([job.job_id for job in queue.listing(app.home)], value)
         if name == "session_id":
-            held = sessions.listing(app.drift_path("x").parent)
-            return _matching([path.stem for path in held[: 10 * MOST]], value)
+            paths = sessions.listing(app.drift_path("x").parent)
+            return _matching([path.stem for path in paths[: 10 * MOST]], value)
         kind = next((kind for kind in TABLE if kind == name or f"/{kind}/" in target), "")
         if kind and name in ("id", "entity"):
-            return _ids(app, said.get("corpus", ""), kind, value.strip())
+            return _ids(app, arguments.get("corpus", ""), kind, value.strip())
         return []
     except (GraphRAGError, OSError):
         return []
@@ -78,15 +80,15 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
 
 def _matching(known: Sequence[str], value: str) -> list[str]:
     typed = value.casefold().strip()
-    begin = [one for one in known if one.casefold().startswith(typed)]
-    return begin + [one for one in known if typed in one.casefold() and one not in begin]
+    begin = [name for name in known if name.casefold().startswith(typed)]
+    return begin + [name for name in known if typed in name.casefold() and name not in begin]
 
 
 def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
     snapshot = app.snapshot(app.corpus_for_reading(corpus))
     if kind == "entity" and not re.fullmatch(r"e?\d+", value):
-        wanted = value.casefold().replace("'", "''")
-        where = f"contains(lower(title), '{wanted}')" if wanted else "degree > 0"
+        title = value.casefold().replace("'", "''")
+        where = f"contains(lower(title), '{title}')" if title else "degree > 0"
         rows = snapshot.rows("entities", where, ["n", "title", "degree"], limit=2_000).to_pylist()
         rows.sort(key=lambda row: (-row["degree"], row["n"]))
         return _matching(list(dict.fromkeys(row["title"] for row in rows)), value)
@@ -99,15 +101,20 @@ class OurPrompt(Prompt):
     """A prompt that says what is wrong with a request for it."""
 
     async def render(self, arguments: dict[str, Any] | None, context: Any) -> Any:
-        given, known = arguments or {}, self.arguments or []
-        needed = [one.name for one in known if one.required]
-        missing = [name for name in needed if not str(given.get(name, "")).strip()]
-        strange = [name[:60] for name in given if name not in {one.name for one in known}]
+        supplied, known = arguments or {}, self.arguments or []
+        needed = [argument.name for argument in known if argument.required]
+        missing = [name for name in needed if not str(supplied.get(name, "")).strip()]
+        strange = [
+            name[:60] for name in supplied if name not in {argument.name for argument in known}
+        ]
         if missing or strange:
             wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
-            names = (one.name if one.required else f"{one.name} (optional)" for one in known)
-            said = f"{self.name} {wrong}. Its arguments are: {', '.join(names)}."
-            raise MCPError(INVALID_PARAMS, said)
+            names = (
+                argument.name if argument.required else f"{argument.name} (optional)"
+                for argument in known
+            )
+            message = f"{self.name} {wrong}. Its arguments are: {', '.join(names)}."
+            raise MCPError(INVALID_PARAMS, message)
         return await super().render(arguments, context)
 
 
@@ -162,11 +169,11 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
     functions = [ask_corpus, explore_entity, drift_investigate, brief]
     functions += [index_folder, be_the_extractor, summarise_corpus, tune_prompts]
-    made = (
+    all_prompts = (
         OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
         for function in functions
     )
-    known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
+    known = {prompt.name: prompt for prompt in all_prompts if set(NEEDS[prompt.name]) <= set(tools)}
     for prompt in known.values():
         server.add_prompt(prompt)
     return known

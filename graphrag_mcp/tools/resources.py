@@ -50,9 +50,9 @@ def _resources(server: MCPServer[Any]) -> Callable[..., Callable[[Read], Read]]:
     def resource(uri: str, title: str, kind: str, fence: bool = False) -> Callable[[Read], Read]:
         def add(function: Read) -> Read:
             @wraps(function)
-            def read(**given: str) -> str:
+            def read(**arguments: str) -> str:
                 try:
-                    text = function(**given)
+                    text = function(**arguments)
                 except (NotFound, BadInput) as error:
                     raise ResourceNotFoundError(encodable(str(error))) from None
                 except GraphRAGError as error:
@@ -127,12 +127,12 @@ def all_corpora(app: App) -> str:
     found: list[dict[str, str | int]] = []
     for name in names[:SHOWN]:
         try:
-            held = manifest.read(app.folder(name))
+            stored = manifest.read(app.folder(name))
         except Damaged:
             found.append({"name": name, "error": "damaged"})
             continue
-        documents = held.counters.get("documents", 0) if held else 0
-        generation = held.generation if held else 0
+        documents = stored.counters.get("documents", 0) if stored else 0
+        generation = stored.generation if stored else 0
         found.append({"name": name, "documents": documents, "generation": generation})
     return _json({"corpora": found, "more": max(0, len(names) - SHOWN)})
 
@@ -142,7 +142,7 @@ def entity_text(snapshot: Snapshot, id: str) -> str:
 
     found = get_entity(snapshot, id, max_tokens=TOKENS)
     if found.state == "not_found":
-        near = [str(one["id"]) for one in found.candidates[:5]]
+        near = [str(candidate["id"]) for candidate in found.candidates[:5]]
         advice = f"Nearest: {', '.join(near)}" if near else "Call search_text for the words"
         raise NotFound(f"there is no entity {id[:60]!r}", advice)
     return found.text
@@ -211,8 +211,8 @@ def job_record(app: App, job_id: str) -> str:
     job = queue.load(app.home, job_id)
     names = "job_id corpus status phase done total error started updated".split()
     shown = {name: getattr(job, name) for name in names}
-    wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
-    result = {name: job.result[name] for name in wanted if job.result.get(name)}
+    fields = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
+    result = {name: job.result[name] for name in fields if job.result.get(name)}
     parts = {name: part[:SHOWN] if is_list(part) else part for name, part in result.items()}
     return _json(shown | parts)
 
@@ -319,18 +319,18 @@ class Updates:
         if not looked:
             return
         stamps = await anyio.to_thread.run_sync(
-            lambda: [one.stamp() for _, one in looked], abandon_on_cancel=True
+            lambda: [subscription.stamp() for _, subscription in looked], abandon_on_cancel=True
         )
         changed: set[str] = set()
-        for ((_, uri), one), stamp in zip(looked, stamps, strict=True):
-            if stamp == one.seen:
+        for ((_, uri), subscription), stamp in zip(looked, stamps, strict=True):
+            if stamp == subscription.seen:
                 continue
-            one.seen = stamp
-            if one.session is None:
+            subscription.seen = stamp
+            if subscription.session is None:
                 changed.add(uri)
                 continue
             with anyio.move_on_after(PATIENCE):
-                await one.session.send_resource_updated(uri)
+                await subscription.session.send_resource_updated(uri)
         for uri in changed:  # the bus gives it to all who listen to it
             await self.bus.publish(ResourceUpdated(uri=uri))
 

@@ -68,9 +68,9 @@ class Progress:
         if not self.rounds:
             return "The client's model wrote nothing."
         requests = counted(self.rounds, "requests")
-        said = f"The client's model wrote {self.accepted} summaries and reports in {requests}"
-        said += f"; {self.rejected} could not be used" if self.rejected else ""
-        return f"{said}." + " They are merged in a moment." * bool(self.accepted)
+        sentence = f"The client's model wrote {self.accepted} summaries and reports in {requests}"
+        sentence += f"; {self.rejected} could not be used" if self.rejected else ""
+        return f"{sentence}." + " They are merged in a moment." * bool(self.accepted)
 
 
 def offered(ctx: contract.Ctx) -> bool:
@@ -100,16 +100,16 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
         return await anyio.to_thread.run_sync(work, *arguments, limiter=desk.threads)
 
     if ctx.request_state:
-        given = (ctx.input_responses or {}).get(KEY)
-        if given is None:
+        response = (ctx.input_responses or {}).get(KEY)
+        if response is None:
             return f"{progress.told()} The client gave no reply."
-        progress = await aside(_submitted, desk.app, progress, given, who, client)
+        progress = await aside(_submitted, desk.app, progress, response, who, client)
     ended = ""
     while progress.rounds < most and progress.useful:
-        request, held = await aside(_next, desk.app, progress.corpus, client)
+        request, others = await aside(_next, desk.app, progress.corpus, client)
         if request is None:
             ended = "" if progress.rounds else " Nothing is open for it."
-            ended = f" Other agents hold {counted(held, 'open questions')}." if held else ended
+            ended = f" Other agents hold {counted(others, 'open questions')}." if others else ended
             break
         if not ctx.session.can_send_request:
             state = json.dumps(asdict(progress))
@@ -139,8 +139,8 @@ def _next(app: App, corpus: str, client: str) -> tuple[CreateMessageRequest | No
     are with other agents."""
     others = 0
     for kind in KINDS:
-        prompt, held = asked_as(app, corpus, client, kind, os.getpid())
-        others += held
+        prompt, count = asked_as(app, corpus, client, kind, os.getpid())
+        others += count
         if prompt:
             text = TextContent(type="text", text=prompt + _FORM)
             messages = [SamplingMessage(role="user", content=text)]

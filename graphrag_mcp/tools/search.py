@@ -56,8 +56,8 @@ async def local_search(
 
     options = _options(answer, response_type, instructions, general_knowledge)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
-    wanted = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
-    inner, whole = budgets(ctx, wanted, default, corpus)
+    tokens = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
+    inner, whole = budgets(ctx, tokens, default, corpus)
     beside = for_notes(ctx, max_tokens)
     form = Form(breadth, sort)
     if queries:
@@ -173,8 +173,8 @@ def for_notes(ctx: Ctx, max_tokens: int) -> int:
     host shows long results."""
     from graphrag_mcp.query.note_hits import TOKENS
 
-    given = not isinstance(max_tokens, contract.NotGiven)
-    return 0 if given or contract.shows_short(ctx) else TOKENS
+    has_budget = not isinstance(max_tokens, contract.NotGiven)
+    return 0 if has_budget or contract.shows_short(ctx) else TOKENS
 
 
 # ---- a model's answer -------------------------------------------------------------------------------

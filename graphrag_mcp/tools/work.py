@@ -53,10 +53,10 @@ async def claim_work(
     summaries = kind == "summary"
     count = contract.clamp("max_items", max_items, 1, 20)
     count = 100 if summaries and max_items == 5 else count
-    wanted = max_tokens if max_tokens > 0 else 6000
-    wanted = contract.MOST if summaries and wanted == 6000 else wanted
-    wanted = contract.clamp("max_tokens", wanted, LEAST, contract.MOST)
-    _, whole = contract.budgets(ctx, wanted, 0)
+    tokens = max_tokens if max_tokens > 0 else 6000
+    tokens = contract.MOST if summaries and tokens == 6000 else tokens
+    tokens = contract.clamp("max_tokens", tokens, LEAST, contract.MOST)
+    _, whole = contract.budgets(ctx, tokens, 0)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
@@ -112,9 +112,9 @@ async def submit_work(
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
         lines += [f"- {id}: replaces the answer that was there" for id in done.replaced[:50]]
-        left = ((one["work_id"], one["reason"]) for one in done.left_out[:50])
+        left = ((answer["work_id"], answer["reason"]) for answer in done.left_out[:50])
         lines += [f"- {id}: accepted, but left out: {reason}" for id, reason in left]
-        lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected[:50]]
+        lines += [f"- {answer['work_id']}: {answer['reason']}" for answer in done.rejected[:50]]
         lines += [f"- and {len(done.rejected) - 50} more"] if len(done.rejected) > 50 else []
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
@@ -127,7 +127,7 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
 
     result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(SECONDS))
     blocks: list[str] = []
-    told: set[str] = set()
+    explained: set[str] = set()
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
         split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
@@ -135,8 +135,8 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
             item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1
         )  # the line before names the document
         split = line if item.prompt.startswith("<document>", line) else split
-        if split and item.ask_kind not in told:
-            told.add(item.ask_kind)
+        if split and item.ask_kind not in explained:
+            explained.add(item.ask_kind)
             how = _HOW.get(item.ask_kind, _HOW["other"])
             blocks.append(f"## How to {item.ask_kind}\n{item.prompt[:split].strip()}\n\n{how}")
         result.items.append({"work_id": item.work_id, "kind": item.ask_kind})
