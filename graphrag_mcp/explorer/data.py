@@ -117,8 +117,8 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
     if len(words) < 3:
         return 0, 0
     runs = list(_WORDS.finditer(text[:WITHIN]))
-    wanted, flat = " ".join(words), " ".join(run[0] for run in runs)
-    if (at := flat.find(wanted)) < 0:
+    phrase, flat = " ".join(words), " ".join(run[0] for run in runs)
+    if (at := flat.find(phrase)) < 0:
         return 0, 0
     begins = list(accumulate((len(run[0]) + 1 for run in runs), initial=0))
 
@@ -126,7 +126,7 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
         number = bisect_right(begins, place) - 1
         return runs[number].start() + place - begins[number]
 
-    return real(at), real(at + len(wanted) - 1) + 1
+    return real(at), real(at + len(phrase) - 1) + 1
 
 
 def _document(fact: Mapping[str, Any]) -> Data:
@@ -151,7 +151,11 @@ def _communities(snapshot: Snapshot, id: str) -> list[maps.Topic]:
     """Those that hold an entity or a text unit, the coarsest first."""
     rows = snapshot.by_key("memberships", [id], "entity_id", ["path"]).to_pylist()
     known = topics(snapshot).by_id
-    return [known[one] for one in (rows[0]["path"] if rows else ()) if one in known]
+    return [
+        known[community_id]
+        for community_id in (rows[0]["path"] if rows else ())
+        if community_id in known
+    ]
 
 
 # ---- community --------------------------------------------------------------------------------------
@@ -160,15 +164,15 @@ def _communities(snapshot: Snapshot, id: str) -> list[maps.Topic]:
 def community(snapshot: Snapshot, n: int) -> Data:
     """One community: its report with citations, what it holds, where it stands."""
     row, found = _numbered(snapshot, "reports", n, "c"), topics(snapshot)
-    one = found.by_id.get(row["id"])
-    if one is None:
+    topic = found.by_id.get(row["id"])
+    if topic is None:
         raise NotFound(f"c{n} is no community of this generation", "Search for it")
     findings = context.findings(row)
     texts = [row["summary"], *(finding.get("explanation", "") for finding in findings)]
     cited = [id for text in texts for id in referenced_ids(text).get("Sources", ())]
     sources = Sources(snapshot, cited, texts=True)
     members = snapshot.by_key("entities", row["entity_ids"], "id", NUMBERED)
-    ranked = sorted(members.to_pylist(), key=lambda one: (-one["degree"], one["n"]))
+    ranked = sorted(members.to_pylist(), key=lambda member: (-member["degree"], member["n"]))
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
     documents = list(dict.fromkeys(str(id) for id in units["document_id"].to_pylist()))
     written = summaries.of_documents(snapshot, documents)
@@ -177,22 +181,22 @@ def community(snapshot: Snapshot, n: int) -> Data:
         for id in documents
         if id in sources.documents
     ]
-    papers.sort(key=lambda one: (one["date"] or "9999", one["title"]))
+    papers.sort(key=lambda document: (document["date"] or "9999", document["title"]))
     return {
-        **brief(one),
-        "level": one.level,
-        "parents": [brief(above) for above in found.parents(one.id)],
+        **brief(topic),
+        "level": topic.level,
+        "parents": [brief(above) for above in found.parents(topic.id)],
         "report": {
             "method": row["method"],
             "paragraphs": statements(row["summary"], sources),
             "findings": [_finding(finding, sources) for finding in findings],
         },
-        "children": [brief(found.by_id[id]) for id in one.children],
+        "children": [brief(found.by_id[id]) for id in topic.children],
         "shared": [
             {**brief(other), "documents": count}
-            for other, count in maps.beside(found, one.id)[:COMMUNITIES]
+            for other, count in maps.beside(found, topic.id)[:COMMUNITIES]
         ],
-        "passages": [] if one.children else _beginnings(snapshot, row["text_unit_ids"], sources),
+        "passages": [] if topic.children else _beginnings(snapshot, row["text_unit_ids"], sources),
         "members": [named(member) for member in ranked[:MEMBERS]],
         "documents": papers[:DOCUMENTS],
         "more": {"members": _rest(ranked, MEMBERS), "documents": _rest(papers, DOCUMENTS)},
@@ -220,9 +224,9 @@ def _rest(rows: Sequence[Any], shown: int) -> int:
     return max(0, len(rows) - shown)
 
 
-def _finding(one: Mapping[str, str], sources: Sources) -> Data:
+def _finding(finding: Mapping[str, str], sources: Sources) -> Data:
     """What is found, with a title where its first statement does not say the same."""
-    summary, explanation = one.get("summary", ""), one.get("explanation", "")
+    summary, explanation = finding.get("summary", ""), finding.get("explanation", "")
     title = "" if explanation.startswith(summary) else one_line(_DATA.sub("", summary), 200)
     return {"title": title, "statements": statements(explanation, sources)}
 
@@ -255,24 +259,24 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     id = row["id"]
     of_it = f"source_id = '{id}' OR target_id = '{id}'"
     light = snapshot.rows("relationships", of_it, ["id", "weight"])
-    ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
-    links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
-    others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
+    ranked = sorted(light.to_pylist(), key=lambda link: (-link["weight"], link["id"]))
+    links = snapshot.served("relationships", [link["id"] for link in ranked[:RELATIONS]])
+    others = [link["target_id"] if link["source_id"] == id else link["source_id"] for link in links]
     rows = snapshot.served("entities", others, ["id", *NUMBERED[1:]])
     names = {other["id"]: other for other in rows}
     claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
-    cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
+    cited = [sentence["text_unit_id"] for link in [row, *links] for sentence in link["evidence"]]
     sources = Sources(snapshot, [*cited, *(claim["text_unit_id"] for claim in claims)])
-    evidence = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
+    evidence = [_evidence(sentence, sources) for sentence in row["evidence"][:STATEMENTS]]
     described = one_line(row["description"], LONG)
     return {
         **marked_entity(row),
-        "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
+        "aliases": [one_line(alias, TITLE) for alias in row["aliases"][:10]],
         "texts": row["frequency"],
         "description": "" if evidence and described[:40] in evidence[0]["text"] else described,
-        "communities": [brief(one) for one in _communities(snapshot, id)],
+        "communities": [brief(topic) for topic in _communities(snapshot, id)],
         "statements": evidence,
-        "claims": [_claim(one, sources) for one in claims],
+        "claims": [_claim(claim, sources) for claim in claims],
         "relations": [
             {"other": marked_entity(names[other]), "weight": link["weight"], **_link(link, sources)}
             for link, other in zip(links, others, strict=True)
@@ -293,7 +297,7 @@ def _edges(snapshot: Snapshot, names: Mapping[str, Row]) -> list[list[Any]]:
     found = between(snapshot, names)
     ids = [id for _, id in found.values()]
     rows = snapshot.by_key("relationships", ids, "id", ["id", "evidence"]).to_pylist()
-    cited = {row["id"]: [one["text_unit_id"] for one in row["evidence"]] for row in rows}
+    cited = {row["id"]: [sentence["text_unit_id"] for sentence in row["evidence"]] for row in rows}
     sources = Sources(snapshot, [unit for units in cited.values() for unit in units])
 
     def first(id: str) -> str:
@@ -314,11 +318,16 @@ def entity_graph(snapshot: Snapshot) -> Data:
     ends = {n for a, b, *_ in edges for n in (a, b)}
     rows = [row for row in rows if row["n"] in ends] or rows  # the others have nothing to show here
     known = topics(snapshot).by_id
-    held = snapshot.by_key("memberships", [row["id"] for row in rows], "entity_id", None)
+    memberships = snapshot.by_key("memberships", [row["id"] for row in rows], "entity_id", None)
     circles = {
         row["entity_id"]: known[leaf].circle
-        for row in held.to_pylist()
-        if (leaf := next((one for one in reversed(row["path"]) if one in known), ""))
+        for row in memberships.to_pylist()
+        if (
+            leaf := next(
+                (community_id for community_id in reversed(row["path"]) if community_id in known),
+                "",
+            )
+        )
     }
     nodes = [marked_entity(row) for row in rows]
     for node, row in zip(nodes, rows, strict=True):
@@ -327,18 +336,18 @@ def entity_graph(snapshot: Snapshot) -> Data:
     return {"nodes": nodes, "edges": edges, "more": max(0, total - len(rows))}
 
 
-def _evidence(one: Row, sources: Sources) -> Data:
-    cite = sources.cite(one["text_unit_id"], one["start"], one["end"])
-    return {"text": one_line(readable(one["text"]), LONG), "cites": [cite] if cite else []}
+def _evidence(sentence: Row, sources: Sources) -> Data:
+    cite = sources.cite(sentence["text_unit_id"], sentence["start"], sentence["end"])
+    return {"text": one_line(readable(sentence["text"]), LONG), "cites": [cite] if cite else []}
 
 
 def _link(row: Row, sources: Sources) -> Data:
     """What is said of a relationship, with its sentences."""
-    sentences = [_evidence(one, sources) for one in row["evidence"][:3]]
+    sentences = [_evidence(sentence, sources) for sentence in row["evidence"][:3]]
     text = one_line(row["description"], LONG)
     if sentences and sentences[0]["text"] and sentences[0]["text"] in text:
         text = sentences[0]["text"]
-    return {"text": text, "cites": [cite for one in sentences for cite in one["cites"]]}
+    return {"text": text, "cites": [cite for sentence in sentences for cite in sentence["cites"]]}
 
 
 def _claim(row: Row, sources: Sources) -> Data:
@@ -347,8 +356,8 @@ def _claim(row: Row, sources: Sources) -> Data:
     days: list[str] = [row["start_date"][:10], row["end_date"][:10]]
     dates = " to ".join(dict.fromkeys(day for day in days if day))
     about = ", ".join(filter(None, (row["type"].lower(), row["status"].lower(), dates)))
-    said = f"{one_line(row['description'], LONG)} ({about})"
-    return {"text": said, "cites": [cite] if cite else []}
+    text = f"{one_line(row['description'], LONG)} ({about})"
+    return {"text": text, "cites": [cite] if cite else []}
 
 
 # ---- paths ------------------------------------------------------------------------------------------
@@ -356,17 +365,17 @@ def _claim(row: Row, sources: Sources) -> Data:
 
 def path(snapshot: Snapshot, n: int, to: int) -> Data:
     """How two entities are connected: the strongest way first, each step with its sentence."""
-    ends = [_numbered(snapshot, "entities", one, "e") for one in (n, to)]
+    ends = [_numbered(snapshot, "entities", number, "e") for number in (n, to)]
     if n == to:
         raise BadInput("a path needs two different names", "Choose another one")
     found = connect(snapshot, ends[0]["id"], ends[1]["id"])
-    ways = sorted(found, key=lambda one: -round(one.strength, 12))
+    ways = sorted(found, key=lambda way: -round(way.strength, 12))
     ids = [id for way in ways for id in way.entities]
     rows = snapshot.served("entities", ids, ["id", *NUMBERED[1:]])
     names = {row["id"]: marked_entity(row) for row in rows}
     ids = [id for way in ways for id in way.relationships]
     links = {row["id"]: row for row in snapshot.served("relationships", ids)}
-    cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
+    cited = [sentence["text_unit_id"] for row in links.values() for sentence in row["evidence"][:3]]
     sources = Sources(snapshot, cited)
     paths: list[list[Data]] = []
     for way in ways:
@@ -422,7 +431,7 @@ def passage(snapshot: Snapshot, n: int) -> Data:
         "after": neighbour.get(near[1], ""),
         "around": dict(around),
         "entities": [named(row) for row in people[:NAMES]],
-        "communities": [brief(one) for one in _communities(snapshot, unit["id"])],
+        "communities": [brief(topic) for topic in _communities(snapshot, unit["id"])],
     }
 
 
@@ -445,11 +454,11 @@ def document(snapshot: Snapshot, n: int) -> Data:
     columns = ["id", "n", "chunk_index", "char_start", "line_start", "text"]
     units = snapshot.by_key("text_units", ids[:1], "document_id", columns).to_pylist()
     units.sort(key=lambda row: row["chunk_index"])
-    told = summaries.read(snapshot, ids[:1]).get(ids[0], [])
+    document_summaries = summaries.read(snapshot, ids[:1]).get(ids[0], [])
     begins: dict[str, str] = {}  # the summary of each section, with its first text unit
-    for one in filter(lambda one: one.place, told):
-        first = next((row["id"] for row in units if row["char_start"] >= one.start), "")
-        begins.setdefault(first, one.text)
+    for summary in filter(lambda summary: summary.place, document_summaries):
+        first = next((row["id"] for row in units if row["char_start"] >= summary.start), "")
+        begins.setdefault(first, summary.text)
     snapshot.with_places(units[:PARTS])
     ids = [unit["id"] for unit in units]
     known = topics(snapshot).by_id
@@ -466,15 +475,15 @@ def document(snapshot: Snapshot, n: int) -> Data:
         }
         for row in units[:PARTS]
     ]
-    thread = [paper(one) for one in threads.of_document(snapshot, fact["document"][1])]
-    held = {
-        "summary": "".join(one.text for one in told if one.place == 0),
+    thread = [paper(message) for message in threads.of_document(snapshot, fact["document"][1])]
+    contents = {
+        "summary": "".join(summary.text for summary in document_summaries if summary.place == 0),
         "communities": [brief(known[id]) for id in last][:12],
         "units": shown,
         "thread": thread[:LISTED],
         "links": _links_of(snapshot, fact["document"][1]),
     }
-    return {**paper(fact), **held, "more": _rest(units, PARTS)}
+    return {**paper(fact), **contents, "more": _rest(units, PARTS)}
 
 
 # ---- links ------------------------------------------------------------------------------------------
@@ -485,11 +494,11 @@ def _links_of(snapshot: Snapshot, id: str) -> Data:
     found = links.links(snapshot)
     number = found.pages.number[id]
     out, into = found.out(number), found.into(number)
-    tags = list(dict.fromkeys(one.written for one in found.tags(number)))
+    tags = list(dict.fromkeys(link.written for link in found.tags(number)))
     return {
         "in": _linked(snapshot, into[:LISTED]),
-        "out": _linked(snapshot, [one for one in out if one.target >= 0][:LISTED]),
-        "missing": _linked(snapshot, [one for one in out if one.target < 0][:LISTED]),
+        "out": _linked(snapshot, [link for link in out if link.target >= 0][:LISTED]),
+        "missing": _linked(snapshot, [link for link in out if link.target < 0][:LISTED]),
         "tags": [one_line(tag, TITLE) for tag in tags[:LISTED]],
         "more": _rest(into, LISTED) + _rest(out, LISTED),
     }
@@ -500,16 +509,16 @@ def _linked(snapshot: Snapshot, listed: Sequence[links.Link]) -> list[Data]:
     facts, ids = filters.documents(snapshot), links.pages(snapshot).ids
     return [
         {
-            "from": paper(facts[ids[one.source]]),
-            "to": paper(facts[ids[one.target]]) if one.target >= 0 else None,
-            "kind": one.kind,
-            "written": one_line(one.written, TITLE),
-            "part": one_line(one.part, TITLE),
-            "line": one.line,
+            "from": paper(facts[ids[link.source]]),
+            "to": paper(facts[ids[link.target]]) if link.target >= 0 else None,
+            "kind": link.kind,
+            "written": one_line(link.written, TITLE),
+            "part": one_line(link.part, TITLE),
+            "line": link.line,
             "text": text,
             "cites": [_cite(cited)] if cited else [],
         }
-        for one, text, cited in links.quoted(snapshot, listed)
+        for link, text, cited in links.quoted(snapshot, listed)
     ]
 
 
@@ -522,11 +531,11 @@ def link_graph(snapshot: Snapshot) -> Data:
         if b >= 0 and a != b:
             counts[a, b] += 1
     linked = {end for pair in counts for end in pair}
-    ranked = sorted(linked, key=lambda one: (-int(degrees[one]), one))
-    node = {one: paper(facts[found.pages.ids[one]]) for one in ranked[:LINKED]}
+    ranked = sorted(linked, key=lambda number: (-int(degrees[number]), number))
+    node = {number: paper(facts[found.pages.ids[number]]) for number in ranked[:LINKED]}
     lost = found.missing_pages()
     return {
-        "nodes": [{**node[one], "degree": int(degrees[one])} for one in node],
+        "nodes": [{**node[number], "degree": int(degrees[number])} for number in node],
         "edges": [
             [node[a]["n"], node[b]["n"], n]
             for (a, b), n in counts.items()
@@ -535,13 +544,13 @@ def link_graph(snapshot: Snapshot) -> Data:
         "missing": [
             {
                 "written": one_line(target, TITLE),
-                "count": len(some),
+                "count": len(mentions),
                 "documents": [
                     paper(facts[found.pages.ids[n]])
-                    for n in dict.fromkeys(one.source for one in some)
+                    for n in dict.fromkeys(link.source for link in mentions)
                 ][:6],
             }
-            for target, some in lost[:LISTED]
+            for target, mentions in lost[:LISTED]
         ],
         "tags": [
             {"tag": one_line(tag, TITLE), "count": n}
@@ -575,28 +584,31 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
     nodes: list[Data] = []
     for name, node in walk.graph.nodes(data=True):
         named = " ".join(f"[{alias}]" for alias in node["context"][:CITES])
-        known, gone = references(snapshot, [node["answer"], named])
+        known, removed = references(snapshot, [node["answer"], named])
         lists = {"cites": cited_aliases(node["answer"]), "context": node["context"]}
-        shown = {"id": name, **{one: node[one] for one in ("parent", "query", "status", "score")}}
-        shown["answer"] = marked(node["answer"], gone)[:ANSWER]
-        for one, aliases in lists.items():
-            shown[one] = [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
+        shown = {
+            "id": name,
+            **{field: node[field] for field in ("parent", "query", "status", "score")},
+        }
+        shown["answer"] = marked(node["answer"], removed)[:ANSWER]
+        for field, aliases in lists.items():
+            shown[field] = [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
         nodes.append(shown)
     header = {"id": path.stem, "query": walk.header["query"]}
     return {**header, "began": walk.header.get("generation", 0), "nodes": nodes}
 
 
-def _cite(one: Citation) -> Data:
+def _cite(citation: Citation) -> Data:
     """A citation of a passage: the page marks it by its number."""
     place = {
-        "id": one.id,
+        "id": citation.id,
         "start": 0,
         "end": 0,
-        "line": one.line_start,
-        "place": one.place,
+        "line": citation.line_start,
+        "place": citation.place,
         "date": "",
     }
-    return {**place, "title": one_line(one.title, TITLE), "uri": one_line(one.uri, TITLE)}
+    return {**place, "title": one_line(citation.title, TITLE), "uri": one_line(citation.uri, TITLE)}
 
 
 # ---- generations ------------------------------------------------------------------------------------
@@ -606,8 +618,10 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     """What came, changed and went since a generation that is kept; without one since the last."""
     current = snapshot.manifest
     older = _older(snapshot)
-    listed = [{"generation": one.generation, "time": one.created} for one in older][-30:]
-    chosen = next((one for one in older if one.generation == since), None)
+    listed = [{"generation": manifest.generation, "time": manifest.created} for manifest in older][
+        -30:
+    ]
+    chosen = next((manifest for manifest in older if manifest.generation == since), None)
     if since >= 0 and chosen is None:
         raise NotFound(f"generation {since} is not kept", "Choose another one")
     chosen = chosen or (older[-1] if older else None)
@@ -645,10 +659,10 @@ def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
     the same ones the last, whose communities are computed."""
     current = snapshot.manifest
     by_content: dict[tuple[str, ...], manifests.Manifest] = {}
-    for one in manifests.generations(snapshot.folder):
-        content = tuple(segment["file"] for segment in one.segments)
-        if one.generation < current.generation and one.format == current.format:
-            by_content[content] = one
+    for manifest in manifests.generations(snapshot.folder):
+        content = tuple(segment["file"] for segment in manifest.segments)
+        if manifest.generation < current.generation and manifest.format == current.format:
+            by_content[content] = manifest
     by_content.pop(tuple(segment["file"] for segment in current.segments), None)
     return list(by_content.values())
 
@@ -657,13 +671,13 @@ def _changed_communities(snapshot: Snapshot, old: Snapshot) -> Data:
     """Communities of which the members are others than before: as they are now, and as they were."""
     known = topics(snapshot).by_id
     was = {row["id"]: row for row in old.rows("reports", "", ["id", "title", "level"]).to_pylist()}
-    came = [one for id, one in known.items() if id not in was]
-    came.sort(key=lambda one: (one.level, -one.size, one.n))
-    gone = [row for id, row in was.items() if id not in known]
-    gone.sort(key=lambda row: (row["level"], row["title"]))
+    came = [topic for id, topic in known.items() if id not in was]
+    came.sort(key=lambda topic: (topic.level, -topic.size, topic.n))
+    removed = [row for id, row in was.items() if id not in known]
+    removed.sort(key=lambda row: (row["level"], row["title"]))
     return {
-        "added": [brief(one) for one in came[:LISTED]],
-        "removed": [{"title": one_line(row["title"], TITLE)} for row in gone[:LISTED]],
+        "added": [brief(topic) for topic in came[:LISTED]],
+        "removed": [{"title": one_line(row["title"], TITLE)} for row in removed[:LISTED]],
         "kept": sum(id in known for id in was),
     }
 
@@ -695,23 +709,23 @@ def timeline(snapshot: Snapshot) -> Data:
 # ---- search ------------------------------------------------------------------------------------------
 
 
-def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
-    """Hits of all kinds, best first, of the documents that `given` narrows them to. `lit`: [number of
+def search(snapshot: Snapshot, arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Hits of all kinds, best first, of the documents that `arguments` narrow them to. `lit`: [number of
     a community, how much of the hits it holds]. `whole`: the question asks about the corpus as a whole."""
-    query, narrowed = " ".join(given.get("query", "").split())[:2_000], narrowing(given)
+    query, narrowed = " ".join(arguments.get("query", "").split())[:2_000], narrowing(arguments)
     kept = filters.read(snapshot, narrowed) if narrowed else None
     found = local.find(snapshot, query, filters=kept)
     known: Sequence[Ranked] = [] if notes.only_common_words(found) else found.passages[:LIT]
     ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
-    rows = [one.row for one in ranked if one.score() >= 0.3]
+    rows = [entity.row for entity in ranked if entity.score() >= 0.3]
     row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
     first = [*([row] if row else []), *(others if row else [])]
-    people = list({one["id"]: one for one in [*first, *rows]}.values())[:ENTITIES]
+    people = list({row["id"]: row for row in [*first, *rows]}.values())[:ENTITIES]
     near = [] if people or known else entities.nearest_names(snapshot, query, 5)
     by_id = topics(snapshot).by_id
     rated, _ = reports.select(snapshot, query) if known else ([], {})
-    chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
-    shown = [one.id for one in known[:PASSAGES] if one.score >= render.WEAK * known[0].score]
+    chosen = [by_id[report.id] for report in rated[:COMMUNITIES] if report.id in by_id]
+    shown = [hit.id for hit in known[:PASSAGES] if hit.score >= render.WEAK * known[0].score]
     hits = snapshot.served("passages", shown)
     units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
     ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
@@ -723,9 +737,9 @@ def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
         "filters": narrowed,
         "facets": facets(snapshot),
         "hint": notes.missing(snapshot, found) if query else "",
-        "entities": [named(one) for one in people],
-        "near": [named(one) for one in near],
-        "communities": [brief(one) for one in chosen],
+        "entities": [named(row) for row in people],
+        "near": [named(row) for row in near],
+        "communities": [brief(topic) for topic in chosen],
         "passages": _passages(snapshot, hits, found.terms),
         "documents": _hit_documents(snapshot, hits),
         "follow_ups": follow_ups.after(snapshot, query, aliases) if aliases else [],
@@ -733,11 +747,12 @@ def search(snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def narrowing(given: Mapping[str, str]) -> list[str]:
+def narrowing(arguments: Mapping[str, str]) -> list[str]:
     """Filters for a kind of file, a folder and days, as a search takes them. Of one field several are
     alternatives, so kind and folder are one pattern; a row of a table stands behind `#`."""
     kind, folder = (
-        re.sub(r"[\[\]*?]", "?", given.get(name, "").strip()[:300]) for name in ("kind", "folder")
+        re.sub(r"[\[\]*?]", "?", arguments.get(name, "").strip()[:300])
+        for name in ("kind", "folder")
     )
     found: list[str] = []
     if kind or folder:
@@ -745,7 +760,7 @@ def narrowing(given: Mapping[str, str]) -> list[str]:
         ends = (f".{kind}", f".{kind}#*") if kind else ("",)
         found += [f"uri={pattern}{end}" for end in ends]
     for name, op in (("from", ">="), ("to", "<=")):
-        if day := given.get(name, "").strip()[:10]:
+        if day := arguments.get(name, "").strip()[:10]:
             found.append(f"date{op}{day}")
     return found
 
@@ -773,9 +788,9 @@ def facets(snapshot: Snapshot) -> Data:
 def _hit_documents(snapshot: Snapshot, hits: Sequence[Row]) -> list[Data]:
     """The documents of the hits, each with its summary and how many of the hits it holds."""
     counts = Counter(row["document_id"] for row in hits)
-    facts, told = filters.documents(snapshot), summaries.of_documents(snapshot, list(counts))
+    facts, summary_of = filters.documents(snapshot), summaries.of_documents(snapshot, list(counts))
     return [
-        {**paper(facts[id]), "summary": clipped(told.get(id, ""), {}, SENTENCE), "hits": n}
+        {**paper(facts[id]), "summary": clipped(summary_of.get(id, ""), {}, SENTENCE), "hits": n}
         for id, n in counts.items()
         if id in facts
     ]
@@ -792,8 +807,8 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
         shift = row["char_start"] - unit["char_start"]
         if (cite := sources.cite(unit["id"], quote.start + shift, quote.end + shift)) is not None:
             text = one_line(readable(row["text"][quote.start : quote.end]), LONG)
-            said = clipped(text, weights, SENTENCE)
-            listed.append({"text": said, "marks": marks(said, weights), "cites": [cite]})
+            sentence = clipped(text, weights, SENTENCE)
+            listed.append({"text": sentence, "marks": marks(sentence, weights), "cites": [cite]})
     return listed
 
 
@@ -802,55 +817,57 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
 
 VIEWS: dict[str, View] = {
     "overview": lambda app, snapshot, _: maps.overview(snapshot, app.corpora()),
-    "map": lambda _, snapshot, given: maps.map_(snapshot, _number(given, "under", "c")),
-    "community": lambda _, snapshot, given: community(snapshot, _number(given, "id", "c")),
-    "entity": lambda _, snapshot, given: entity(snapshot, _number(given, "id", "e")),
-    "passage": lambda _, snapshot, given: passage(snapshot, _number(given, "id", "t")),
-    "document": lambda _, snapshot, given: document(snapshot, _number(given, "id", "d")),
-    "path": lambda _, snapshot, given: path(
-        snapshot, _number(given, "id", "e"), _number(given, "to", "e")
+    "map": lambda _, snapshot, arguments: maps.map_(snapshot, _number(arguments, "under", "c")),
+    "community": lambda _, snapshot, arguments: community(snapshot, _number(arguments, "id", "c")),
+    "entity": lambda _, snapshot, arguments: entity(snapshot, _number(arguments, "id", "e")),
+    "passage": lambda _, snapshot, arguments: passage(snapshot, _number(arguments, "id", "t")),
+    "document": lambda _, snapshot, arguments: document(snapshot, _number(arguments, "id", "d")),
+    "path": lambda _, snapshot, arguments: path(
+        snapshot, _number(arguments, "id", "e"), _number(arguments, "to", "e")
     ),
-    "search": lambda _, snapshot, given: search(snapshot, given),
+    "search": lambda _, snapshot, arguments: search(snapshot, arguments),
     "library": lambda app, snapshot, _: library(app, snapshot),
-    "drift": lambda app, snapshot, given: drift(
-        snapshot, app.drift_path("x").parent, _session_id(given)
+    "drift": lambda app, snapshot, arguments: drift(
+        snapshot, app.drift_path("x").parent, _session_id(arguments)
     ),
-    "changes": lambda _, snapshot, given: changes(snapshot, _number(given, "since", "", -1)),
+    "changes": lambda _, snapshot, arguments: changes(
+        snapshot, _number(arguments, "since", "", -1)
+    ),
     "timeline": lambda _, snapshot, __: timeline(snapshot),
     "links": lambda _, snapshot, __: link_graph(snapshot),
     "graph": lambda _, snapshot, __: entity_graph(snapshot),
 }
 
 
-def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dict[str, Any]:
+def load(app: App, view: str, arguments: Mapping[str, str], corpus: str = "") -> dict[str, Any]:
     """The data of a view of a corpus; opened once more where its generation has been cleaned away."""
     if view not in VIEWS:
         raise BadInput(f"the explorer has no view {view[:40]!r}", f"Use one of {', '.join(VIEWS)}")
-    if view == "drift" and given.get("id") and not corpus:
-        session = Walk(sessions.read(app.drift_path(_session_id(given))))
+    if view == "drift" and arguments.get("id") and not corpus:
+        session = Walk(sessions.read(app.drift_path(_session_id(arguments))))
         corpus = str(session.header.get("corpus", ""))
     name = app.corpus_for_reading(corpus)
 
     def shown(snapshot: Snapshot) -> Data:
         topics(snapshot, not app.read_only)  # before a view asks for them
-        found = VIEWS[view](app, snapshot, given)
+        found = VIEWS[view](app, snapshot, arguments)
         found = found if SHOW_SECRETS.get() else _without_secrets(found)
         return {**found, "generation": snapshot.manifest.generation, "corpus": name}
 
     return app.newest(name, shown)
 
 
-def _number(given: Mapping[str, str], name: str, letter: str, without: int = 0) -> int:
+def _number(arguments: Mapping[str, str], name: str, letter: str, without: int = 0) -> int:
     """The number behind an id (`c5` or `5`); `without` where it is left out."""
-    text = given.get(name, "").strip()
+    text = arguments.get(name, "").strip()
     match = re.fullmatch(rf"(?:{letter})?([0-9]{{1,12}})(?:\.[0-9]{{1,6}})?", text, re.IGNORECASE)
     if text and match is None:
         raise BadInput(f"{text[:40]!r} is no id of the explorer", "Choose one from a list")
     return int(match[1]) if match else without
 
 
-def _session_id(given: Mapping[str, str]) -> str:
-    id = given.get("id", "")
+def _session_id(arguments: Mapping[str, str]) -> str:
+    id = arguments.get("id", "")
     if id and not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", id):
         raise BadInput(f"{id[:40]!r} is no DRIFT session", "Choose one from the list")
     return id
@@ -861,9 +878,9 @@ def _without_secrets(value: Any, name: str = "") -> Any:
         return _starred(value) if name == "text" else masked(value)
     if isinstance(value, dict):
         fields = cast(dict[str, Any], value)
-        return {key: _without_secrets(one, key) for key, one in fields.items()}
+        return {key: _without_secrets(field, key) for key, field in fields.items()}
     if isinstance(value, list):
-        return [_without_secrets(one) for one in cast(list[Any], value)]
+        return [_without_secrets(element) for element in cast(list[Any], value)]
     return value
 
 

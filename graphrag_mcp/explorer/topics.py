@@ -112,13 +112,13 @@ class Topics:
     )
 
     def numbered(self, n: int) -> Topic | None:
-        return next((one for one in self.by_id.values() if one.n == n), None)
+        return next((topic for topic in self.by_id.values() if topic.n == n), None)
 
     def parents(self, id: str) -> list[Topic]:
         """Those above it, the coarsest first."""
         found: list[Topic] = []
-        while (one := self.by_id.get(id)) is not None and one.parent in self.by_id:
-            id = one.parent
+        while (topic := self.by_id.get(id)) is not None and topic.parent in self.by_id:
+            id = topic.parent
             found.insert(0, self.by_id[id])
         return found
 
@@ -154,16 +154,18 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
     by_id: dict[str, Topic] = {}
     for row in rows:
         id, kin = row["id"], family[row["id"]]
-        children = sorted((one for one in kin["children"] if one in place), key=place.__getitem__)
-        own = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
+        children = sorted(
+            (child for child in kin["children"] if child in place), key=place.__getitem__
+        )
+        identity = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
         facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
-        by_id[id] = Topic(*own, *facts)
-    found = Topics(by_id, [id for id, one in by_id.items() if one.parent not in by_id])
+        by_id[id] = Topic(*identity, *facts)
+    found = Topics(by_id, [id for id, topic in by_id.items() if topic.parent not in by_id])
     _place(snapshot, found, units, keep)
     texts = snapshot.rows("text_units", "", ["id", "document_id"])
     document = dict(zip(*(texts[name].to_pylist() for name in texts.column_names), strict=True))
-    for id, held in units.items():
-        found.documents[id] = frozenset(document[unit] for unit in held if unit in document)
+    for id, unit_ids in units.items():
+        found.documents[id] = frozenset(document[unit] for unit in unit_ids if unit in document)
     facts = filters.documents(snapshot).values()
     dated = sorted(fact["date"] for fact in facts if fact["date"])
     if dated:
@@ -177,19 +179,19 @@ def _place(
     """Circles and colours, where those of the same text units were on the last map."""
     path, by_id = snapshot.folder / LAST, found.by_id
     last = read_map(path)
-    before = anchors(units, {id: one.level for id, one in by_id.items()}, last)
-    children = {"": found.roots, **{id: one.children for id, one in by_id.items()}}
+    before = anchors(units, {id: topic.level for id, topic in by_id.items()}, last)
+    children = {"": found.roots, **{id: topic.children for id, topic in by_id.items()}}
     circles = arranged(children, lambda id: by_id[id].size, before)
     colours: dict[str, int] = {}
     for id in found.roots:  # that of most of its text units on the last map, else a free one
         votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
-        wanted = [*(colour for colour, _ in votes.most_common()), *range(len(found.roots))]
-        colours[id] = next(colour for colour in wanted if colour not in colours.values())
+        candidates = [*(colour for colour, _ in votes.most_common()), *range(len(found.roots))]
+        colours[id] = next(colour for colour in candidates if colour not in colours.values())
     ways: dict[tuple[str, ...], Sequence[str]] = {}
-    for id, one in by_id.items():
+    for id, topic in by_id.items():
         way = (*(above.id for above in found.parents(id)), id)
-        one.circle, one.colour = circles[id], colours[way[0]]
-        if not one.children:
+        topic.circle, topic.colour = circles[id], colours[way[0]]
+        if not topic.children:
             ways[way] = units[id]
     write_map(path, circles, ways, colours, keep)
 
@@ -217,20 +219,20 @@ def _ordinal(date: str) -> int:
     return datetime.date.fromisoformat(dates.days(date)[0]).toordinal() if date else 0
 
 
-def brief(one: Topic) -> dict[str, Any]:
+def brief(topic: Topic) -> dict[str, Any]:
     """A community in a list."""
-    return {"n": one.n, "title": one.title, "size": one.size}
+    return {"n": topic.n, "title": topic.title, "size": topic.size}
 
 
 def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
     """Communities as marks of the map; places in the unit circle around 0, 0."""
     listed: list[dict[str, Any]] = []
-    for one in (found.by_id[id] for id in ids):
-        above, circle = found.by_id.get(one.parent), one.circle
-        facts = {"parent": above.n if above else 0, "children": len(one.children)}
+    for topic in (found.by_id[id] for id in ids):
+        above, circle = found.by_id.get(topic.parent), topic.circle
+        facts = {"parent": above.n if above else 0, "children": len(topic.children)}
         facts |= _rounded(circle.x, circle.y, circle.r)
-        facts |= {"type": one.type, "day": one.day, "colour": one.colour}
-        listed.append({**brief(one), **facts})
+        facts |= {"type": topic.type, "day": topic.day, "colour": topic.colour}
+        listed.append({**brief(topic), **facts})
     return listed
 
 
@@ -240,12 +242,12 @@ def beside(found: Topics, id: str) -> list[tuple[Topic, int]]:
     above = found.by_id.get(found.by_id[id].parent)
     key = above.id if above else ""
     if key not in found.holders:
-        held = lists_of(
+        by_document = lists_of(
             (document, other)
             for other in (above.children if above else found.roots)
             for document in found.documents.get(other, ())
         )
-        found.holders[key] = dict(held)
+        found.holders[key] = dict(by_document)
     holders, ours = found.holders[key], found.documents.get(id, frozenset[str]())
     counts = Counter(other for document in ours for other in holders.get(document, ()))
     del counts[id]
@@ -258,10 +260,10 @@ def shared(found: Topics, ids: Iterable[str]) -> list[list[int]]:
     kept = set(ids)
     edges: dict[tuple[int, int], int] = {}
     for id in kept:
-        one = found.by_id[id]
+        topic = found.by_id[id]
         for other, count in beside(found, id)[:NEAREST]:
             if other.id in kept:
-                edges[min(one.n, other.n), max(one.n, other.n)] = count
+                edges[min(topic.n, other.n), max(topic.n, other.n)] = count
     return [[a, b, count] for (a, b), count in sorted(edges.items())]
 
 
@@ -281,28 +283,28 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
         days = {"first": _ordinal(found.first_day), "last": _ordinal(found.last_day)}
         drawn = {"communities": marks(found, listed), "shared": shared(found, listed)}
         return {**drawn, "entities": [], **whole, **days}
-    one = found.numbered(under)
-    if one is None:
+    topic = found.numbered(under)
+    if topic is None:
         return {"communities": [], "entities": []}
-    dots = [] if one.children else _dots(snapshot, one)
-    drawn = {"communities": marks(found, one.children), "shared": shared(found, one.children)}
+    dots = [] if topic.children else _dots(snapshot, topic)
+    drawn = {"communities": marks(found, topic.children), "shared": shared(found, topic.children)}
     return {**drawn, "entities": dots}
 
 
-def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
+def _dots(snapshot: Snapshot, topic: Topic) -> list[dict[str, Any]]:
     """The entities of a community, those of most relationships in the middle."""
-    community = snapshot.served("communities", [one.id], ["entity_ids"])
+    community = snapshot.served("communities", [topic.id], ["entity_ids"])
     ids: list[str] = community[0]["entity_ids"] if community else []
     rows = snapshot.served("entities", ids, NUMBERED)
     rows.sort(key=lambda row: (-row["degree"], row["n"]))
     rows = rows[:DOTS]
     around = spiral([1.0] * len(rows))
-    size, circle = 0.55 / max(len(rows), 4) ** 0.5, one.circle
+    size, circle = 0.55 / max(len(rows), 4) ** 0.5, topic.circle
     reach = 0.86 * circle.r
     dots: list[dict[str, Any]] = []
     for row, (x, y) in zip(rows, around, strict=True):
         place = _rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5)
-        dots.append({**named(row), "community": one.n, **place})
+        dots.append({**named(row), "community": topic.n, **place})
     return dots
 
 
@@ -316,8 +318,8 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
     found, counters = topics(snapshot), snapshot.manifest.counters
     kinds = ("documents", "passages", "entities", "relationships", "communities")
     tops = [found.by_id[id] for id in found.roots]
-    largest = sorted(tops, key=lambda one: (-one.size, one.n))[:MAIN]
-    rows = snapshot.served("reports", [one.id for one in largest])
+    largest = sorted(tops, key=lambda topic: (-topic.size, topic.n))[:MAIN]
+    rows = snapshot.served("reports", [topic.id for topic in largest])
     texts = {row["id"]: render_references(row["summary"], {}) for row in rows}
     summary = {id: context.first_sentence(text, 280) for id, text in texts.items()}
     central = snapshot.served("entities", entities.central(snapshot, 20)[:12])
@@ -327,7 +329,7 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
         "counts": {kind: counters.get(kind, 0) for kind in kinds},
         "from": found.first_day,
         "to": found.last_day,
-        "main": [{**brief(one), "summary": summary.get(one.id, "")} for one in largest],
+        "main": [{**brief(topic), "summary": summary.get(topic.id, "")} for topic in largest],
         "central": [named(row) for row in central],
         "stale": "communities" in snapshot.manifest.stale,
     }
@@ -350,11 +352,11 @@ def arranged(
         id = waiting.pop()
         if below := children.get(id, ()):
             waiting += below
-            radii = [math.sqrt(max(size(one), 1)) for one in below]
+            radii = [math.sqrt(max(size(child), 1)) for child in below]
             known = last if id in last else {}
-            before = [known[one].inside(last[id]) if one in known else None for one in below]
+            before = [known[child].inside(last[id]) if child in known else None for child in below]
             placed = zip(below, _placed(radii, before), strict=True)
-            found |= {one: circle.within(found[id]) for one, circle in placed}
+            found |= {child: circle.within(found[id]) for child, circle in placed}
     del found[""]
     return found
 
@@ -362,19 +364,22 @@ def arranged(
 def _placed(radii: Sequence[float], before: Sequence[Circle | None]) -> list[Circle]:
     """Circles whose radii are as these to each other, in the unit circle: where and as large as they
     were before, moved apart where they overlap."""
-    known = [one.r / r for one, r in zip(before, radii, strict=True) if one is not None]
+    known = [circle.r / r for circle, r in zip(before, radii, strict=True) if circle is not None]
     areas = [r * r for r in radii]
     scale = median(known) if known else math.sqrt(FILLED / sum(areas))
     fresh = spiral(areas)
-    places = [(one.x, one.y) if one else point for one, point in zip(before, fresh, strict=True)]
+    places = [
+        (circle.x, circle.y) if circle else point
+        for circle, point in zip(before, fresh, strict=True)
+    ]
     found = _apart(places, [r * scale for r in radii])
     for _ in range(0 if known or len(radii) > GATHERED else ROUNDS):
-        nearer = [(one.x * PULL[0], one.y * PULL[1]) for one in found]
-        found = _apart(nearer, [one.r for one in found])
-    reach = max(math.hypot(one.x, one.y) + one.r for one in found)
+        nearer = [(circle.x * PULL[0], circle.y * PULL[1]) for circle in found]
+        found = _apart(nearer, [circle.r for circle in found])
+    reach = max(math.hypot(circle.x, circle.y) + circle.r for circle in found)
     fit = 1.0 if LEAST <= reach <= 1.0 else 1 / (reach * SLACK)
     radius = fit if known else fit / SLACK
-    return [Circle(one.x * fit, one.y * fit, one.r * radius) for one in found]
+    return [Circle(circle.x * fit, circle.y * fit, circle.r * radius) for circle in found]
 
 
 def spiral(areas: Sequence[float]) -> list[tuple[float, float]]:
@@ -408,7 +413,7 @@ def _apart(places: Sequence[tuple[float, float]], radii: Sequence[float]) -> lis
             break
         at = at + 0.9 * ((line / far[..., None]) * (over * share)[..., None]).sum(axis=1)
     r *= min(1.0, (far / room).min()) if count > 1 else 1.0
-    return [Circle(float(x), float(y), float(one)) for (x, y), one in zip(at, r, strict=True)]
+    return [Circle(float(x), float(y), float(radius)) for (x, y), radius in zip(at, r, strict=True)]
 
 
 # ---- the last map -------------------------------------------------------------------------------------
@@ -423,7 +428,9 @@ def anchors(
         ways = [last[unit] for unit in units if unit in last]
         known = [way[min(level[id], len(way) - 1)] for way in ways if way]
         if known:
-            found[id] = Circle(*(float(median(one[part] for one in known)) for part in range(3)))
+            found[id] = Circle(
+                *(float(median(circle[part] for circle in known)) for part in range(3))
+            )
     return found
 
 
@@ -468,8 +475,8 @@ def write_map(
     memory."""
     topics: list[dict[str, Any]] = []
     for way, units in ways.items():
-        places = [[round(one, 9) for one in astuple(circles[id])] for id in way]
-        topics.append({"way": [[*one, colours[way[0]]] for one in places], "units": [*units]})
+        places = [[round(coordinate, 9) for coordinate in astuple(circles[id])] for id in way]
+        topics.append({"way": [[*place, colours[way[0]]] for place in places], "units": [*units]})
     text = json.dumps({"radius": 1.0, "topics": topics}, separators=(",", ":")).encode()
     _unwritten[path] = text
     if keep:
