@@ -59,8 +59,12 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         new = [file for row, file, _ in files.values() if row["links"] == UNLINKED]
         old = [loaded(row["facts"])[0] for row in before]
         only = touched(old, new, (file for _, file, _ in files.values()))
-    kinds = {file.key(one.name): one.kind for file in sources for one in file.symbols}
-    parents = {file.key(one.name): file.key(one.parent) for file in sources for one in file.symbols}
+    kinds = {file.key(symbol.name): symbol.kind for file in sources for symbol in file.symbols}
+    parents = {
+        file.key(symbol.name): file.key(symbol.parent)
+        for file in sources
+        for symbol in file.symbols
+    }
 
     @cache
     def title(name: str) -> str:
@@ -74,21 +78,21 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
-        said: dict[str, list[StatedRelation]] = {unit.id: [] for unit in units}
+        statements: dict[str, list[StatedRelation]] = {unit.id: [] for unit in units}
         starts = [unit.core for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
-            told = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
+            sentence = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
             weight = WEIGHTS[edge.kind] * edge.certainty
             ends = edge.source, edge.target
-            said[id].append(StatedRelation(*ends, told, edge.kind, weight, start, end))
+            statements[id].append(StatedRelation(*ends, sentence, edge.kind, weight, start, end))
         named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
             links.core |= {unit.id: unit.core - unit.start for unit in units}
         else:
-            links.said |= said
+            links.said |= statements
         links.named |= named
-        now = {id: _digest(said.get(id, ()), named.get(id, ())) for id in said}
+        now = {id: _digest(statements.get(id, ()), named.get(id, ())) for id in statements}
         before_ = json.loads(row["links"])
         changed = [id for id, digest in now.items() if before_.get(id, "") != digest]
         links.changed += changed
@@ -108,13 +112,13 @@ def _mentioned(
     """The symbols that a document names, by text unit."""
     found: dict[str, dict[str, Named]] = {}
     starts = [unit.core for unit in units]
-    for one in file.references:
-        if one.kind != "documents" or not (key := documented(corpus, one.name)):
+    for reference in file.references:
+        if reference.kind != "documents" or not (key := documented(corpus, reference.name)):
             continue
-        if file.key(one.inside) == key:
+        if file.key(reference.inside) == key:
             continue
-        id, start, end = placed(units, starts, one.start, one.end)
-        instead.setdefault(id, {})[normalise_name(one.name)] = key
+        id, start, end = placed(units, starts, reference.start, reference.end)
+        instead.setdefault(id, {})[normalise_name(reference.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:
             place = [start, end], start, end
@@ -127,12 +131,19 @@ def _mentioned(
 def _digest(statements: Sequence[StatedRelation], named: Sequence[Named]) -> str:
     if not statements and not named:
         return ""
-    told = [
-        (one.description, one.source, one.target, one.weight, one.start, one.end)
-        for one in statements
+    stated = [
+        (
+            statement.description,
+            statement.source,
+            statement.target,
+            statement.weight,
+            statement.start,
+            statement.end,
+        )
+        for statement in statements
     ]
-    told_of = [(one.key, one.form, one.type, one.start, one.count) for one in named]
-    return content_id(repr(told), repr(told_of))[:12]
+    told_of = [(name.key, name.form, name.type, name.start, name.count) for name in named]
+    return content_id(repr(stated), repr(told_of))[:12]
 
 
 def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) -> set[str]:
@@ -148,20 +159,24 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
         return set()
     texts = snapshot.by_key("text_units", older, "id", ["id", "text"]).to_pylist()
     mentions = snapshot.by_key("mentions", older, "text_unit_id", TABLES["mentions"].names)
-    held = lists_of((row.text_unit_id, row) for row in mentions_from_table(mentions))
+    mentioned = lists_of((row.text_unit_id, row) for row in mentions_from_table(mentions))
     evidence = snapshot.by_key("evidence", older, "text_unit_id", TABLES["evidence"].names)
     stated = lists_of((row.text_unit_id, row) for row in pairs_from_table(evidence))
-    for one in texts:
-        id, text = one["id"], masked(one["text"])
-        before, said = held.get(id, []), None
+    for text_unit in texts:
+        id, text = text_unit["id"], masked(text_unit["text"])
+        before, statements = mentioned.get(id, []), None
         if any(row.by for row in before):  # source code, or a document that a model read
-            told = as_said(stated.get(id, ()))
-            kept = [one for one in told if id not in links.said or one.keywords not in WEIGHTS]
-            said = [*kept, *links.said.get(id, ())]
+            stored = as_said(stated.get(id, ()))
+            kept = [
+                statement
+                for statement in stored
+                if id not in links.said or statement.keywords not in WEIGHTS
+            ]
+            statements = [*kept, *links.said.get(id, ())]
         else:
             before = collect(id, text, links.core.get(id, 0))[0].named
-        fresh[id] = UnitNames(id, text, _with(before, links, id, text), said)
-    return {one["id"] for one in texts}
+        fresh[id] = UnitNames(id, text, _with(before, links, id, text), statements)
+    return {text_unit["id"] for text_unit in texts}
 
 
 def _with(named: Sequence[Named], links: Links, id: str, text: str) -> list[Named]:
@@ -179,8 +194,8 @@ def _with(named: Sequence[Named], links: Links, id: str, text: str) -> list[Name
     for at, row in enumerate(out):
         if not row.by and (symbol := symbols.get(instead.get(row.key, ""))):
             out[at] = replace(row, type=symbol.type, alias_of=symbol.key)
-    held = {key for row in out for key in (row.key, row.alias_of)}
-    return [*out, *(row for row in symbols.values() if row.key not in held)]
+    keys = {key for row in out for key in (row.key, row.alias_of)}
+    return [*out, *(row for row in symbols.values() if row.key not in keys)]
 
 
 SYMBOL_TYPES = frozenset(("module", "class", "interface", "function", "method", "constant"))

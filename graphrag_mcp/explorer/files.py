@@ -301,10 +301,10 @@ def withheld(path: str, changed: int, size: int, is_text: bool) -> str:
             return SECRET
         apart = read.apart(suffix, len(data))
         unread = False
-        for one in read.parse(data, suffix) if apart else formats.pieces(data, suffix):
-            if isinstance(one, Piece) and (spans(one.text) or spans(one.title)):
+        for piece in read.parse(data, suffix) if apart else formats.pieces(data, suffix):
+            if isinstance(piece, Piece) and (spans(piece.text) or spans(piece.title)):
                 return SECRET
-            unread = unread or isinstance(one, NotRead)
+            unread = unread or isinstance(piece, NotRead)
     except Exception:  # bytes from anywhere, which no reader may understand
         return UNCHECKED
     return UNCHECKED if unread else ""
@@ -370,7 +370,7 @@ def address_of(corpus: str, n: int, name: str) -> str:
     """Where the caller finds an original for the next minutes."""
     parts = [corpus, str(n), str(int(time.time()) + VALID), SUBJECT.get() or NOBODY]
     shown = re.sub(r"[/\\]", "_", name)
-    return f"{FILE}{'/'.join(quote(one, safe='') for one in (*parts, _seal(parts), shown))}"
+    return f"{FILE}{'/'.join(quote(part, safe='') for part in (*parts, _seal(parts), shown))}"
 
 
 def holder_of(path: str) -> str | None:

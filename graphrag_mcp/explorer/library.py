@@ -48,7 +48,7 @@ def library(app: App, snapshot: Snapshot) -> Data:
     if len(facts) <= ON_DISK:
         on_disk = changes(snapshot.folder, manifest, app.settings)
     state = {uri: name for name in ("changed", "deleted") for uri in on_disk.get(name, ())}
-    told = summaries.of_documents(snapshot, list(facts))
+    summarised = summaries.of_documents(snapshot, list(facts))
     documents = [
         {
             "n": int(fact["document"][0][1:]),
@@ -56,11 +56,11 @@ def library(app: App, snapshot: Snapshot) -> Data:
             "uri": one_line(fact["uri"], TITLE),
             "date": fact["date"],
             "state": state.get(str(fact["uri"]).partition("#")[0], "indexed"),
-            "summary": id in told,
+            "summary": id in summarised,
         }
         for id, fact in facts.items()
     ]
-    documents.sort(key=lambda one: (one["uri"], one["n"]))
+    documents.sort(key=lambda document: (document["uri"], document["n"]))
     overlay = edit_log.fold(edit_log.load(snapshot.folder, manifest))
     out = {uri.partition("#")[0] for uri in overlay.removed}
     jobs = queue.listing(app.home, manifest.corpus)[:JOBS]
@@ -79,7 +79,7 @@ def library(app: App, snapshot: Snapshot) -> Data:
             if source.get("kind") in ("folder", "files") and source.get("path")
         ],
         "pending": dict(sorted(Counter(row["kind"] for row in rows).items())),
-        "unsummarised": len(facts) - len(told),
+        "unsummarised": len(facts) - len(summarised),
         "settings": _settings(app),
     }
 
@@ -108,23 +108,31 @@ def _job(job: Job) -> Data:
     """A job in a list, with the files that it passed over."""
     result: Data = job.result or {}
     skipped = [
-        {"uri": one_line(one.get("path", ""), TITLE), "why": one_line(one.get("reason", ""), TITLE)}
-        for one in [*result.get("errors", ()), *result.get("skipped_files", ())]
+        {
+            "uri": one_line(file.get("path", ""), TITLE),
+            "why": one_line(file.get("reason", ""), TITLE),
+        }
+        for file in [*result.get("errors", ()), *result.get("skipped_files", ())]
     ]
     counts = {name: n for name, n in result.get("counts", {}).items() if name in COUNTED and n}
-    told = {"id": job.job_id, "status": job.status, "started": job.started[:19], "error": job.error}
-    return {**told, "counts": counts, "skipped": skipped[:LISTED], "more": len(skipped[LISTED:])}
+    fields = {
+        "id": job.job_id,
+        "status": job.status,
+        "started": job.started[:19],
+        "error": job.error,
+    }
+    return {**fields, "counts": counts, "skipped": skipped[:LISTED], "more": len(skipped[LISTED:])}
 
 
 def _removed(overlay: edit_log.Overlay) -> list[Data]:
     """Documents that were taken out and are still out, the last ones first."""
     when = {row.id: row.time for row in overlay.log}
-    gone = [
+    removed = [
         {"uri": one_line(uri, TITLE), "undo_id": id, "time": when.get(id, "")}
         for uri, id in overlay.removed.items()
     ]
-    gone.sort(key=lambda one: (one["time"], one["uri"]), reverse=True)
-    return gone[:LISTED]
+    removed.sort(key=lambda document: (document["time"], document["uri"]), reverse=True)
+    return removed[:LISTED]
 
 
 def _settings(app: App) -> list[list[str]]:

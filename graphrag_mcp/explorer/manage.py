@@ -71,25 +71,25 @@ class Manager:
         from starlette.concurrency import run_in_threadpool
 
         caller(self.app, request, self.local)
-        given: Mapping[str, Any] = dict(request.query_params)
+        arguments: Mapping[str, Any] = dict(request.query_params)
         if request.method == "POST":
             if not _has_type(request, "application/json"):
                 return json_response({"error": "The content type must be application/json."}, 415)
         try:
             if request.method == "POST":
-                given = await _object_of(request)
-            return json_response(await run_in_threadpool(work, given))
+                arguments = await _object_of(request)
+            return json_response(await run_in_threadpool(work, arguments))
         except GraphRAGError as error:
             return _failed(error)
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _state(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         app = self.app
         try:
-            name, empty = app.corpus_for_reading(self._named(given)), False
+            name, empty = app.corpus_for_reading(self._named(arguments)), False
         except NotFound:
             if app.corpora():
                 raise
-            name, empty = app.corpus_for_writing(self._named(given)), True
+            name, empty = app.corpus_for_writing(self._named(arguments)), True
         try:
             uploads = (
                 files.path_for_caller(app, files.folder_of_uploads(app)) if self.writes else ""
@@ -111,21 +111,21 @@ class Manager:
             "watched": self.watches is not None and self.watches.watched(name),
         }
 
-    def _named(self, given: Mapping[str, Any]) -> str:
-        return str(given.get("corpus") or self.corpus)
+    def _named(self, arguments: Mapping[str, Any]) -> str:
+        return str(arguments.get("corpus") or self.corpus)
 
     # ---- originals ------------------------------------------------------------------------------
 
-    def _original(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _original(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Where a browser opens a document, and the folder of its file."""
-        name, found = self._found(given)
+        name, found = self._found(arguments)
         folder = str(found.path.parent) if found.path is not None and self.local else ""
-        address = files.address_of(name, _number(given), found.name)
+        address = files.address_of(name, _number(arguments), found.name)
         return {"address": address, "name": found.name, "folder": folder}
 
-    def _found(self, given: Mapping[str, Any]) -> tuple[str, files.Original]:
-        name = self.app.corpus_for_reading(self._named(given))
-        return name, files.original(self.app, name, _number(given), self.local)
+    def _found(self, arguments: Mapping[str, Any]) -> tuple[str, files.Original]:
+        name = self.app.corpus_for_reading(self._named(arguments))
+        return name, files.original(self.app, name, _number(arguments), self.local)
 
     async def _file(self, request: Request) -> Response:
         """An original as a browser may show it, by its ticket."""
@@ -154,16 +154,16 @@ class Manager:
             try:
                 text = await run_in_threadpool(files.for_others, found.path, kind)
             except GraphRAGError as error:
-                said = f"{error.what[:1].upper()}{error.what[1:]}."
-                return PlainTextResponse(said, 403, HEADERS)
+                message = f"{error.what[:1].upper()}{error.what[1:]}."
+                return PlainTextResponse(message, 403, HEADERS)
             if text is not None:
                 return Response(text, 200, headers)
         return FileResponse(found.path, 200, headers, media_type=kind)
 
-    def _folder(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _folder(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Open the folder of a document, or that of the uploads, on this machine."""
-        if given.get("id"):
-            _, found = self._found(given)
+        if arguments.get("id"):
+            _, found = self._found(arguments)
             if found.path is None:
                 raise BadInput("this document was given as text and has no file", "Read it here")
             path = found.path
@@ -182,8 +182,8 @@ class Manager:
         caller(self.app, request, self.local)
         if not _has_type(request, BYTES):
             return json_response({"error": f"The content type must be {BYTES}."}, 415)
-        given = request.query_params
-        name, replace = given.get("name", ""), given.get("replace") == "1"
+        arguments = request.query_params
+        name, replace = arguments.get("name", ""), arguments.get("replace") == "1"
         try:
             path, size = await files.added(self.app, name, replace, request.stream(), self.held)
         except files.Exists as error:
@@ -196,15 +196,15 @@ class Manager:
             return json_response({"error": f"It could not be written: {error.strerror}."}, 500)
         return json_response({"path": files.path_for_caller(self.app, path), "bytes": size})
 
-    def _watch(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _watch(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Index the folders of a corpus after every change of a file, or no longer."""
         from graphrag_mcp.explorer.library import folders_of
         from graphrag_mcp.store import manifest as manifests
 
         assert self.watches is not None
-        name, on = self.app.corpus_for_reading(self._named(given)), given.get("on") is True
-        held = manifests.read(self.app.folder(name))
-        paths = folders_of(held) if held else []
+        name, on = self.app.corpus_for_reading(self._named(arguments)), arguments.get("on") is True
+        manifest = manifests.read(self.app.folder(name))
+        paths = folders_of(manifest) if manifest else []
         if not self.local:
             what = "a folder of this index is outside the folders this server may read"
             advice = "Watch it on the machine of the server"
@@ -212,27 +212,27 @@ class Manager:
         self.watches.set(name, paths, on)
         return {"watched": self.watches.watched(name)}
 
-    def _price(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _price(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What the next run would ask of the model, and its price by the settings."""
         from graphrag_mcp.index.pipeline import index_documents
         from graphrag_mcp.types import IndexRequest
 
-        name = self.app.corpus_for_reading(self._named(given))
+        name = self.app.corpus_for_reading(self._named(arguments))
         request = IndexRequest(dry_run=True)
         found = index_documents(self.app.folder(name), request, self.app.settings).estimate
         return {"model": self.app.settings.chat_model, **found}
 
 
-def _number(given: Mapping[str, Any]) -> int:
-    text = str(given.get("id", "")).strip().removeprefix("d")
+def _number(arguments: Mapping[str, Any]) -> int:
+    text = str(arguments.get("id", "")).strip().removeprefix("d")
     if not text.isascii() or not text.isdigit() or len(text) > 12:
         raise BadInput(f"{text[:40]!r} is no document", "Choose one from a list")
     return int(text)
 
 
 def _has_type(request: Request, media_type: str) -> bool:
-    given = request.headers.get("content-type", "").partition(";")[0]
-    return given.strip().lower() == media_type
+    content_type = request.headers.get("content-type", "").partition(";")[0]
+    return content_type.strip().lower() == media_type
 
 
 async def _object_of(request: Request) -> Mapping[str, Any]:

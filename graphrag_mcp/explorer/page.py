@@ -117,12 +117,12 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     name = app.corpus_for_reading(corpus)
     snapshot, views, left = app.snapshot(name), dict[str, Data](), MOST
 
-    def add(view: str, **given: str) -> Data | None:
+    def add(view: str, **arguments: str) -> Data | None:
         """The data of a view, under the key by which the page asks; None where it has no room."""
         nonlocal left
-        key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
+        key = f"{view}?{'&'.join(f'{name}={value}' for name, value in arguments.items())}"
         if key not in views:
-            data = load(app, view, given, name)
+            data = load(app, view, arguments, name)
             size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
             if size > left:
                 return None
@@ -131,11 +131,13 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
         return views[key]
 
     found = topics(snapshot)
-    ranked = sorted(found.by_id.values(), key=lambda one: (one.level, -one.size, one.n))[:TOPICS]
+    ranked = sorted(found.by_id.values(), key=lambda topic: (topic.level, -topic.size, topic.n))[
+        :TOPICS
+    ]
     overview, whole = add("overview") or {}, add("map") or {}
-    leaves = [str(one.n) for one in ranked if not one.children]
+    leaves = [str(topic.n) for topic in ranked if not topic.children]
     dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
-    ids = [one.id for one in ranked]
+    ids = [topic.id for topic in ranked]
     shown_on_map = {"communities": marks(found, ids), "shared": shared(found, ids)}
     views["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
     add("timeline")
@@ -143,11 +145,11 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     listed = snapshot.rows("entities", "", ["n", "title", "type", "degree"]).to_pylist()
     listed.sort(key=lambda row: (-row["degree"], row["n"]))
     names = [[row["n"], one_line(row["title"], TITLE), row["type"]] for row in listed[:NAMES]]
-    shown = [add("community", id=str(one.n)) for one in ranked]
+    shown = [add("community", id=str(topic.n)) for topic in ranked]
     shown += [add("entity", id=str(row[0])) for row in names[:ENTITIES]]
     texts = list(dict.fromkeys(id for data in shown for id in _cited(data)))[:TEXTS]
     passages = [add("passage", id=id) for id in texts]
-    papers = dict.fromkeys(str(one["document"]["n"]) for one in passages if one)
+    papers = dict.fromkeys(str(passage["document"]["n"]) for passage in passages if passage)
     for n in papers:
         add("document", id=n)
     kinds = Counter(key.partition("?")[0] for key in views)
@@ -166,7 +168,7 @@ def _cited(data: Any) -> Iterable[str]:
     if isinstance(data, dict):
         for key, value in cast(Data, data).items():
             if key == "cites":
-                yield from (one["id"] for one in value)
+                yield from (cite["id"] for cite in value)
             else:
                 yield from _cited(value)
     elif isinstance(data, list):
@@ -282,18 +284,18 @@ def caller(app: App, request: Request, as_owner: bool) -> None:
     HOME.set(app.home)
 
 
-async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
+async def _data(app: App, corpus: str, as_owner: bool, request: Request) -> Response:
     """The data of a view; errors as {"error"} in words for a person, without advice for agents."""
     from starlette.concurrency import run_in_threadpool
 
     from graphrag_mcp.explorer.data import load
 
-    given = dict(request.query_params)
-    caller(app, request, own)
+    arguments = dict(request.query_params)
+    caller(app, request, as_owner)
     try:
-        name = given.pop("corpus", "") or corpus
+        name = arguments.pop("corpus", "") or corpus
         return json_response(
-            await run_in_threadpool(load, app, request.path_params["view"], given, name)
+            await run_in_threadpool(load, app, request.path_params["view"], arguments, name)
         )
     except GraphRAGError as error:
         status = 400 if isinstance(error, BadInput) else 404
