@@ -27,26 +27,26 @@ def eval(options: argparse.Namespace) -> int:
 
     path = existing(options.file)
     questions = evaluate.read_questions(path)[: options.limit or None]
-    named = (one.strip().lower() for one in options.modes.split(","))
+    named = (mode.strip().lower() for mode in options.modes.split(","))
     modes = list(dict.fromkeys(filter(None, named)))
     if not modes or not set(modes) <= set(MODES):
-        unknown = [one for one in modes if one not in MODES]
+        unknown = [mode for mode in modes if mode not in MODES]
         what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
         raise BadInput(what, f"Use some of {','.join(MODES)}")
 
     def measured(app: App, corpus: str, name: str) -> evaluate.EvalResult:
         rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
         nowhere = {"id": "", "char_start": 0, "char_end": 0}
-        held = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
-        wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
+        documents = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
+        arguments: dict[str, Any] = {"tokens": options.tokens, "documents": documents}
         asked = name, questions, modes, engine(app, corpus)
         with Bar(options) as bar:
-            return evaluate.evaluate(*asked, progress=bar, **wanted)
+            return evaluate.evaluate(*asked, progress=bar, **arguments)
 
     with tempfile.TemporaryDirectory() as scratch:
-        own = evaluate.is_set(path) and not options.corpus
-        app = _indexed(options, path, Path(scratch)) if own else app_of(options)
-        corpus = path.name if own else app.corpus_for_reading(options.corpus)
+        is_set = evaluate.is_set(path) and not options.corpus
+        app = _indexed(options, path, Path(scratch)) if is_set else app_of(options)
+        corpus = path.name if is_set else app.corpus_for_reading(options.corpus)
         result = measured(app, corpus, corpus)
         record: dict[str, Any] = asdict(result)
         tables = [evaluate.table(result)]

@@ -25,7 +25,7 @@ from graphrag_mcp.text.terms import table
 
 Run = Callable[[argparse.Namespace], int]
 _TABLES = table(__file__)
-GROUPS: dict[str, list[str]] = {name: one.split() for name, one in _TABLES["groups"].items()}
+GROUPS: dict[str, list[str]] = {name: text.split() for name, text in _TABLES["groups"].items()}
 EXAMPLES: dict[str, list[str]] = _TABLES["examples"]
 _TYPES = {"int": int, "float": float}
 COMMANDS: dict[str, str] = _TABLES["commands"]  # command -> module.function in this folder
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         name = str(options.get("prog", "")).partition(" ")[2]
         if name in EXAMPLES and "epilog" not in options:
-            lines = [f"  graphrag-mcp {one}" for one in EXAMPLES[name]]
+            lines = [f"  graphrag-mcp {example}" for example in EXAMPLES[name]]
             options["epilog"] = "examples:\n" + "\n".join(lines)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **options)
@@ -49,15 +49,15 @@ class Parser(argparse.ArgumentParser):
         return super().parse_args(args, namespace)
 
     def format_help(self) -> str:
-        said = self._in_groups() if self.commands else super().format_help()
-        return re.sub(r"(?m)^(\S.*):$", lambda found: bold(found[0]), said)
+        text = self._in_groups() if self.commands else super().format_help()
+        return re.sub(r"(?m)^(\S.*):$", lambda found: bold(found[0]), text)
 
     def _in_groups(self) -> str:
         width = shutil.get_terminal_size().columns - 2
         lines = [f"usage: {self.prog} COMMAND [OPTIONS]", "", str(self.description), ""]
         for title, names in GROUPS.items():
             listed = [f"  {name:<11} {self.commands[name].description}" for name in names]
-            wrapped = [textwrap.fill(one, width, subsequent_indent=" " * 14) for one in listed]
+            wrapped = [textwrap.fill(line, width, subsequent_indent=" " * 14) for line in listed]
             lines += [f"{title}:", *wrapped, ""]
         lines += [f"{self.prog} COMMAND --help describes a command. {self.prog} --version", ""]
         return "\n".join([*lines, str(self.epilog), ""])
@@ -92,24 +92,24 @@ def _choices(parser: argparse.ArgumentParser, message: str) -> list[str]:
     for action in parser._actions:
         names = ("/".join(action.option_strings), action.metavar, action.dest)
         if action.choices and any(name and f"argument {name}:" in message for name in names):
-            return [str(one) for one in action.choices]
+            return [str(choice) for choice in action.choices]
     return []
 
 
 def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
     """The arguments of a command, as main.toml has them."""
-    for name, said in arguments.items():
-        if isinstance(said, str):
-            parser.add_argument(name, action="store_true", help=said)
+    for name, argument in arguments.items():
+        if isinstance(argument, str):
+            parser.add_argument(name, action="store_true", help=argument)
             continue
-        how = {key: value for key, value in said.items() if key != "unset"}
-        optional = name.startswith("-") or said.get("nargs") == "?"
-        if optional and not said.keys() & {"type", "action", "unset"}:
-            how.setdefault("default", said.get("choices", [""])[0])
+        how = {key: value for key, value in argument.items() if key != "unset"}
+        optional = name.startswith("-") or argument.get("nargs") == "?"
+        if optional and not argument.keys() & {"type", "action", "unset"}:
+            how.setdefault("default", argument.get("choices", [""])[0])
         if how.get("help") == argparse.SUPPRESS:  # which argparse knows by identity
             how["help"] = argparse.SUPPRESS
-        if "type" in said:
-            how["type"] = _TYPES[said["type"]]
+        if "type" in argument:
+            how["type"] = _TYPES[argument["type"]]
         parser.add_argument(name, **how)
 
 
@@ -132,10 +132,10 @@ def parser(names: Iterable[str] = COMMANDS) -> Parser:
     for name in names:
         run = run_of(name)
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
-        made = commands.add_parser(name, help=about, description=about, parents=parents)
-        made.set_defaults(run=run)
-        _add(made, _TABLES["arguments"].get(name, {}))
-        parser.commands[name] = made
+        command = commands.add_parser(name, help=about, description=about, parents=parents)
+        command.set_defaults(run=run)
+        _add(command, _TABLES["arguments"].get(name, {}))
+        parser.commands[name] = command
     return parser
 
 
@@ -172,12 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
     if arguments is None:
         sys.meta_path.insert(0, _WithoutPandas())
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
-        given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says
-    known: Iterable[str] = given[:1] if given[0] in COMMANDS else COMMANDS
-    options = parser(() if given == ["--version"] else known).parse_args(given)
-    if given[0] != "serve":
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says
+    known: Iterable[str] = words[:1] if words[0] in COMMANDS else COMMANDS
+    options = parser(() if words == ["--version"] else known).parse_args(words)
+    if words[0] != "serve":
         as_utf8(sys.stdout)
         as_utf8(sys.stderr)
     try:
@@ -191,5 +191,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = error.filename or options.home or "the index folder"
         return failed(options, f"{error.strerror or error}: {where}", 1)
     except KeyboardInterrupt:
-        said = "Stopped. What was committed stays; the same command goes on from there."
-        return failed(options, said, STOPPED)
+        message = "Stopped. What was committed stays; the same command goes on from there."
+        return failed(options, message, STOPPED)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PROGRAM = "graphrag-mcp"
 # tool -> command, and which arguments come after it in which order
 _TOOLS: dict[str, dict[str, str]] = terms.table(f"{Path(__file__).parent}/main")["tools"]
-COMMANDS = {tool: (one.pop("command"), one) for tool, one in _TOOLS.items()}
+COMMANDS = {tool: (places.pop("command"), places) for tool, places in _TOOLS.items()}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
 OPTIONS = (
     "query",
@@ -54,24 +54,27 @@ _PHRASES: tuple[tuple[str, Any], ...] = (
     (r" or give it texts first", " first"),
     (
         r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]',
-        lambda one: f"{PROGRAM} edit {one[1]} {_all(one[2])}",
+        lambda match: f"{PROGRAM} edit {match[1]} {_all(match[2])}",
     ),
     (r'\b[Uu]se op "?(\w+)"?', rf"Use {PROGRAM} edit \1"),
     (r'\bop="(\w+)"', rf"{PROGRAM} edit \1"),
     (r'\bfields=\["([^"]*)"\]', r"--set \1"),
-    (r"\b(?:ids|paths)=\[([^\[\]]*)\]", lambda one: _all(one[1])),
+    (r"\b(?:ids|paths)=\[([^\[\]]*)\]", lambda match: _all(match[1])),
     (r"\bdry_run=false\b", "--yes"),
     (r"\banswer=true\b", "--answer"),
     (r"\bwith query=\.\.\.", "with a QUERY"),
-    (r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)", lambda one: f"{one[2]} as {one[1].upper()}"),
+    (
+        r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)",
+        lambda match: f"{match[2]} as {match[1].upper()}",
+    ),
     (
         r"\b(remove_missing|refresh_answers|recluster|raw|changes)=true\b",
-        lambda one: _option(one[1]),
+        lambda match: _option(match[1]),
     ),
     (r"\bcorpus= ?", "--corpus "),
     (r"\bcorpus (?=')", "--corpus "),
-    (r"(?<![-\w])(max_tokens|max_nodes)\b", lambda one: _option(one[1])),
-    (rf"\b[Cc]all (?={PROGRAM})", lambda one: "Run " if one[0][0] == "C" else "run "),
+    (r"(?<![-\w])(max_tokens|max_nodes)\b", lambda match: _option(match[1])),
+    (rf"\b[Cc]all (?={PROGRAM})", lambda match: "Run " if match[0][0] == "C" else "run "),
 )
 
 
@@ -101,28 +104,30 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
-    given = {found[1]: found[2] for found in _ARGUMENT.finditer(arguments)}
-    ids = re.findall(r'"([^"]*)"', " ".join(given.get(name, "") for name in places))
-    if corpus.strip() and not (ids and all(_QUALIFIED.fullmatch(one) for one in ids)):
-        given.setdefault("corpus", f'"{corpus}"')
+    by_name = {found[1]: found[2] for found in _ARGUMENT.finditer(arguments)}
+    ids = re.findall(r'"([^"]*)"', " ".join(by_name.get(name, "") for name in places))
+    if corpus.strip() and not (ids and all(_QUALIFIED.fullmatch(id) for id in ids)):
+        by_name.setdefault("corpus", f'"{corpus}"')
     words = [PROGRAM, command]
     for name, unknown in places.items():
-        words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
-    named = (name for name in OPTIONS if name in given and name not in places)
-    words += [f"{_option(name)} {_all(given[name])}" for name in named]
-    words += [_option(name) for name in ("raw", "changes") if given.get(name) == "true"]
-    fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
-    words += [f"--set {shlex.quote(one)}" for one in fields]
-    words += ["--yes"] if given.get("dry_run") == "false" else []
+        words += [
+            _all(by_name[name]) if name in by_name and "..." not in by_name[name] else unknown
+        ]
+    named = (name for name in OPTIONS if name in by_name and name not in places)
+    words += [f"{_option(name)} {_all(by_name[name])}" for name in named]
+    words += [_option(name) for name in ("raw", "changes") if by_name.get(name) == "true"]
+    fields = re.findall(r'"([^"]*)"', by_name.get("fields", ""))
+    words += [f"--set {shlex.quote(field)}" for field in fields]
+    words += ["--yes"] if by_name.get("dry_run") == "false" else []
     return " ".join(filter(None, words))
 
 
 def _all(written: str) -> str:
     """The values of a list, or the one value, as a shell takes them."""
     quoted = re.findall(r'"([^"]*)"', written)
-    values = quoted or [one.strip() for one in written.strip("[]").split(",")]
+    values = quoted or [part.strip() for part in written.strip("[]").split(",")]
     rest = ["..."] if written.strip("[] ").endswith("...") and '"' in written else []
-    return " ".join([*(shlex.quote(one) for one in values if one), *rest])
+    return " ".join([*(shlex.quote(word) for word in values if word), *rest])
 
 
 _UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -198,7 +203,9 @@ def _worded(result: Result, corpus: str) -> str:
         return result.text
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
     lines = result.text.split("\n")
-    return "\n".join(one if one.startswith(theirs) else as_commands(one, corpus) for one in lines)
+    return "\n".join(
+        line if line.startswith(theirs) else as_commands(line, corpus) for line in lines
+    )
 
 
 def _answers(result: Result) -> bool:
@@ -225,15 +232,15 @@ def estimated(result: IndexResult) -> list[str]:
         f"{result.corpus}: nothing was written; this is what would be done",
         f"read {terms.counted(guess.get('files', 0), 'files')} ({size})",
     ]
-    if gone := counts.get("removed"):
-        lines.append(f"take out {terms.counted(gone, 'documents')} no longer there")
+    if removed := counts.get("removed"):
+        lines.append(f"take out {terms.counted(removed, 'documents')} no longer there")
     if same := counts.get("unchanged"):
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
     priced = f", at a cost of about {guess.get('cost', 0):,.4g} by the prices in the settings"
     lines.append(f"ask a model about {asked(guess)}{priced if guess.get('cost') else ''}")
-    lines += [f"  {kind}: {asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
+    lines += [f"  {kind}: {asked(usage)}" for kind, usage in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
         lines.append(f"assumed: {why}")
     return lines
@@ -249,9 +256,9 @@ CHANGES = ("added", "changed", "removed", "unchanged")
 
 def changed(result: IndexResult, corpus: str, elapsed: float) -> str:
     """What a run has done, and what the corpus holds now."""
-    held = counts_line({name: n for name, n in result.counts.items() if name not in CHANGES})
-    said = counts_line(result.counts, CHANGES) or "nothing to do"
-    return f"{corpus}: {said} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else "")
+    contents = counts_line({name: n for name, n in result.counts.items() if name not in CHANGES})
+    changes = counts_line(result.counts, CHANGES) or "nothing to do"
+    return f"{corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {contents}" if contents else "")
 
 
 def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> int:
@@ -265,9 +272,9 @@ def print_json(value: Any, exact: bool = False) -> None:
     from graphrag_mcp.packing.budget import shown
 
     as_is = exact or fencing.SHOW_SECRETS.get()
-    said = json.dumps(value if as_is else shown(value, fencing.masked), ensure_ascii=False)
+    text = json.dumps(value if as_is else shown(value, fencing.masked), ensure_ascii=False)
     # the same value, and nothing for the terminal
-    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
+    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def failed(

@@ -74,9 +74,9 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
         head = Text(f"[{place.id}] ", style="cyan")
         head.append(fencing.clean(place.title), style="bold")
         console.print(head)
-        said, line = excerpt(text, words)
+        quoted, line = excerpt(text, words)
         console.print(_place(place, line, snapshot.manifest.sources))
-        console.print(marked(said, words))
+        console.print(marked(quoted, words))
         console.print()
     rest = len(result.citations) - HITS
     more = f"{counted(rest, 'more hits')}: --max-tokens N shows them. " if rest > 0 else ""
@@ -109,8 +109,8 @@ def excerpt(text: str, words: set[str]) -> tuple[str, int]:
             break
         end = following
     kept = text[start:end]
-    said = kept if len(kept) <= 2 * EXCERPT else f"{kept[: 2 * EXCERPT]}…"
-    return " ".join(said.split()), text.count("\n", 0, start)
+    shortened = kept if len(kept) <= 2 * EXCERPT else f"{kept[: 2 * EXCERPT]}…"
+    return " ".join(shortened.split()), text.count("\n", 0, start)
 
 
 def marked(text: str, words: set[str]) -> Text:
@@ -239,7 +239,7 @@ def search(options: argparse.Namespace) -> int:
 
     if options.mode not in MODES:
         raise BadInput(f"search mode {options.mode!r} is unknown", f"Use one of {', '.join(MODES)}")
-    app, given, mode, reason = app_of(options), _budget(options), options.mode, ""
+    app, budget, mode, reason = app_of(options), _budget(options), options.mode, ""
     several = federated.wanted(options.corpus, app.corpora())
     corpora = [app.corpus_for_reading(name) for name in several or [options.corpus]]
     parts = [(name if several else "", app.snapshot(name)) for name in corpora]
@@ -247,12 +247,12 @@ def search(options: argparse.Namespace) -> int:
     if mode == "auto":
         mode, reason = choose(options.query, snapshot) if snapshot else ("local", "")
     # of the usual mode only on request
-    told = reason and (options.json or options.explain or mode != "fused")
-    reason = f"Mode {mode}: {reason}" if told else ""
+    with_reason = reason and (options.json or options.explain or mode != "fused")
+    reason = f"Mode {mode}: {reason}" if with_reason else ""
     if mode == "drift" and snapshot:
-        return show(options, _drift(app, corpora[0], options.query, given))
+        return show(options, _drift(app, corpora[0], options.query, budget))
     if mode == "text":
-        found = text_search.search(parts, options.query, filters=options.filter, **given)
+        found = text_search.search(parts, options.query, filters=options.filter, **budget)
         return _shown(options, found, reason, snapshot)
     request = Request(
         options.query,
@@ -263,7 +263,7 @@ def search(options: argparse.Namespace) -> int:
         answer=options.answer,
         options=AnswerOptions(options.response_type),
         filters=options.filter,
-        **given,
+        **budget,
     )
     asked = snapshot and (options.answer or app.reads_with_models(corpora[0]))
     askers = {"": app.asker(corpora[0])} if asked else {}
@@ -288,7 +288,7 @@ def _shown(
     return 0
 
 
-def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:
+def _drift(app: App, corpus: str, query: str, budget: Mapping[str, Any]) -> Result:
     """The whole walk by the configured model; the same command goes on where it was stopped."""
     from graphrag_mcp.query import drift_llm
     from graphrag_mcp.query.drift import Drift
@@ -299,7 +299,7 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
         move = "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent"
         raise BadInput(what, move)
     session = Drift(snapshot, app.drift_path(drift_llm.session_name(snapshot, query, 3, 20, 40)))
-    return drift_llm.run(session, query, asker, **given)
+    return drift_llm.run(session, query, asker, **budget)
 
 
 def entity(options: argparse.Namespace) -> int:
@@ -307,17 +307,17 @@ def entity(options: argparse.Namespace) -> int:
     from graphrag_mcp.query.federated import get_entity
 
     timeline = {"order": options.order, "other": options.other}
-    given = {**timeline, **_budget(options)}
-    return show(options, get_entity(parts_of(options, [options.name]), options.name, **given))
+    arguments = {**timeline, **_budget(options)}
+    return show(options, get_entity(parts_of(options, [options.name]), options.name, **arguments))
 
 
 def report(options: argparse.Namespace) -> int:
     """Show the report of one topic."""
     from graphrag_mcp.query.federated import get_community_report
 
-    given = _budget(options)
+    budget = _budget(options)
     parts = parts_of(options, [options.community])
-    return show(options, get_community_report(parts, options.community, **given))
+    return show(options, get_community_report(parts, options.community, **budget))
 
 
 def list(options: argparse.Namespace) -> int:
@@ -348,9 +348,9 @@ def source(options: argparse.Namespace) -> int:
         return show(
             options, changes(parts_of(options, options.ids), options.ids, kept, **_budget(options))
         )
-    given = {"around": options.around, "raw": options.raw, "query": options.query}
-    given |= _budget(options)
-    return show(options, get_source(parts_of(options, options.ids), options.ids, **given))
+    arguments = {"around": options.around, "raw": options.raw, "query": options.query}
+    arguments |= _budget(options)
+    return show(options, get_source(parts_of(options, options.ids), options.ids, **arguments))
 
 
 class Budget(TypedDict, total=False):
@@ -382,11 +382,11 @@ def status(options: argparse.Namespace) -> int:
     if result.corpus and result.generation:
         from graphrag_mcp.sources import diff
 
-        held = app.snapshot(result.corpus).manifest
-        disk = diff.changes(app.folder(result.corpus), held, app.settings)
+        manifest = app.snapshot(result.corpus).manifest
+        disk = diff.changes(app.folder(result.corpus), manifest, app.settings)
     if options.json:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
-    said = _disk_line(disk) if disk else ""
+    disk_line = _disk_line(disk) if disk else ""
     repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
     rows = _rows_line(app.snapshot(result.corpus)) if disk else ""
     if result.corpus and with_colours():
@@ -400,7 +400,7 @@ def status(options: argparse.Namespace) -> int:
         for name, cell in [
             ("holds", counts),
             *map(_row, rest),
-            ("on disk", said),
+            ("on disk", disk_line),
             ("copies", repeated),
             ("rows", rows),
         ]:
@@ -408,7 +408,7 @@ def status(options: argparse.Namespace) -> int:
                 table.add_row(name, fencing.clean(cell))
         _console().print(table)
         return 0
-    result.text += f"\nOn disk: {said}" if said else ""
+    result.text += f"\nOn disk: {disk_line}" if disk_line else ""
     result.text += f"\nCopies: {repeated}" if repeated else ""
     result.text += f"\nRows: {rows}" if rows else ""
     return show(options, result)
@@ -416,8 +416,8 @@ def status(options: argparse.Namespace) -> int:
 
 def _row(line: str) -> tuple[str, str]:
     """`Model: none` as two cells."""
-    name, colon, said = line.partition(": ")
-    return (name.lower(), said) if colon and len(name) < 24 else ("", line)
+    name, colon, text = line.partition(": ")
+    return (name.lower(), text) if colon and len(name) < 24 else ("", line)
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
@@ -425,10 +425,10 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
 
     changed = {how: disk[how] for how in ("new", "changed", "deleted") if disk[how]}
     every = [name for names in changed.values() for name in names]
-    said = ", ".join(f"{counted(len(names), 'files')} {how}" for how, names in changed.items())
+    counts = ", ".join(f"{counted(len(names), 'files')} {how}" for how, names in changed.items())
     line = (
-        f"{said} since: {_first(every)}. graphrag-mcp index reads what can be read."
-        if said
+        f"{counts} since: {_first(every)}. graphrag-mcp index reads what can be read."
+        if counts
         else "nothing has changed since."
     )
     scans = disk["scans"]

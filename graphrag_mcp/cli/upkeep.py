@@ -67,32 +67,34 @@ def install(options: argparse.Namespace) -> int:
     if options.client == "all":
         return _everywhere(options)
     if options.client not in BY_NAME:
-        return _to_paste(options, next(one for one in PRINTED if one.name == options.client))
+        return _to_paste(
+            options, next(client for client in PRINTED if client.name == options.client)
+        )
     host = BY_NAME[options.client]
     project = _project(options, host)
     file = Path(options.config).expanduser().absolute() if options.config else _file(host, project)
     if options.undo:
         return _undo(options, host, file)
-    made, notes = _entry(options, host, project)
+    entry, notes = _entry(options, host, project)
     if options.print:
-        return _show(options, host, file, made, notes)
+        return _show(options, host, file, entry, notes)
     started: dict[str, Any] = {}
     if not options.no_check:
-        most = installs.START_SECONDS[installs.is_uvx(made["command"])]
-        seconds, tools = launch.trial(*_as_started(host, made), most)
+        most = installs.START_SECONDS[installs.is_uvx(entry["command"])]
+        seconds, tools = launch.trial(*_as_started(host, entry), most)
         started = {"seconds": round(seconds, 2), "tools": tools}
     try:
-        change = installs.installing(host, file, options.name, made)
+        change = installs.installing(host, file, options.name, entry)
         backup = installs.apply(change)
     except installs.NotEdited as error:
-        block = installs.block(host, options.name, made)
+        block = installs.block(host, options.name, entry)
         if not options.json:
             print(f"{host.title}: not added. To paste into {file}:\n\n{block}")
         return output.failed(options, error, 2, block=block)
     notes += change.notes
     following = [host.reload, f"To see that it is there: {host.check}"]
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
-    record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
+    record |= {"backup": str(backup or ""), "entry": change.entry or entry, "started": started}
     record |= {"notes": notes, "next": following}
     lines = [f"{host.title}: {change.change} {options.name!r} in {file}"]
     lines += [f"the file as it was: {backup}"] if backup else []
@@ -111,9 +113,9 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
         what = f"the configuration of {host.title} is not edited by install"
         move = f"Use graphrag-mcp install --client {host.name} --print, and paste what it shows"
         raise BadInput(what, move)
-    made, notes = _entry(options, host, None)
-    text = printed(host, options.name, made)
-    record = {"client": host.name, "entry": made, "block": text, "notes": notes}
+    entry, notes = _entry(options, host, None)
+    text = printed(host, options.name, entry)
+    record = {"client": host.name, "entry": entry, "block": text, "notes": notes}
     return output.say(
         options, record, f"{host.title}:\n\n{text}\n", *_notes_and_steps(notes, [host.reload])
     )
@@ -130,11 +132,11 @@ def _everywhere(options: argparse.Namespace) -> int:
         raise BadInput("no client was found on this machine", "Name one with --client")
     worst = 0
     for host in found:
-        one = argparse.Namespace(**{**vars(options), "client": host.name})
+        host_options = argparse.Namespace(**{**vars(options), "client": host.name})
         try:
-            worst = max(worst, install(one))
+            worst = max(worst, install(host_options))
         except GraphRAGError as error:
-            worst = max(worst, output.failed(one, error, 1))
+            worst = max(worst, output.failed(host_options, error, 1))
     return worst
 
 
@@ -144,26 +146,26 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     change = installs.undoing(host, file, options.name)
     installs.apply(change)
     if change.change == "absent":
-        said = [f"there is no server {options.name!r} in {file}; nothing was changed"]
+        lines = [f"there is no server {options.name!r} in {file}; nothing was changed"]
     else:
         how = "is as it was before" if change.change == "restored" else "has it no more"
-        gone = "; it held nothing else and is gone" if change.after is None else ""
-        said = [f"{file} {how}{gone}", *_notes_and_steps([], [host.gone or host.reload])]
-    said[0] = f"{host.title}: {said[0]}"
+        removed = "; it held nothing else and is gone" if change.after is None else ""
+        lines = [f"{file} {how}{removed}", *_notes_and_steps([], [host.gone or host.reload])]
+    lines[0] = f"{host.title}: {lines[0]}"
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
-    return output.say(options, record, *said)
+    return output.say(options, record, *lines)
 
 
 def _show(
-    options: argparse.Namespace, host: Host, file: Path, made: dict[str, Any], notes: list[str]
+    options: argparse.Namespace, host: Host, file: Path, entry: dict[str, Any], notes: list[str]
 ) -> int:
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install.hosts import own_way
 
-    text = installs.block(host, options.name, made)
-    own = own_way(host, options.name, made)
-    record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
-    way = [f"the client's command or link for the same: {own}"] if own else []
+    text = installs.block(host, options.name, entry)
+    command = own_way(host, options.name, entry)
+    record = {"client": host.name, "file": str(file), "entry": entry, "block": text, "own": command}
+    way = [f"the client's command or link for the same: {command}"] if command else []
     lines = [f"{host.title}, for {file}:\n\n{text}", *_notes_and_steps(notes, way)]
     return output.say(options, {**record, "notes": notes}, *lines)
 
@@ -177,21 +179,23 @@ def _overview(options: argparse.Namespace) -> int:
     inside = installed(os.environ, home, here)
     rows, lines = [], []
     for host in HOSTS:
-        made, notes = _entry(options, host, None)
-        mine = [one for one in inside if one["host"] == host.name]
-        mine = [{name: one[name] for name in ("file", "name", "problem")} for one in mine]
+        entry, notes = _entry(options, host, None)
+        mine = [server for server in inside if server["host"] == host.name]
+        mine = [{name: server[name] for name in ("file", "name", "problem")} for server in mine]
         found, file = seen(host, os.environ, home), str(_file(host, None))
         row = {"client": host.name, "found": found, "file": file, "installed": mine}
-        rows.append({**row, "entry": made, "notes": notes})
+        rows.append({**row, "entry": entry, "notes": notes})
         lines.append(f"{host.name:<15} {'found' if found else 'not found'}: {file}")
-        for one in mine:
+        for server in mine:
             unread = "its configuration cannot be read"
-            state = f"installed as {one['name']!r}" if one["name"] else unread
-            problem = f": {one['problem']}" if one["problem"] else ""
-            lines.append(f"{'':<16}{state} in {one['file']}{problem}")
-        lines.append(f"{'':<16}would start: {' '.join([made['command'], *made['args']])}")
+            state = f"installed as {server['name']!r}" if server["name"] else unread
+            problem = f": {server['problem']}" if server["problem"] else ""
+            lines.append(f"{'':<16}{state} in {server['file']}{problem}")
+        lines.append(f"{'':<16}would start: {' '.join([entry['command'], *entry['args']])}")
     lines.append("\nTo add it to a client: graphrag-mcp install --client NAME [--root FOLDER]")
-    lines.append(f"With --print, an entry to paste for: {', '.join(one.name for one in PRINTED)}")
+    lines.append(
+        f"With --print, an entry to paste for: {', '.join(client.name for client in PRINTED)}"
+    )
     return output.say(options, {"hosts": rows}, *lines)
 
 
@@ -206,8 +210,8 @@ def _entry(
     from graphrag_mcp.install import launch
 
     settings = output.settings_of(options)
-    given = project is not None, options.env or (), os.environ
-    values, handed, notes = installs.variables(host, *given)
+    arguments = project is not None, options.env or (), os.environ
+    values, handed, notes = installs.variables(host, *arguments)
     env = launch.environment()
     if path := os.environ.get("GRAPHRAG_MCP_SETTINGS"):
         env["GRAPHRAG_MCP_SETTINGS"] = str(Path(path).expanduser().absolute())
@@ -225,8 +229,8 @@ def _entry(
         notes.append(OF_MACHINE)
     if not roots and not host.follows:
         notes.append(NO_FOLDER)
-    said = {*values, *handed}
-    unsaid = [name for name in MODEL_VARIABLES if os.environ.get(name) and name not in said]
+    passed = {*values, *handed}
+    unsaid = [name for name in MODEL_VARIABLES if os.environ.get(name) and name not in passed]
     if unsaid and (host.toml or not host.follows):
         where = f"set here, not seen by {host.title}; give --env NAME to hand it on"
         notes.append(f"{', '.join(unsaid)}: {where}")
@@ -236,14 +240,14 @@ def _entry(
 def _notes(options: argparse.Namespace, roots: Sequence[Path]) -> list[str]:
     """`--notes DIR`, as it was given or as a person answers; [] without one. BadInput for a folder
     outside of the roots, which the server would refuse."""
-    given = options.notes
+    path = options.notes
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.json and not options.print
-    if given is None and asks and not options.read_only and roots:
+    if path is None and asks and not options.read_only and roots:
         print("Assistants can keep what they find as Markdown notes, in a folder that you name.")
-        given = input(f"Folder for notes, such as {roots[0] / 'notes'} (empty: none): ").strip()
-    if not given:
+        path = input(f"Folder for notes, such as {roots[0] / 'notes'} (empty: none): ").strip()
+    if not path:
         return []
-    folder = Path(given).expanduser().absolute()
+    folder = Path(path).expanduser().absolute()
     if not any(folder.resolve().is_relative_to(root.resolve()) for root in roots):
         listed = ", ".join(map(str, roots)) or "none"
         what = f"the folder of notes {folder} is outside the folders that tools may index"
@@ -267,12 +271,12 @@ def _roots(
     return () if host.follows else settings.roots
 
 
-def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, str], Path]:
+def _as_started(host: Host, entry: dict[str, Any]) -> tuple[list[str], dict[str, str], Path]:
     """The command, the environment and the folder of a server as the host starts it."""
-    env = dict(made.get("env", {}))
+    env = dict(entry.get("env", {}))
     env |= {name: os.environ.get(name, "") for name, value in env.items() if "${" in value}
-    env |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
-    return [made["command"], *made["args"]], env, Path.cwd() if host.follows else Path.home()
+    env |= {name: os.environ[name] for name in entry.get("env_vars", ()) if name in os.environ}
+    return [entry["command"], *entry["args"]], env, Path.cwd() if host.follows else Path.home()
 
 
 def _project(options: argparse.Namespace, host: Host) -> Path | None:
@@ -306,9 +310,10 @@ def doctor(options: argparse.Namespace) -> int:
     from graphrag_mcp.types import IndexRequest
 
     app = output.app_of(options)
-    some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
+    # without any of these there is nothing to examine yet
+    known = options.corpus or options.repair or app.corpora()
     try:
-        folder = app.fetched(options.corpus) if some else None
+        folder = app.fetched(options.corpus) if known else None
     except NotFound as error:
         if options.corpus or options.repair:
             raise
@@ -317,8 +322,8 @@ def doctor(options: argparse.Namespace) -> int:
         if not options.json:
             print(*lines(here), sep="\n", end="\n\n", flush=True)
             raise
-        said = f"{error.what}. {output.as_commands(error.next_move)}."
-        output.print_json({"sound": None, "findings": [], "about": here, "error": said})
+        message = f"{error.what}. {output.as_commands(error.next_move)}."
+        output.print_json({"sound": None, "findings": [], "about": here, "error": message})
         return 2
 
     def derive(folder: Path) -> None:
@@ -330,15 +335,15 @@ def doctor(options: argparse.Namespace) -> int:
     findings = examine(folder, options.repair, derive) if folder else []
     wrong = sum(not found.repaired and not found.remark for found in findings)
     here = about(app.settings, app.corpora(), folder, bool(wrong))
-    said = []
+    sentences = []
     for found in findings:
         mark = "remark: " if found.remark and not found.repaired else ""
         then = "Repaired" if found.repaired else found.repair
-        said.append(f"{mark}{found.kind} {found.where}: {found.what}. {then}.")
+        sentences.append(f"{mark}{found.kind} {found.where}: {found.what}. {then}.")
     sound = "Everything that is stored is sound." if folder else "No index yet."
-    said += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
+    sentences += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
     record = {"sound": not wrong, "findings": [asdict(found) for found in findings]}
-    output.say(options, {**record, "about": here}, *said)
+    output.say(options, {**record, "about": here}, *sentences)
     return 1 if wrong else 0
 
 
@@ -351,14 +356,18 @@ def _examine(options: argparse.Namespace) -> int:
         what = "doctor repairs only indexes of its own"
         raise BadInput(what, "Leave --repair out; each fault says what to do")
     found, lines = examine(located(output.existing(options.folder))), []
-    for one in found:
-        shown = "; ".join(one.examples) + ("; ..." if one.count > len(one.examples) else "")
-        what = f"{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}."
-        lines.append(f"remark: {what}" if one.remark else what)
-    wrong = sum(not one.remark for one in found)
+    for fault in found:
+        shown = "; ".join(fault.examples) + ("; ..." if fault.count > len(fault.examples) else "")
+        what = (
+            f"{fault.kind} {fault.where}: {fault.count:,} {fault.what} ({shown}). {fault.repair}."
+        )
+        lines.append(f"remark: {what}" if fault.remark else what)
+    wrong = sum(not fault.remark for fault in found)
     sound = "No faults: ids, counts, communities and vectors agree."
     lines.append(f"{wrong} wrong" if wrong else sound)
-    output.say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
+    output.say(
+        options, {"sound": not wrong, "findings": [asdict(fault) for fault in found]}, *lines
+    )
     return 1 if wrong else 0
 
 
@@ -376,12 +385,12 @@ def export(options: argparse.Namespace) -> int:
     if options.html:
         from graphrag_mcp.explorer.page import document
 
-        text, held = document(output.app_of(options), options.corpus)
+        text, counts = document(output.app_of(options), options.corpus)
         path = Path(options.html).expanduser().absolute()
         path.write_text(text, "utf-8", "replace")
         size = path.stat().st_size
-        said = f"{path} {size:,} bytes: {output.counts_line(held)}"
-        return output.say(options, {"file": str(path), "bytes": size, **held}, said)
+        line = f"{path} {size:,} bytes: {output.counts_line(counts)}"
+        return output.say(options, {"file": str(path), "bytes": size, **counts}, line)
     if not options.folder:
         raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
     from graphrag_mcp.exchange import export as exports
@@ -409,8 +418,8 @@ def import_(options: argparse.Namespace) -> int:
     record |= {"errors": result.errors, "elapsed_seconds": round(elapsed, 3)}
     lines = [output.changed(result, corpus, elapsed), *(f"note: {note}" for note in notes)]
     output.say(options, record, *lines)
-    if not options.json and (said := output.elsewhere(app, corpus)):
-        print(said, file=sys.stderr)
+    if not options.json and (remark := output.elsewhere(app, corpus)):
+        print(remark, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
 
 
@@ -436,5 +445,5 @@ def delete(options: argparse.Namespace) -> int:
     documents = output.counts_line({"documents": found.documents}) or "no document"
     size = f"{documents}, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
     nothing = f"Corpus {found.corpus} in {found.path}: {size}.\n{NOTHING}"
-    said = f"Deleted corpus {found.corpus}: {size}." if options.yes else nothing
-    return output.say(options, {**asdict(found), "deleted": options.yes}, said)
+    message = f"Deleted corpus {found.corpus}: {size}." if options.yes else nothing
+    return output.say(options, {**asdict(found), "deleted": options.yes}, message)

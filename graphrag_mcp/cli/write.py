@@ -57,17 +57,22 @@ def try_(options: argparse.Namespace) -> int:
     snapshot = app.snapshot(corpus)
     about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
     questions = _questions(snapshot)
-    told = {"corpus": corpus, "about": about, "questions": questions}
+    record = {"corpus": corpus, "about": about, "questions": questions}
     found = here(os.environ, Path.home())
     of_home = ["--home", options.home] if options.home else []
     words = ["graphrag-mcp", "install", "--client"]
     commands = [[*words, host.name, "--root", str(folder), *of_home] for host in found]
     if options.json:
-        return output.say(options, told | {"connect": [shlex.join(words) for words in commands]})
+        return output.say(options, record | {"connect": [shlex.join(words) for words in commands]})
     print("\nWhat it is about:", *about, sep="\n  ")
     print("\nQuestions that it answers, with their sources:")
-    for one in questions:
-        print(f"  {one['question']}", one_line(one["answer"], 240), one["source"], sep="\n    ")
+    for example in questions:
+        print(
+            f"  {example['question']}",
+            one_line(example["answer"], 240),
+            example["source"],
+            sep="\n    ",
+        )
     question = questions[0]["question"] if questions else "What is this about?"
     print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
     if note := output.elsewhere(app, corpus):
@@ -95,8 +100,8 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
         result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
     names = ("documents", "passages", "entities", "relationships")
-    told = ", ".join(counted(counts[name], name) for name in names)
-    print(f"{folder}: {told}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)
+    listed = ", ".join(counted(counts[name], name) for name in names)
+    print(f"{folder}: {listed}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)
     for error in result.errors[:5]:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
     return corpus if counts["passages"] else ""
@@ -133,14 +138,14 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
         print("\nConnect an assistant: graphrag-mcp install --client NAME (--help lists them)")
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        said = "\nConnect an assistant that was found on this machine:"
-        print(said, *map(shlex.join, commands), sep="\n  ")
+        heading = "\nConnect an assistant that was found on this machine:"
+        print(heading, *map(shlex.join, commands), sep="\n  ")
         return 0
     status = 0
     for host, words in zip(found, commands, strict=True):
         if input(f"\nConnect {host.title}? [y/N] ").strip().lower() in ("y", "yes"):
-            own = [sys.executable, "-m", "graphrag_mcp", *words[1:]]
-            done = subprocess.run(own, check=False)
+            command = [sys.executable, "-m", "graphrag_mcp", *words[1:]]
+            done = subprocess.run(command, check=False)
             status = status or done.returncode
     return status
 
@@ -161,8 +166,8 @@ def edit(options: argparse.Namespace) -> int:
         rows = in_force(app.snapshot(options.corpus)).log  # as they are: what `edit replay` takes
         output.print_json({"edits": list(map(asdict, rows))}, exact=True)
         return 0
-    given = (options.corpus, options.op, options.ids, options.set)
-    result = change(app, *given, f"cli:{_user()}", not options.yes, wait=True)
+    arguments = (options.corpus, options.op, options.ids, options.set)
+    result = change(app, *arguments, f"cli:{_user()}", not options.yes, wait=True)
     return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
 
 
@@ -170,8 +175,8 @@ def remove(options: argparse.Namespace) -> int:
     """Remove documents from the index for good: indexing their folder again does not add them."""
     from graphrag_mcp.tools.edit import remove as take_out
 
-    given = (options.corpus, options.ids, f"cli:{_user()}", not options.yes)
-    result = take_out(output.app_of(options), *given, wait=True)
+    arguments = (options.corpus, options.ids, f"cli:{_user()}", not options.yes)
+    result = take_out(output.app_of(options), *arguments, wait=True)
     _shown(options, result, result.dry_run)
     return 1 if result.unknown else 0
 
@@ -187,8 +192,8 @@ def note(options: argparse.Namespace) -> int:
     text = options.text
     if not text and options.op != "undo" and not sys.stdin.isatty():
         text = sys.stdin.read()
-    given = Note(options.title, text, options.folder, options.op, options.check)
-    result = write_now(App(settings), given, options.corpus, f"cli:{_user()}")
+    draft = Note(options.title, text, options.folder, options.op, options.check)
+    result = write_now(App(settings), draft, options.corpus, f"cli:{_user()}")
     return output.show(options, result)
 
 
@@ -211,8 +216,8 @@ def _replay(app: App, options: argparse.Namespace) -> int:
         raise BadInput("replay takes one file", "Write it with graphrag-mcp edit log --json")
     path = output.existing(options.ids[0])
     try:
-        held = stored.parsed(path.read_bytes(), dict[str, Any])
-        rows = stored.shaped(held.get("edits"), list[LogRow])
+        content = stored.parsed(path.read_bytes(), dict[str, Any])
+        rows = stored.shaped(content.get("edits"), list[LogRow])
     except ValueError as error:
         what = f"{path.name} is no log of edits"
         raise BadInput(what, "Write it with graphrag-mcp edit log --json") from error
@@ -248,10 +253,10 @@ def serve(options: argparse.Namespace) -> int:
     from graphrag_mcp import server
 
     if sys.stdin.isatty():
-        said = (
+        message = (
             "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help"
         )
-        print(said, file=sys.stderr)
+        print(message, file=sys.stderr)
     server.serve(settings, **offer)
     return 0
 
@@ -281,8 +286,8 @@ def index(options: argparse.Namespace) -> int:
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
-    given = ("method", "remove_missing", "recluster", "dry_run", "refresh_answers", "retry_refused")
-    request = IndexRequest(paths, **{name: getattr(options, name) for name in given})
+    names = ("method", "remove_missing", "recluster", "dry_run", "refresh_answers", "retry_refused")
+    request = IndexRequest(paths, **{name: getattr(options, name) for name in names})
     began = time.monotonic()
     if not options.dry_run and not nothing:  # an open job has a budget of its own
         from graphrag_mcp.jobs import start
@@ -298,10 +303,10 @@ def index(options: argparse.Namespace) -> int:
     else:
         _print_index(result, elapsed)
     if result.status == "done" and not options.json:
-        if said := output.elsewhere(app, corpus):
-            print(said, file=sys.stderr)
+        if remark := output.elsewhere(app, corpus):
+            print(remark, file=sys.stderr)
         if sys.stderr.isatty():
-            named = f" --corpus {corpus}" if said else ""
+            named = f" --corpus {corpus}" if remark else ""
             print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
             print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
     if settings.chat_model and _still_open(result) and not nothing:
@@ -313,7 +318,7 @@ def index(options: argparse.Namespace) -> int:
 
     # A file in a folder that cannot be read is named; the run fails only where it leaves nothing to search.
     nothing_read = result.errors and not result.counts.get("documents_total")
-    failed = [one for one in result.errors if one.get("kind") != UNREAD]
+    failed = [error for error in result.errors if error.get("kind") != UNREAD]
     return 0 if result.status in ("done", "estimate") and not failed and not nothing_read else 1
 
 
@@ -376,17 +381,19 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         what = f"replies were refused twice: {output.counts_line(result.refused)}"
         print(f"{what} (asked again with --retry-refused)", file=sys.stderr)
     if result.pending:
-        reasons = Counter(one["reason"] for one in result.degraded if one["kind"] != RECORDS)
-        for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
+        reasons = Counter(
+            question["reason"] for question in result.degraded if question["kind"] != RECORDS
+        )
+        for reason, count in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])):
             print(f"  {count:,} x {reason}", file=sys.stderr)
-    if said := in_words(result.losses):
-        print(f"records of the replies: {said}", file=sys.stderr)
-        for one in [one for one in result.degraded if one["kind"] == RECORDS][:SHOWN_LOSSES]:
-            print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)
+    if losses := in_words(result.losses):
+        print(f"records of the replies: {losses}", file=sys.stderr)
+        for loss in [loss for loss in result.degraded if loss["kind"] == RECORDS][:SHOWN_LOSSES]:
+            print(f"  {loss['id']} {loss['document']}: {loss['reason']}", file=sys.stderr)
     if result.skipped:
         print(f"skipped by rule: {output.counts_line(result.skipped)}")
-        for one in result.skipped_files[:5]:
-            print(fencing.clean(f"  {one['path']}: {one['reason']}"))
+        for file in result.skipped_files[:5]:
+            print(fencing.clean(f"  {file['path']}: {file['reason']}"))
     if result.hint:
         print(f"hint: {output.as_commands(result.hint)}", file=sys.stderr)
     for error in result.errors:
@@ -405,8 +412,8 @@ def tune(options: argparse.Namespace) -> int:
         raise BadInput("tuning needs a chat model and none is configured", advice)
     target = Path(options.output).expanduser().absolute() if options.output else None
     names = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
-    given = {name: getattr(options, name) for name in names}
-    request = TuneRequest(**given, untyped=options.no_entity_types, output=target)
+    arguments = {name: getattr(options, name) for name in names}
+    request = TuneRequest(**arguments, untyped=options.no_entity_types, output=target)
     found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
     files, then = [str(path) for path in found.files], ""
     if found.files and target is not None:
@@ -443,17 +450,19 @@ def answers(options: argparse.Namespace) -> int:
     with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
         book.probe()
         if options.action == "clear":
-            gone = book.clear(options.kind)
-            print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
+            removed = book.clear(options.kind)
+            print(
+                json.dumps({"cleared": removed}) if options.json else f"forgot {removed:,} answers"
+            )
         elif options.json:
             output.print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
         elif options.kind:
             if not (found := list(book.listing(options.kind))):
                 kinds = ", ".join(book.kinds()) or "none at all"
                 print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
-            for one in found:
-                tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
-                print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
+            for answer in found:
+                tokens = f"{answer['prompt_tokens']:,} in, {answer['output_tokens']:,} out"
+                print(f"{answer['time']} {answer['key'][:12]} {answer['answerer']} {tokens}")
         else:
             lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
             print("\n".join(lines) or "the reply cache is empty")

@@ -44,10 +44,10 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     Raises BadInput where the path lies inside the index itself or cannot be written."""
     import networkx
 
-    with _beside(snapshot, path, "file") as (target, made):
+    with _beside(snapshot, path, "file") as (target, temporary):
         graph = _graph(snapshot)
-        networkx.write_graphml_xml(graph, made / "graph")
-        os.replace(made / "graph", target)
+        networkx.write_graphml_xml(graph, temporary / "graph")
+        os.replace(temporary / "graph", target)
     return {"nodes": len(graph), "edges": graph.number_of_edges()}
 
 
@@ -58,15 +58,15 @@ def _beside(snapshot: Snapshot, path: Path, kind: str) -> Iterator[tuple[Path, P
     target, home = path.resolve(), snapshot.folder.resolve()
     if target == home or home in target.parents:
         raise BadInput(f"{path} lies inside the index", f"Name a {kind} outside it")
-    made = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        made.mkdir(parents=True)
-        yield target, made
+        temporary.mkdir(parents=True)
+        yield target, temporary
     except OSError as error:
         what = f"{path} cannot be written ({error.strerror})"
         raise BadInput(what, f"Name another {kind}") from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _graph(snapshot: Snapshot) -> Any:
@@ -80,9 +80,11 @@ def _graph(snapshot: Snapshot) -> Any:
     for row in _in_batches(snapshot, "entities"):
         aliases[row["id"]] = alias = f"e{row['n']}"
         path = enumerate(paths.get(row["id"], ()))
-        held = {f"community_{level}": numbers[id] for level, id in path if id in numbers}
+        communities = {f"community_{level}": numbers[id] for level, id in path if id in numbers}
         names = ("title", "type", "description", "degree", "frequency")
-        graph.add_node(alias, **_values(row, *names), aliases="; ".join(row["aliases"]), **held)
+        graph.add_node(
+            alias, **_values(row, *names), aliases="; ".join(row["aliases"]), **communities
+        )
     for row in _in_batches(snapshot, "relationships"):
         source, target = aliases.get(row["source_id"]), aliases.get(row["target_id"])
         if source and target:
@@ -94,7 +96,9 @@ def _graph(snapshot: Snapshot) -> Any:
 def _values(row: Row, *names: str) -> Row:
     """The values of a row as XML can hold them."""
     values = ((name, row[name]) for name in names)
-    return {name: _FORBIDDEN.sub(" ", one) if isinstance(one, str) else one for name, one in values}
+    return {
+        name: _FORBIDDEN.sub(" ", cell) if isinstance(cell, str) else cell for name, cell in values
+    }
 
 
 DOCUMENTS = 200  # and documents
@@ -129,17 +133,17 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     rows}.
 
     Raises BadInput where the folder lies inside the index itself or cannot be written."""
-    with _beside(snapshot, folder, "folder") as (target, made):
+    with _beside(snapshot, folder, "folder") as (target, temporary):
         maps = _maps(snapshot)
         graph = (_entities, _relationships, _communities, _reports, _covariates, _summaries)
         makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph, _links), strict=True)
         counts = {
-            name: _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
+            name: _write(temporary / f"{name}.parquet", schema, rows(snapshot, maps))
             for (name, schema), rows in makers
         }
         target.mkdir(exist_ok=True)
         for name in SCHEMAS:
-            os.replace(made / f"{name}.parquet", target / f"{name}.parquet")
+            os.replace(temporary / f"{name}.parquet", target / f"{name}.parquet")
     return counts
 
 
@@ -187,7 +191,7 @@ def _maps(snapshot: Snapshot) -> _Maps:
             maps.inside[community].append(row["id"])
             maps.units_inside[community].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
-    units = [unit for held in maps.units_of_document.values() for unit in held]
+    units = [unit for ids in maps.units_of_document.values() for unit in ids]
     if not path.keys().isdisjoint(units):  # an earlier release placed entities alone
         maps.units_inside.clear()
     for unit in units:
@@ -216,8 +220,8 @@ def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 def _entities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "entities"):
         title = maps.title[row["id"]]
-        said = row["description"] or title  # other programs need a description
-        yield {**row, "title": title, "description": said}
+        description = row["description"] or title  # other programs need a description
+        yield {**row, "title": title, "description": description}
 
 
 def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
@@ -243,8 +247,8 @@ def _keywords(description: str, *titles: str | None) -> str:
     """The five commonest content words of the evidence besides the two names: what a relationship
     is about when no model has said so. Derived here because no search reads them."""
     names = " ".join(filter(None, titles)).casefold()
-    own, words = _content_words(names), _content_words(description)
-    counts = Counter(word for word in words if word not in own and word not in names)
+    name_words, words = _content_words(names), _content_words(description)
+    counts = Counter(word for word in words if word not in name_words and word not in names)
     return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 

@@ -71,7 +71,7 @@ def program_of(folder: Path) -> str:
 def located(folder: Path) -> Path:
     """The folder itself, or the one in it where both programs keep their output by default."""
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
-    return next((one for one in (folder, *inner) if kind_of(one)), folder)
+    return next((candidate for candidate in (folder, *inner) if kind_of(candidate)), folder)
 
 
 def path_of(folder: Path, table: str) -> Path | None:
@@ -108,7 +108,7 @@ def rows_of(folder: Path, table: str, room: Room | None = None) -> list[Row] | N
             _check_size(metadata)
             (room or Room()).take(metadata)
             columns = map(schema.column, range(len(schema.names)))
-            texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+            texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         # Equal texts are stored once. Read so, they can be measured before each takes its own place.
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             read = file.read()
@@ -146,9 +146,9 @@ def _check_size(metadata: pq.FileMetaData) -> None:
     chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
     if (values := _values(metadata)) > MOST_VALUES:
         raise Unreadable(f"it holds {values:,} values, and at most {MOST_VALUES:,} are read")
-    if any(one.total_uncompressed_size > LONGEST * max(one.num_values, 1) for one in chunks):
+    if any(chunk.total_uncompressed_size > LONGEST * max(chunk.num_values, 1) for chunk in chunks):
         raise Unreadable(f"it holds a longer value, and at most {LONGEST:,} bytes of one are read")
-    if (size := sum(one.total_uncompressed_size for one in chunks)) > MOST_BYTES:
+    if (size := sum(chunk.total_uncompressed_size for chunk in chunks)) > MOST_BYTES:
         raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
 
 
@@ -282,7 +282,7 @@ def number(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def whole(row: Mapping[str, Any], *names: str) -> int | None:
-    return next((int(one) for name in names if (one := number(row, name)) is not None), None)
+    return next((int(found) for name in names if (found := number(row, name)) is not None), None)
 
 
 def ids(row: Mapping[str, Any], *names: str) -> list[str]:
@@ -298,7 +298,7 @@ def ids(row: Mapping[str, Any], *names: str) -> list[str]:
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         if value is not None and not isinstance(value, float | int):
-            return [str(one) for one in value if one is not None and str(one)]
+            return [str(id) for id in value if id is not None and str(id)]
     return []
 
 

@@ -51,16 +51,16 @@ def tables_of(folder: Path, found: files.Foreign) -> dict[str, list[Row]]:
 def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     """Fill `found` with what the tables hold."""
     documents, units, ends = tables["documents"], tables["text_units"], tables["relationships"]
-    own = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
-    found.program = "graphrag-mcp" if own else "graphrag"
-    found.documents = [_document(row, own) for row in documents]
+    ours = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
+    found.program = "graphrag-mcp" if ours else "graphrag"
+    found.documents = [_document(row, ours) for row in documents]
     found.units = [_unit(row, number) for number, row in enumerate(units)]
     found.entities = _entities(tables["entities"], units)
     found.relations = [_relation(row, number) for number, row in enumerate(ends)]
     found.claims = [_claim(row) for row in tables["covariates"]]
     found.communities = _communities(tables["communities"], ends, found.entities, tables["nodes"])
-    found.reports = [_report(row, own) for row in tables["community_reports"]]
-    found.summaries = tables.get("summaries", []) if own else []
+    found.reports = [_report(row, ours) for row in tables["community_reports"]]
+    found.summaries = tables.get("summaries", []) if ours else []
 
 
 def text(row: Mapping[str, Any], *names: str) -> str:
@@ -72,15 +72,15 @@ def _document(row: Row, ours: bool) -> files.SourceDocument:
     metadata = _parsed(metadata)
     kept = metadata if isinstance(metadata, dict) else {}
     if not ours:  # the row of a table that a document was made of repeats its text
-        told = ("text", "raw_content", "id", "title")
-        others = {key: one for key, one in kept.items() if key not in told}
-        kept = {key: one for key, one in others.items() if one not in (None, row.get("text"))}
+        repeated = ("text", "raw_content", "id", "title")
+        others = {key: field for key, field in kept.items() if key not in repeated}
+        kept = {key: field for key, field in others.items() if field not in (None, row.get("text"))}
     kept, created = json.loads(json.dumps(kept, default=str)), text(row, "creation_date")
     title, body = text(row, "title", "id"), text(row, "text", "raw_content")
     if not ours:
         return files.SourceDocument(text(row, "id"), title, body, "", kept, iso_date(created))
-    said = row.get("title") or title, row.get("text") or body, text(row, "uri")
-    return files.SourceDocument(text(row, "id"), *said, kept, created)
+    fields = row.get("title") or title, row.get("text") or body, text(row, "uri")
+    return files.SourceDocument(text(row, "id"), *fields, kept, created)
 
 
 def _unit(row: Row, place: int) -> files.SourceUnit:
@@ -93,7 +93,7 @@ def _unit(row: Row, place: int) -> files.SourceUnit:
         text(row, "id"),
         _numbered(row, place),
         body if isinstance(body, str) else "",
-        [one for one in documents if one],
+        [id for id in documents if id],
         *(-1 if at is None else at for at in span),
     )
 
@@ -165,7 +165,7 @@ def _claim(row: Row) -> tuple[str, Claim]:
 def _communities(
     rows: list[Row], relations: list[Row], entities: Iterable[files.SourceEntity], nodes: list[Row]
 ) -> list[files.SourceCommunity]:
-    by_title = {one.title: one.id for one in entities}
+    by_title = {entity.title: entity.id for entity in entities}
     ends = {
         text(row, "id"): [by_title.get(text(row, end), "") for end in ("source", "target")]
         for row in relations
@@ -177,24 +177,24 @@ def _communities(
             of_nodes[at].append(by_title.get(text(node, "title"), ""))
     found = []
     for row in rows:
-        own = files.whole(row, "community", "human_readable_id", "id")
-        if own is None:
+        community = files.whole(row, "community", "human_readable_id", "id")
+        if community is None:
             continue
-        members = files.ids(row, "entity_ids") or of_nodes.get(own, [])
+        members = files.ids(row, "entity_ids") or of_nodes.get(community, [])
         if not members:
             members = [end for id in files.ids(row, "relationship_ids") for end in ends.get(id, ())]
         level, parent = files.whole(row, "level") or 0, files.whole(row, "parent")
-        found.append(files.SourceCommunity(own, level, parent, list(filter(None, members))))
+        found.append(files.SourceCommunity(community, level, parent, list(filter(None, members))))
     return found
 
 
 def _report(row: Row, ours: bool) -> files.SourceReport:
     listed = _parsed(row.get("findings"))
     findings = (
-        one if isinstance(one, dict) else {"summary": str(one)}
-        for one in (listed if isinstance(listed, list) else ())
+        finding if isinstance(finding, dict) else {"summary": str(finding)}
+        for finding in (listed if isinstance(listed, list) else ())
     )
-    pairs = [(text(one, "summary"), text(one, "explanation")) for one in findings]
+    pairs = [(text(finding, "summary"), text(finding, "explanation")) for finding in findings]
     community = files.whole(row, "community", "human_readable_id")
     method = text(row, "method") or "imported:graphrag-mcp"
     return files.SourceReport(

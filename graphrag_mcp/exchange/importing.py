@@ -86,13 +86,13 @@ def _loosely(flat: tuple[str, array[int]], text: str, after: int) -> Place | Non
     words, starts = flat
     lines = text.strip().splitlines()
     for number in range(min(HEAD_LINES, len(lines))):
-        wanted = " ".join("\n".join(lines[number:]).strip().strip(_BROKEN).split())
-        if not wanted or (number and len(wanted) < SHORTEST):
+        rest = " ".join("\n".join(lines[number:]).strip().strip(_BROKEN).split())
+        if not rest or (number and len(rest) < SHORTEST):
             return None
-        at = words.find(wanted, bisect_left(starts, after))
-        at = at if at >= 0 else words.find(wanted)
+        at = words.find(rest, bisect_left(starts, after))
+        at = at if at >= 0 else words.find(rest)
         if at >= 0:
-            return Place(starts[at], starts[at + len(wanted) - 1] + 1, False)
+            return Place(starts[at], starts[at + len(rest) - 1] + 1, False)
     return None
 
 
@@ -106,17 +106,20 @@ def tree_of(
     entity has one place a level, and their ids by number. `ids`: the other index's entity ids as
     ours. Children that do not divide their parent are left out, with all below them."""
     members = {
-        one.number: {ids[id] for id in one.entities if id in ids} for one in reversed(communities)
+        community.number: {ids[id] for id in community.entities if id in ids}
+        for community in reversed(communities)
     }
     holder: dict[tuple[int, str], int] = {}  # (level, entity) -> number
-    for one in communities:
-        for member in members[one.number]:
-            holder.setdefault((one.level, member), one.number)
+    for community in communities:
+        for member in members[community.number]:
+            holder.setdefault((community.level, member), community.number)
     children: dict[int, list[int]] = defaultdict(list)
-    for one in {one.number: one for one in reversed(communities)}.values():
-        above = {holder.get((one.level - 1, member), -1) for member in members[one.number]}
+    for community in {community.number: community for community in reversed(communities)}.values():
+        above = {
+            holder.get((community.level - 1, member), -1) for member in members[community.number]
+        }
         if len(above) == 1:
-            children[above.pop()].append(one.number)
+            children[above.pop()].append(community.number)
     rows: list[Row] = []
     number_of: dict[int, str] = {}
 
@@ -151,10 +154,10 @@ class _Writer:
 
     def __init__(self, foreign: Foreign, places: Places) -> None:
         self.foreign, self.places = foreign, places
-        self.by_title = {one.title: key_of(one) for one in reversed(foreign.entities)}
+        self.by_title = {entity.title: key_of(entity) for entity in reversed(foreign.entities)}
         self.by_name: dict[str, str] = {}
-        for one in foreign.entities:
-            self.by_name.setdefault(normalise_name(one.title), key_of(one))
+        for entity in foreign.entities:
+            self.by_name.setdefault(normalise_name(entity.title), key_of(entity))
         self.keys = {key for key in self.by_title.values() if key}
         self.units_of: dict[str, set[str]] = defaultdict(set)  # key -> units that name it
         self.order = {id: number for number, id in enumerate(places)}
@@ -163,11 +166,13 @@ class _Writer:
         statements = self._statements()
         self._entities(statements)
         self._ends(statements)
-        for source, target, one, units in statements:
-            weight = max(one.weight, LIGHTEST) / len(units)
-            said = imported.Statement(source, target, one.description, one.keywords, weight)
+        for source, target, relation, units in statements:
+            weight = max(relation.weight, LIGHTEST) / len(units)
+            statement = imported.Statement(
+                source, target, relation.description, relation.keywords, weight
+            )
             for id in units:
-                self._put(id, "statements", said)
+                self._put(id, "statements", statement)
         self._claims()
 
     def _put(self, unit: str, rows: str, row: Any) -> None:
@@ -180,19 +185,22 @@ class _Writer:
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
         """Each relation with the keys of its ends and its units, without any those of its ends."""
-        own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
+        entity_units = {key_of(entity): entity.units for entity in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = 0
-        for one in self.foreign.relations:
-            source, target = self.end(one.source), self.end(one.target)
-            units = self._known(one.units)
+        for relation in self.foreign.relations:
+            source, target = self.end(relation.source), self.end(relation.target)
+            units = self._known(relation.units)
             if not units and source and target:
-                first, second = self._known(own.get(source, ())), self._known(own.get(target, ()))
+                first, second = (
+                    self._known(entity_units.get(source, ())),
+                    self._known(entity_units.get(target, ())),
+                )
                 units = [id for id in first if id in set(second)] or first[:1] or second[:1]
             if not units or not source or not target:
                 nowhere += 1
                 continue
-            found.append((source, target, one, units))
+            found.append((source, target, relation, units))
         why = "no text unit that is there holds them, or an end has no name"
         self.foreign.note(nowhere, f"relationships are left out: {why}")
         return found
@@ -207,16 +215,18 @@ class _Writer:
             of_pairs[source] += units
             of_pairs[target] += units
         lost = 0
-        for one in self.foreign.entities:
-            key = key_of(one)
-            units = self._known(one.units) or self._known(of_pairs.get(key, ()))
+        for entity in self.foreign.entities:
+            key = key_of(entity)
+            units = self._known(entity.units) or self._known(of_pairs.get(key, ()))
             if not units or not key:
                 lost += 1
                 continue
-            name = imported.Name(key, one.title, one.type or "unknown", one.description)
+            name = imported.Name(key, entity.title, entity.type or "unknown", entity.description)
             # Its other names go with its first unit, unless one is an entity of its own.
-            keys = ((form, normalise_name(form)) for form in one.aliases)
-            aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
+            keys = ((form, normalise_name(form)) for form in entity.aliases)
+            aliases = tuple(
+                form for form, alias_key in keys if alias_key == key or alias_key not in self.keys
+            )
             for id in units:
                 self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
                 self.units_of[key].add(id)
@@ -225,9 +235,9 @@ class _Writer:
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity, or not named in a unit that speaks of them, are named there."""
         strange: set[str] = set()
-        named = {key_of(one): one for one in reversed(self.foreign.entities)}
-        for source, target, one, units in statements:
-            for key, title in ((source, one.source), (target, one.target)):
+        named = {key_of(entity): entity for entity in reversed(self.foreign.entities)}
+        for source, target, relation, units in statements:
+            for key, title in ((source, relation.source), (target, relation.target)):
                 known = named.get(key)
                 if known is not None and self.units_of.get(key):
                     continue  # its own text units are what the other index says
@@ -241,13 +251,15 @@ class _Writer:
         self.foreign.note(len(strange), what)
 
     def _claims(self) -> None:
-        told = [
-            (unit, one) for unit, one in self.foreign.claims if unit in self.places and one.subject
+        claims = [
+            (unit, claim)
+            for unit, claim in self.foreign.claims
+            if unit in self.places and claim.subject
         ]
-        for unit, one in told:
-            self._put(unit, "claims", one)
+        for unit, claim in claims:
+            self._put(unit, "claims", claim)
         what = "claims are left out: their text unit is not there, or they have no subject"
-        self.foreign.note(len(self.foreign.claims) - len(told), what)
+        self.foreign.note(len(self.foreign.claims) - len(claims), what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
@@ -267,9 +279,13 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     if not foreign.communities:
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
-    ends = [(one.source, one.target) for holder in holders for one in holder.record.statements]
+    ends = [
+        (statement.source, statement.target)
+        for holder in holders
+        for statement in holder.record.statements
+    ]
     pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in ends if a != b}
-    keys = {one.id: key_of(one) for one in foreign.entities}
+    keys = {entity.id: key_of(entity) for entity in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
     what = "communities do not divide their parent, as after an update: they are computed again"
@@ -277,14 +293,16 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     known = _numbers(foreign, holders, ids, number_of, params)
     reports: list[Row] = []
     members_of = {row["id"]: row["members"] for row in tree}
-    told = partial(_with_content_ids, known=known, foreign=foreign)
-    for one in (one for one in foreign.reports if one.community in number_of):
-        community = number_of[one.community]
+    with_ids = partial(_with_content_ids, known=known, foreign=foreign)
+    for report in (report for report in foreign.reports if report.community in number_of):
+        community = number_of[report.community]
         texts = ("summary", "full_content", "rating_explanation")
-        row: Row = {name: told(getattr(one, name)) for name in texts}
-        row |= {name: getattr(one, name) for name in ("title", "rank", "method")}
+        row: Row = {name: with_ids(getattr(report, name)) for name in texts}
+        row |= {name: getattr(report, name) for name in ("title", "rank", "method")}
         row |= {"community": community, "members": members_of[community]}
-        pairs_told = ((told(summary), told(said)) for summary, said in one.findings)
+        pairs_told = (
+            (with_ids(summary), with_ids(explanation)) for summary, explanation in report.findings
+        )
         row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
         reports.append(row)
     what = "reports are left out: their community is not there as it was when they were written"
@@ -304,24 +322,24 @@ def _numbers(
     unit_of: dict[str, str] = {}
     for holder in holders:
         name_of = unit_ids(holder.uri)
-        own = {id(record): other for other, record in holder.units.items()}
+        foreign_ids = {id(record): other for other, record in holder.units.items()}
         for unit, record in holder.record.cut(holder.text, params):
-            made = name_of(unit, holder.text[unit.span.start : unit.span.end])
+            unit_id = name_of(unit, holder.text[unit.span.start : unit.span.end])
             if record is not None:
-                unit_of[own[id(record)]] = made
+                unit_of[foreign_ids[id(record)]] = unit_id
     writer = _Writer(Foreign(foreign.program, entities=foreign.entities), {})
 
     def with_units(id: str, units: Iterable[str]) -> list[str]:
         return [id, *(unit_of[unit] for unit in units if unit in unit_of)]
 
-    known = (one for one in foreign.entities if one.id in ids)
+    known = (entity for entity in foreign.entities if entity.id in ids)
     relations: dict[int, list[str]] = {}
-    for one in foreign.relations:
-        ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
-        relations[one.number] = with_units(relationship_id(*ends), one.units)
+    for relation in foreign.relations:
+        ends = sorted(entity_id(writer.end(title)) for title in (relation.source, relation.target))
+        relations[relation.number] = with_units(relationship_id(*ends), relation.units)
     units = (unit for unit in foreign.units if unit.id in unit_of)
     return {
-        "Entities": {one.number: with_units(ids[one.id], one.units) for one in known},
+        "Entities": {entity.number: with_units(ids[entity.id], entity.units) for entity in known},
         "Relationships": relations,
         "Sources": {unit.number: [unit_of[unit.id]] for unit in units},
         "Reports": {number: [id] for number, id in number_of.items()},
@@ -335,17 +353,17 @@ def _with_content_ids(
     relationships, the text units that these rest on are added, so that every statement leads to its
     source."""
 
-    def write(one: Cited) -> str:
+    def write(citation: Cited) -> str:
         groups: list[tuple[str, list[str]]] = []
         units: list[str] = []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
-            numbers, there = one.numbers.get(group, ()), known[group]
+            numbers, there = citation.numbers.get(group, ()), known[group]
             rows = [there[number] for number in numbers if number in there]
             units = [unit for row in rows for unit in row[1:]] + units
             groups.append((group, [row[0] for row in rows]))
-        if not one.numbers.get("Sources") and foreign.program != "graphrag-mcp":
+        if not citation.numbers.get("Sources") and foreign.program != "graphrag-mcp":
             groups.append(("Sources", units))
-        return reference(groups, more=one.more)
+        return reference(groups, more=citation.more)
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
         return _OURS.sub(lambda match: "".join(map(write, cited(match[0]))), text)
@@ -371,8 +389,8 @@ class Holder:
 
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG, LightRAG or our own export holds. BadInput for others."""
-    own = files.program_of(folder) == "graphrag"
-    return graphrag.read(folder) if own else lightrag.read(folder)
+    is_graphrag = files.program_of(folder) == "graphrag"
+    return graphrag.read(folder) if is_graphrag else lightrag.read(folder)
 
 
 def import_folder(
@@ -382,7 +400,7 @@ def import_folder(
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
-    if not any(one.text.strip() for one in foreign.units):
+    if not any(unit.text.strip() for unit in foreign.units):
         what = f"{source.name} holds no text: its text units cannot be read"
         move = "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong"
         raise BadInput(what, move)
@@ -419,8 +437,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     assert log is not None  # opened by the job that imports
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
-        told = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)
-        document = Document(*told, file, imported.sha_of(data))
+        fields = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)
+        document = Document(*fields, file, imported.sha_of(data))
         there.add(holder.uri)
         known = plan.live.get(holder.uri)
         if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
@@ -445,15 +463,19 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
     """What a label of the other index is called here: its own name where that is free. New ones are
     noted down, so that no folder takes the name."""
 
-    def label(wanted: str) -> str:
-        mark = f"{imported.PREFIX}{source}#{wanted}" if wanted else f"{imported.PREFIX}{source}"
+    def label(foreign_label: str) -> str:
+        mark = (
+            f"{imported.PREFIX}{source}#{foreign_label}"
+            if foreign_label
+            else f"{imported.PREFIX}{source}"
+        )
         for name, entry in sources.items():
             if entry["path"] == mark:
                 return name
         folder = Path(source)
         unnamed = folder.name.lower() in OUTPUTS and folder.parent.name
-        own = folder.parent.name if unnamed else folder.name
-        name = distinct(shown(wanted or own).replace(":", "_") or "import", sources)
+        folder_name = folder.parent.name if unnamed else folder.name
+        name = distinct(shown(foreign_label or folder_name).replace(":", "_") or "import", sources)
         sources[name] = {"path": mark, "kind": "import"}
         return name
 
@@ -467,13 +489,18 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
     """A holder for every document, and for every unit that stands in none."""
     by = f"imported:{foreign.program}"
     holders: dict[str, Holder] = {}
-    titles = Counter(_title(one) for one in foreign.documents)
-    for one in foreign.documents:
-        text = one.text if one.uri else clean(one.text)
-        if not text.strip() or one.id in holders:
+    titles = Counter(_title(document) for document in foreign.documents)
+    for document in foreign.documents:
+        text = document.text if document.uri else clean(document.text)
+        if not text.strip() or document.id in holders:
             continue
-        uri, record = _uri(one, label, titles[_title(one)] > 1, taken), imported.DocumentRecord(by)
-        holders[one.id] = Holder(uri, _title(one), text, one.metadata, one.created, record)
+        uri, record = (
+            _uri(document, label, titles[_title(document)] > 1, taken),
+            imported.DocumentRecord(by),
+        )
+        holders[document.id] = Holder(
+            uri, _title(document), text, document.metadata, document.created, record
+        )
     used: set[str] = set()
     for holder in holders.values():  # two documents of one name and one beginning of an id
         while holder.uri in used:
@@ -528,19 +555,21 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     return alone
 
 
-def _title(one: SourceDocument) -> str:
-    return clean(" ".join(one.title.split())[:300]) or one.id[:32]
+def _title(document: SourceDocument) -> str:
+    return clean(" ".join(document.title.split())[:300]) or document.id[:32]
 
 
-def _uri(one: SourceDocument, label: Callable[[str], str], shared: bool, taken: set[str]) -> str:
-    if one.uri.startswith("text:"):
-        uri = one.uri
-    elif one.uri:
-        first, slash, rest = one.uri.partition("/")
+def _uri(
+    document: SourceDocument, label: Callable[[str], str], shared: bool, taken: set[str]
+) -> str:
+    if document.uri.startswith("text:"):
+        uri = document.uri
+    elif document.uri:
+        first, slash, rest = document.uri.partition("/")
         uri = f"{label(first)}/{rest}" if slash else f"{label('')}/{first}"
     else:
-        name = _title(one)
-        mark = f" ({one.id[:12]})" if shared and name != one.id[:32] else ""
+        name = _title(document)
+        mark = f" ({document.id[:12]})" if shared and name != document.id[:32] else ""
         uri = f"{label('')}/{name}{mark}"
     while uri in taken:  # a text that was handed over here has this name
         uri += "~imported"

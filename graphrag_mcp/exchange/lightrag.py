@@ -34,15 +34,15 @@ def read(folder: Path) -> files.Foreign:
     for place, (name, row) in enumerate(nodes):
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
-        said = name_of(name), kind, _joined(row, "description")
-        found.entities.append(files.SourceEntity(name, place, *said, units))
+        fields = name_of(name), kind, _joined(row, "description")
+        found.entities.append(files.SourceEntity(name, place, *fields, units))
     for place, (source, target, row) in enumerate(edges):
         pair, turned = f"{source}{files.SEP}{target}", f"{target}{files.SEP}{source}"
         listed = _text(row, "keywords").replace(files.SEP, ",").split(",")
         words = ", ".join(filter(None, dict.fromkeys(word.strip() for word in listed)))
-        said = name_of(source), name_of(target), _joined(row, "description"), words
+        fields = name_of(source), name_of(target), _joined(row, "description"), words
         units = _units(of_pair.get(pair) or of_pair.get(turned), row)
-        found.relations.append(files.SourceRelation(pair, place, *said, _weight(row), units))
+        found.relations.append(files.SourceRelation(pair, place, *fields, _weight(row), units))
     return found
 
 
