@@ -50,12 +50,12 @@ def write(
     run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]
 ) -> Batch | None:
     """Commits all batches but the last, which is returned; None where there is none."""
-    held: Batch | None = None
+    previous: Batch | None = None
     for batch in _batches(run, plan, request, work, numbers):
-        if held is not None:
-            documents.commit_batch(run, plan.found.sources, held, numbers)
-        held = batch
-    return held
+        if previous is not None:
+            documents.commit_batch(run, plan.found.sources, previous, numbers)
+        previous = batch
+    return previous
 
 
 def _batches(
@@ -69,31 +69,31 @@ def _batches(
         run.check()
         known, document = plan.live.get(edit.uri), edit.document
         if document is None:
-            gone = plan.live[edit.uri]
-            batch.gone.add(gone["id"])
-            batch.log.append(_log_row("gone", edit.uri, gone["n"]))
+            removed = plan.live[edit.uri]
+            batch.gone.add(removed["id"])
+            batch.log.append(_log_row("gone", edit.uri, removed["n"]))
             run.counts["removed"] += 1
             return
         if edit.what == "relog":
             n = plan.live[edit.uri]["n"]
             batch.log.append(_log_row("put", edit.uri, n, document))
             return
-        given = run.imports.of(document) if run.imports else None
+        imported = run.imports.of(document) if run.imports else None
         before = Before()
         if known is not None:
             with run.stage("merge"):
-                rederive = work.rederive or given is not None or _was_note(run, known["id"])
+                rederive = work.rederive or imported is not None or _was_note(run, known["id"])
                 before = _before(run, known, rederive)
             batch.gone.add(known["id"])
         with run.stage("extract"):
-            rows = derived or derive(document, params, before, given, run.check)
+            rows = derived or derive(document, params, before, imported, run.check)
             assign_numbers(rows, before, numbers)
         if edit.what == "put":
             plan.quota.text_units += len(rows.units)
             batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
             run.counts["changed" if known else "added"] += 1
         batch.add(rows)
-        if run.imports is not None and given is not None:
+        if run.imports is not None and imported is not None:
             batch.imports += run.imports.rows(document)
         elif run.models.extract is not None and not rows.plugin and not rows.note:
             batch.ask(run, document, rows)
@@ -167,8 +167,8 @@ def _derived(
 def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:
     row: Row = dict.fromkeys(DOCUMENT_LOG.names, "") | {"op": op, "uri": uri, "n": n}
     if document is not None:
-        own = ("id", "file", "file_sha", "title", "text", "created")
-        row |= {name: getattr(document, name) for name in own}
+        columns = ("id", "file", "file_sha", "title", "text", "created")
+        row |= {name: getattr(document, name) for name in columns}
         kept = {PLACES: document.places} if document.places else {}
         row["metadata"] = metadata_json(document.metadata | kept)
     return row

@@ -313,10 +313,10 @@ def _blocks(
     cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
     cuts.update(at for at in breaks if start < at < end)
     for first, last in pairwise([start, *sorted(cuts), end]):
-        held = text[first:last].rstrip()
-        bare = held.lstrip()
+        block = text[first:last].rstrip()
+        bare = block.lstrip()
         if bare:
-            yield first + len(held) - len(bare), first + len(held)
+            yield first + len(block) - len(bare), first + len(block)
 
 
 def _joint(text: str, before: int, at: int) -> int:
@@ -356,18 +356,18 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             stop = text.find("\n\n", start + _BLOCK, min(end, start + 2 * _BLOCK))
             stop = stop if stop > 0 else _whole(text, start, start + _BLOCK)
         previous = -1
-        held: tuple[int, int] | None = None
+        sentence: tuple[int, int] | None = None
         for first, last in recent_sentences(text[start:stop]):
             first, last = first + start, last + start
-            if held is not None:
+            if sentence is not None:
                 # Cut without a blank: move the cut off the inside of a character.
                 if first == previous:
-                    first = _whole(text, held[0], first)
-                    held = (held[0], first)
-                yield held
-            held, previous = (first, last), last
-        if held is not None:
-            yield held
+                    first = _whole(text, sentence[0], first)
+                    sentence = (sentence[0], first)
+                yield sentence
+            sentence, previous = (first, last), last
+        if sentence is not None:
+            yield sentence
         start = stop
 
 

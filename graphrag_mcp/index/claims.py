@@ -82,7 +82,7 @@ class ClaimParams:
 def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
     """From the settings and the corpus's own prompts, where it has some."""
     return ClaimParams(
-        entity_specs=tuple(" ".join(one.split()) for one in settings.claims_entity_specs),
+        entity_specs=tuple(" ".join(spec.split()) for spec in settings.claims_entity_specs),
         description=" ".join(settings.claims_description.split()),
         language=" ".join(settings.output_language.split())[:60],
         gleanings=settings.gleanings,
@@ -181,12 +181,12 @@ def read_claims(reply: str, text: str) -> Reading:
 
     Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
     that is known."""
-    given = read(reply)
-    forms = (one.get("claims") for one in given.values if isinstance(one, dict))
-    lists = [one for one in forms if isinstance(one, list)]
+    parsed = read(reply)
+    forms = (form.get("claims") for form in parsed.values if isinstance(form, dict))
+    lists = [claim_list for claim_list in forms if isinstance(claim_list, list)]
     if not lists:
         raise BadReply('the reply has no list "claims"')
-    lost: Counter[str] = Counter({"cut off": not given.whole})
+    lost: Counter[str] = Counter({"cut off": not parsed.whole})
     claims: dict[tuple[object, ...], Claim] = {}
     for value in chain.from_iterable(lists):
         if claim := _checked(value, text, lost):
@@ -194,35 +194,35 @@ def read_claims(reply: str, text: str) -> Reading:
     if not claims and +lost:
         raise BadReply("no usable claim")
     lost["too many"] += max(0, len(claims) - MOST_CLAIMS)
-    return list(claims.values())[:MOST_CLAIMS], given.whole, +lost
+    return list(claims.values())[:MOST_CLAIMS], parsed.whole, +lost
 
 
 def _checked(value: Any, text: str, lost: Counter[str]) -> Claim | None:
     try:
-        said = ClaimSaid.model_validate(value)
+        claim = ClaimSaid.model_validate(value)
     except ValidationError as error:
         lost[fault(error)] += 1
         return None
-    subject, other = clean(said.subject, LONGEST_NAME), clean(said.object, LONGEST_NAME)
-    description = clean(said.description, LONGEST_DESCRIPTION)
-    spans = quoted(text, said.quotes)
+    subject, other = clean(claim.subject, LONGEST_NAME), clean(claim.object, LONGEST_NAME)
+    description = clean(claim.description, LONGEST_DESCRIPTION)
+    spans = quoted(text, claim.quotes)
     reasons = {
         "no subject": _is_nothing(subject),
         "no description": not re.search(r"\w", description),
-        "no quote": not any(map(str.strip, said.quotes)),
+        "no quote": not any(map(str.strip, claim.quotes)),
         "invented quote": not spans,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         lost[reason] += 1
         return None
-    start, end = iso_date(said.start_date), iso_date(said.end_date)
-    for date, read_as in ((said.start_date, start), (said.end_date, end)):
+    start, end = iso_date(claim.start_date), iso_date(claim.end_date)
+    for date, read_as in ((claim.start_date, start), (claim.end_date, end)):
         lost["bad date"] += not read_as and not _is_nothing(date.strip(" \"'."))
     if start and end and end[:10] < start[:10]:
         lost["bad date"] += 1
         end = ""
-    kind = clean(said.type, LONGEST_TYPE).upper()
-    status = said.status.strip().upper()
+    kind = clean(claim.type, LONGEST_TYPE).upper()
+    status = claim.status.strip().upper()
     return Claim(
         subject,
         "NONE" if _is_nothing(other) else other,
@@ -258,13 +258,13 @@ def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:
-    wanted = places.folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
+    folded_quote = places.folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
     # A word or two stand in any text and prove nothing.
-    weight = sum(3 if is_cjk(ch) else 1 for ch in wanted if ch.isalnum())
-    at = folded.find(wanted) if weight >= 12 else -1
+    weight = sum(3 if is_cjk(ch) else 1 for ch in folded_quote if ch.isalnum())
+    at = folded.find(folded_quote) if weight >= 12 else -1
     if at < 0:
         return None
-    begin, stop = starts[at], places.end_of(text, starts[at + len(wanted) - 1])
+    begin, stop = starts[at], places.end_of(text, starts[at + len(folded_quote) - 1])
     while stop < len(text) and text[stop] in ".!?。！？”\"'’":
         stop += 1  # the sentence's own end, which was taken off to compare
     return begin, stop
@@ -272,10 +272,10 @@ def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] |
 
 def iso_date(value: str) -> str:
     """ISO 8601, as exact as it was said (`2022`, `2022-01-10`, with a time); else ""."""
-    said = clean(value, 60).strip(" .()\"'")
+    text = clean(value, 60).strip(" .()\"'")
     try:
-        moment = datetime.fromisoformat(said)
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        return dates.read(said)
+        return dates.read(text)
     exact = moment.replace(tzinfo=None).isoformat(timespec="seconds")
-    return exact if ":" in said else dates.read(said)
+    return exact if ":" in text else dates.read(text)

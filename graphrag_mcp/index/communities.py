@@ -192,7 +192,7 @@ def tree_with(
         for leaf in leaves:
             path.update((unit, (leaf.way[0] + first, *leaf.way[1:])) for unit in leaf.units)
     units = {*path}
-    path |= _placed({id: [path[unit] for unit in held] for id, held in entities.items()})
+    path |= _placed({id: [path[unit] for unit in unit_ids] for id, unit_ids in entities.items()})
     _follow_links(path, links)
     tree = hierarchy_of(path, units)
     titles: dict[str, str] = {}
@@ -209,15 +209,15 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     """From the way of each entity and text unit through groups, whatever these are called.
 
     A community has an id of its level and its entities, or of its text units where it has none."""
-    given = ((id, tuple(path[id])) for id in sorted(path))
-    groups = lists_of((way[:end], id) for id, way in given for end in range(1, len(way) + 1))
+    pairs = ((id, tuple(path[id])) for id in sorted(path))
+    groups = lists_of((way[:end], id) for id, way in pairs for end in range(1, len(way) + 1))
     parts = {
         way: (tuple(id for id in ids if id not in units), tuple(id for id in ids if id in units))
         for way, ids in groups.items()
     }
     name = {
-        way: content_id("community", str(len(way) - 1), *(members or held))
-        for way, (members, held) in parts.items()
+        way: content_id("community", str(len(way) - 1), *(members or unit_ids))
+        for way, (members, unit_ids) in parts.items()
     }
     order = sorted(parts, key=name.__getitem__)
     children = lists_of((name[way[:-1]], name[way]) for way in order if len(way) > 1)
@@ -226,8 +226,8 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     for way, ids in ways.items():
         parent, below = ("", *ids)[-2], tuple(children[ids[-1]])
         found.append(Community(ids[-1], len(way) - 1, parent, below, *parts[way]))
-    found.sort(key=lambda one: (one.level, one.id))
-    known = {one.id: one for one in found}
+    found.sort(key=lambda community: (community.level, community.id))
+    known = {community.id: community for community in found}
     return Hierarchy(known, {id: ways[tuple(way)] for id, way in path.items()})
 
 
@@ -249,17 +249,17 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
     shares = np.bincount(texts.term, every, len(texts.words)) / max(part.sum(), 1e-9)
     of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
     found: dict[str, Mapping[str, float]] = {}
-    for one in tree.communities.values():
-        if one.id in tree.titles:
+    for community in tree.communities.values():
+        if community.id in tree.titles:
             continue
-        places = np.array([number[id] for id in one.units], np.int64)
+        places = np.array([number[id] for id in community.units], np.int64)
         rows = [slice(*texts.first[[at, at + 1]].tolist()) for at in places]
         term = np.concatenate([texts.term[row] for row in rows]) if rows else np.zeros(0, np.int64)
         terms, inverse, units = np.unique(term, return_inverse=True, return_counts=True)
-        held = np.concatenate([every[row] for row in rows]) if rows else np.zeros(0)
-        share = np.bincount(inverse, held, len(terms)) / max(part[places].sum(), 1e-9)
-        of[one.id] = terms, share
-        above, common = of[one.parent]
+        weights = np.concatenate([every[row] for row in rows]) if rows else np.zeros(0)
+        share = np.bincount(inverse, weights, len(terms)) / max(part[places].sum(), 1e-9)
+        of[community.id] = terms, share
+        above, common = of[community.parent]
         if len(rows) == len(texts.ids):  # nothing to set it apart from
             count = [texts.count[row] for row in rows] or [np.zeros(0, np.int64)]
             worth = np.log1p(np.bincount(inverse, np.concatenate(count), len(terms)))
@@ -276,7 +276,7 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
             digits = any(map(str.isdigit, word))  # tells_topic holds of all: see texts_of
             if not digits and (len(word) > 2 or is_cjk(word[0])):
                 chosen.append(word)
-        found[one.id] = by_rank(without_grammar(chosen)[:most])
+        found[community.id] = by_rank(without_grammar(chosen)[:most])
     return found
 
 
@@ -308,23 +308,23 @@ def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
     that are linked only with each other form a group."""
     near: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for source, target, weight in links:
-        for one, other in ((source, target), (target, source)):
-            if one not in path and one != other:
-                near[one].append((other, weight))
+        for entity, other in ((source, target), (target, source)):
+            if entity not in path and entity != other:
+                near[entity].append((other, weight))
     while near:
         pulls: dict[str, dict[tuple[int, ...], float]] = {}
-        for one, others in near.items():
+        for entity, others in near.items():
             pull: dict[tuple[int, ...], float] = defaultdict(float)
             for other, weight in sorted(others):
                 if other in path:
                     pull[path[other]] += weight
             if pull:
-                pulls[one] = pull
+                pulls[entity] = pull
         if not pulls:
             path.update(dict.fromkeys(near, (-1,)))
-        for one, pull in pulls.items():
-            path[one] = min(pull, key=lambda way: (-pull[way], way))
-        near = {one: others for one, others in near.items() if one not in path}
+        for entity, pull in pulls.items():
+            path[entity] = min(pull, key=lambda way: (-pull[way], way))
+        near = {entity: others for entity, others in near.items() if entity not in path}
 
 
 # ---- text units ---------------------------------------------------------------------------------
@@ -368,8 +368,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
         labels[:] = -1
         for place, label in found.items():
             labels[place] = label
-        held = labels >= 0
-        sizes = np.bincount(labels[held], worth[held]) if found else np.zeros(0)
+        labelled = labels >= 0
+        sizes = np.bincount(labels[labelled], worth[labelled]) if found else np.zeros(0)
         large = np.flatnonzero(sizes >= least)
         if len(large) >= few:
             break
@@ -400,11 +400,11 @@ def _weighted(
     unit, term, count = np.repeat(np.arange(len(units)), lengths), texts.term[at], texts.count[at]
     inner, total = np.isin(unit, seen), worth[seen].sum()
     number = np.bincount(term[inner], minlength=len(texts.words))
-    held = np.bincount(term[inner], worth[unit[inner]], len(texts.words))
+    term_worth = np.bincount(term[inner], worth[unit[inner]], len(texts.words))
     most = max(common * total, min(3, total - 1))
-    kept = ((number >= 2) & (held <= most))[term]
+    kept = ((number >= 2) & (term_worth <= most))[term]
     unit, term, count = unit[kept], term[kept], count[kept]
-    weight = (1 + np.log(count)) * np.log(total / held[term])
+    weight = (1 + np.log(count)) * np.log(total / term_worth[term])
     length = np.sqrt(np.bincount(unit, weight**2, len(units)))
     return unit, term, weight * (worth / np.maximum(length, 1e-12))[unit]
 
@@ -420,7 +420,7 @@ def _leiden(
     names = {place: f"u{place}" for place in set(unit.tolist())}
     words = {place: f"t{place}" for place in set(term.tolist())}
     ends = zip(unit.tolist(), term.tolist(), weight.tolist(), strict=True)
-    edges = [(names[one], words[other], share) for one, other, share in ends]
+    edges = [(names[place], words[other], share) for place, other, share in ends]
     quality, found = leiden(
         edges=edges,
         starting_communities=None,

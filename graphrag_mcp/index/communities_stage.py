@@ -145,12 +145,16 @@ def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
     names = "document_id", "text", "terms"
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
-    told = []
+    term_texts = []
     for has_address, document, text, known in rows:
-        own = own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
-        own = without_addresses(own) if has_address else own
-        told.append(known if own == text else " ".join(terms(own)))
-    return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
+        content = (
+            own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
+        )
+        content = without_addresses(content) if has_address else content
+        term_texts.append(known if content == text else " ".join(terms(content)))
+    return passages.select(["text_unit_id"]).append_column(
+        "terms", pa.array(term_texts, pa.string())
+    )
 
 
 def _stored_groups(
@@ -159,21 +163,25 @@ def _stored_groups(
     """The groups of text units in the stored tree as `ways_of` numbers them, and the characteristic
     terms of each; None where the stored tree lacks one."""
     paths = _paths(snapshot)
-    held: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    units_of: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for unit in sorted(units):
         for end in range(1, 1 + len(path := paths.get(unit, ()))):
-            held[path[:end]].append(unit)
-    rows = snapshot.by_key("reports", sorted({path[-1] for path in held}), "id", ["id", "terms"])
+            units_of[path[:end]].append(unit)
+    rows = snapshot.by_key(
+        "reports", sorted({path[-1] for path in units_of}), "id", ["id", "terms"]
+    )
     terms_of = dict(listed(rows))
-    if len(held) != len(terms_of) or not paths.keys() >= set(units):
+    if len(units_of) != len(terms_of) or not paths.keys() >= set(units):
         return None
     numbers: Counter[tuple[str, ...]] = Counter()
     ways: dict[tuple[str, ...], Way] = {(): ()}
-    for path in sorted(held, key=lambda one: (len(one), -len(held[one]), held[one][0])):
+    for path in sorted(
+        units_of, key=lambda path: (len(path), -len(units_of[path]), units_of[path][0])
+    ):
         ways[path] = (*ways[path[:-1]], numbers[path[:-1]])
         numbers[path[:-1]] += 1
     known: dict[Way, Mapping[str, float]] = {
-        ways[path]: by_rank(terms_of[path[-1]].rpartition("#")[2].split()[1:]) for path in held
+        ways[path]: by_rank(terms_of[path[-1]].rpartition("#")[2].split()[1:]) for path in units_of
     }
     return {unit: ways[paths[unit]] for unit in units}, known
 
@@ -191,8 +199,8 @@ def stored_tree(snapshot: Snapshot) -> Hierarchy:
     units = lists_of((community, id) for id in of_text for community in path[id])
     found = {}
     for row in rows:
-        held = (row["children"], row["entity_ids"], units[row["id"]])
-        found[row["id"]] = Community(row["id"], row["level"], row["parent"], *map(tuple, held))
+        members = (row["children"], row["entity_ids"], units[row["id"]])
+        found[row["id"]] = Community(row["id"], row["level"], row["parent"], *map(tuple, members))
     return Hierarchy(found, path)
 
 
@@ -210,23 +218,23 @@ def compare(
     old = {id: (n, parent, children) for id, n, parent, children in stored}
     numbers = {id: n for id, (n, _, _) in old.items()}
     vanished = [id for id in old if id not in tree.communities]
-    gone, rows = list(vanished), []
+    removed, rows = list(vanished), []
     for id, community in tree.communities.items():
         if id not in old:
             numbers[id], number["c"] = number["c"], number["c"] + 1
         elif old[id][1:] == (community.parent, list(community.children)):
             continue
         else:
-            gone.append(id)
+            removed.append(id)
         place = {"level": community.level, "parent": community.parent}
-        held = {"children": list(community.children), "entity_ids": list(community.members)}
-        rows.append({"id": id, "n": numbers[id], **place, **held, "size": len(community.members)})
+        lists = {"children": list(community.children), "entity_ids": list(community.members)}
+        rows.append({"id": id, "n": numbers[id], **place, **lists, "size": len(community.members)})
     paths = _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
     members = [pa.array(changed, pa.string()), pa.array(map(tree.path.get, changed), LIST)]
     changes = {
-        "communities": Change(gone, graph_to_table("communities", rows)),
+        "communities": Change(removed, graph_to_table("communities", rows)),
         "memberships": Change(sorted(left), pa.table(members, schema=TABLES["memberships"])),
         "reports": Change(vanished, graph_to_table("reports", [])),
     }
@@ -251,22 +259,22 @@ def fingerprints(
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
     documents, papers = known
-    told = told_of(snapshot, tree.communities.values(), models, documents, papers)
+    summarised = told_of(snapshot, tree.communities.values(), models, documents, papers)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
-        one = tree.communities[id]
+        community = tree.communities[id]
         # Of a parent the fingerprints of the children say it.
-        members = () if one.children else [rows[member] for member in one.members]
-        report = found.report(one) if found else None
+        members = () if community.children else [rows[member] for member in community.members]
+        report = found.report(community) if found else None
         parts = (
             [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
-            sorted({repr(papers[documents[unit]]) for unit in one.units}),
-            [*one.units, *(prints[child] for child in one.children)],
+            sorted({repr(papers[documents[unit]]) for unit in community.units}),
+            [*community.units, *(prints[child] for child in community.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
-            [text.identity for text in told.get(id, ())],
+            [text.identity for text in summarised.get(id, ())],
         )
-        prints[id] = content_id("report", *(part for some in parts for part in some))
+        prints[id] = content_id("report", *(part for strings in parts for part in strings))
     return prints
 
 
@@ -282,7 +290,7 @@ def _claim_checks(snapshot: Snapshot, tree: Hierarchy) -> dict[str, list[int]]:
     claims = snapshot.rows("claims", columns=["subject_id", "check"])
     if claims.num_rows:
         names = listed(snapshot.rows("entities", columns=["id", "names"]))
-        meant = {entity_id(name): id for id, own in names for name in own}
+        meant = {entity_id(name): id for id, keys in names for name in keys}
         for subject, check in listed(claims):
             for community in tree.path.get(meant.get(subject, ""), ()):
                 found[community].append(check)
@@ -293,7 +301,7 @@ def _changed(run: Run, snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str,
     """Communities whose report is new, is made of something else now, or whose answer an agent
     replaced; with these all that are made of them."""
     stored = dict(listed(snapshot.rows("reports", columns=["id", "fingerprint"])))
-    again = {one.subject for one in run.corrections if one.kind == "report"}
+    again = {correction.subject for correction in run.corrections if correction.kind == "report"}
     changed = {id for id in prints if stored.get(id) != prints[id]}
     for id in again & tree.communities.keys():
         while id:
@@ -302,11 +310,11 @@ def _changed(run: Run, snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str,
     return changed
 
 
-def _in_parts(tree: Hierarchy, wanted: Collection[str]) -> Iterator[set[str]]:
+def _in_parts(tree: Hierarchy, communities: Collection[str]) -> Iterator[set[str]]:
     """The communities in parts that are reported one after another, or memory would grow with the
     graph. What lies in one coarsest community is in one part."""
     below: dict[str, list[str]] = defaultdict(list)  # by coarsest community
-    for id in wanted:
+    for id in communities:
         top = id
         while tree.communities[top].parent:
             top = tree.communities[top].parent
@@ -356,10 +364,12 @@ class Reporting:
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.documents, self.papers = self.known or papers_of(self.snapshot)
-        some = (every[id] for id in self.wanted)
-        self.summaries = told_of(self.snapshot, some, self.models, self.documents, self.papers)
+        communities = (every[id] for id in self.wanted)
+        self.summaries = told_of(
+            self.snapshot, communities, self.models, self.documents, self.papers
+        )
         self.central = {id: self._central(every[id]) for id in self.wanted}
-        central = sorted({unit for some in self.central.values() for unit in some})
+        central = sorted({unit for units in self.central.values() for unit in units})
         self.texts: dict[str, str] = {}
         for at in range(0, len(central), AT_ONCE):
             key = ("text_units", central[at : at + AT_ONCE], "id", ["id", "text"])
@@ -405,7 +415,7 @@ class Reporting:
 
     def _inside(self, community: Community) -> Inside:
         id, content = community.id, self.content
-        rows = [content.entities[one] for one in community.members]
+        rows = [content.entities[member] for member in community.members]
         inside = inside_of(community, rows, content.edges[id], self.tree)
         inside.described = self.models.describe is not None
         if inside.described:
@@ -418,10 +428,10 @@ class Reporting:
         inside.plugin = self.tree.plugins.get(id, "")
         inside.documents = {unit: self.documents[unit] for unit in community.units}
         inside.papers = {id: self.papers[id] for id in sorted({*inside.documents.values()})}
-        held: dict[str, set[str]] = defaultdict(set)
+        terms_of: dict[str, set[str]] = defaultdict(set)
         for unit in community.units:
-            held[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
-        inside.told = held
+            terms_of[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
+        inside.told = terms_of
         return inside
 
     def _central(self, community: Community) -> list[str]:
@@ -429,8 +439,8 @@ class Reporting:
         terms = self.tree.terms.get(community.id, {})
 
         def place(unit: str) -> tuple[float, str]:
-            held = self.told.get(unit, set()) & terms.keys()
-            return -round(math.fsum(terms[term] for term in held), 9), unit
+            shared = self.told.get(unit, set()) & terms.keys()
+            return -round(math.fsum(terms[term] for term in shared), 9), unit
 
         return nsmallest(HEADS, community.units, place)
 
@@ -456,7 +466,7 @@ class Reporting:
     def _claims(self) -> dict[str, list[Claim]]:
         members = sorted(self.content.entities)
         names = listed(self.snapshot.by_key("entities", members, "id", ["id", "names"]))
-        meant = {entity_id(name): id for id, own in names for name in own}
+        meant = {entity_id(name): id for id, keys in names for name in keys}
         found: dict[str, list[Claim]] = defaultdict(list)
         columns = [field.name for field in fields(Claim)]
         rows = self.snapshot.by_key("claims", sorted(meant), "subject_id", columns).to_pylist()
@@ -471,9 +481,9 @@ class Reporting:
         some of its names, and the characteristic terms of its community behind their number."""
         members = self.tree.communities[report.id].members[:50]
         names = [self.content.entities[id].title for id in members]
-        said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
-        own = self.tree.terms.get(report.id, {})
-        return " ".join([*terms(" | ".join(said)), f"#{len(own)}", *own])
+        parts = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
+        weights = self.tree.terms.get(report.id, {})
+        return " ".join([*terms(" | ".join(parts)), f"#{len(weights)}", *weights])
 
 
 def told_of(
@@ -489,11 +499,11 @@ def told_of(
         return {}
     known = report_topics.by_unit(snapshot, papers)
     found = {}
-    for one in communities if known else ():
-        told = report_topics.of_units(known, one.units)
-        held = {documents[unit] for unit in one.units}
-        if 2 * len({text.document for text in told}) > len(held):
-            found[one.id] = told
+    for community in communities if known else ():
+        texts = report_topics.of_units(known, community.units)
+        members = {documents[unit] for unit in community.units}
+        if 2 * len({text.document for text in texts}) > len(members):
+            found[community.id] = texts
     return found
 
 
@@ -521,13 +531,13 @@ def told(
 ) -> dict[str, set[str]]:
     """Which of the characteristic terms of communities (`weights`) stand in each of these text units;
     with links to web pages only in paragraphs."""
-    known = {term for some in weights.values() for term in some}
+    known = {term for terms in weights.values() for term in terms}
     found: dict[str, set[str]] = defaultdict(set)
     columns, order = ["text_unit_id", "text", "terms"], sorted(units)
     for at in range(0, len(order) if known else 0, AT_ONCE):
         key = ("passages", order[at : at + AT_ONCE], "text_unit_id", columns)
-        for unit, text, held in listed(snapshot.by_key(*key)):
-            words = terms(paragraphs(text)) if "](http" in text else held.split(" ")
+        for unit, text, stored in listed(snapshot.by_key(*key)):
+            words = terms(paragraphs(text)) if "](http" in text else stored.split(" ")
             found[unit] |= known.intersection(words)
     return found
 
@@ -608,7 +618,9 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
 def _to_describe(run: Run) -> dict[str, list[str]]:
     """Entities and relationships, by kind, whose descriptions a model is to write."""
     rows = run.snapshot().rows("pending", columns=["kind", "subject"])
-    return lists_of([*listed(rows), *((one.kind, one.subject) for one in run.corrections)])
+    return lists_of(
+        [*listed(rows), *((correction.kind, correction.subject) for correction in run.corrections)]
+    )
 
 
 def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> dict[str, Change]:
@@ -618,8 +630,10 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
     texts = ["extract", "claims"] if run.models.reports is not None else []
     texts += ["summary"] if run.models.summaries is not None else []
     before = run.snapshot().rows("pending", columns=["id", "kind"]).to_pylist()
-    gone = {row["id"] for row in before if row["kind"] not in texts} | {row["id"] for row in rows}
-    return {"pending": Change(sorted(gone), graph_to_table("pending", rows))} if gone else {}
+    removed = {row["id"] for row in before if row["kind"] not in texts} | {
+        row["id"] for row in rows
+    }
+    return {"pending": Change(sorted(removed), graph_to_table("pending", rows))} if removed else {}
 
 
 def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:

@@ -64,22 +64,22 @@ def derive(
     document: Document,
     params: ChunkParams,
     before: Before | None = None,
-    given: DocumentRecord | None = None,
+    imported: DocumentRecord | None = None,
     check: Callable[[], object] = lambda: None,
 ) -> DocumentRows:
-    """`given`: what an import says of the document; then units and names are those, and nothing is
+    """`imported`: what an import says of the document; then units and names are those, and nothing is
     extracted. `check` may raise to stop early."""
     before, text = before or Before(), document.text
-    outline = None if given else plugins.outline(document.uri, text)
-    if given:
-        cuts = given.cut(text, params)
+    outline = None if imported else plugins.outline(document.uri, text)
+    if imported:
+        cuts = imported.cut(text, params)
     else:
         breaks = outline.breaks(text) if outline else None
         pages = places.divisions(document.places)
         cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
-    note = given is None and is_note(document.uri, document.metadata)
+    note = imported is None and is_note(document.uri, document.metadata)
     rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
     rows.links = rows_of_links(row["id"], document.uri, text)
     extractor: Extractor = RuleExtractor()
@@ -89,34 +89,36 @@ def derive(
     for unit, record in cuts:
         check()
         start = unit.span.start
-        own = text[start : unit.span.end]
-        id = name_of(unit, own)
+        unit_text = text[start : unit.span.end]
+        id = name_of(unit, unit_text)
         numbered = {"id": id, "n": 0, "document_id": row["id"], "chunk_index": unit.index}
-        rows.units.append(numbered | _place(unit.span) | {"n_tokens": unit.n_tokens, "text": own})
+        rows.units.append(
+            numbered | _place(unit.span) | {"n_tokens": unit.n_tokens, "text": unit_text}
+        )
         parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
         passages = [content_id("passage", id, *part) for part in parts]
         # What a plug-in reads depends on what stands in other units.
         known = id in before.units and id not in before.redo and outline is None
         if note or document.metadata.get(LICENCE):  # neither is what its folder is about
-            rows.fresh[id], named = UnitNames(id, own, []), [[] for _ in passages]
-        elif known and all(one in before.passages for one in passages):
+            rows.fresh[id], named = UnitNames(id, unit_text, []), [[] for _ in passages]
+        elif known and all(passage in before.passages for passage in passages):
             rows.kept.add(id)
-            named = [before.passages[one] for one in passages]
+            named = [before.passages[passage] for passage in passages]
         else:
-            own = masked(own)  # a key in a text is no name, and stands in no evidence
-            reader = given.extractor(record) if given else extractor
-            names, mentions = reader.extract(unit, id, own)
-            if given:
-                rows.claims[id] = given.claims_of(own, record)
+            unit_text = masked(unit_text)  # a key in a text is no name, and stands in no evidence
+            reader = imported.extractor(record) if imported else extractor
+            names, mentions = reader.extract(unit, id, unit_text)
+            if imported:
+                rows.claims[id] = imported.claims_of(unit_text, record)
             rows.fresh[id] = names
             named = _named(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
         rows.places += _places(document, id, unit, passages)
-    if cuts and given is None and not note:
+    if cuts and imported is None and not note:
         units = {unit_row["id"]: unit for unit_row, (unit, _) in zip(rows.units, cuts, strict=True)}
-        for name, one in plugin.plugins().items():
+        for name, plug_in in plugin.plugins().items():
             read = outline if rows.plugin == name else None
-            if (facts := one.facts(document.uri, text, read, units)) is not None:
+            if (facts := plug_in.facts(document.uri, text, read, units)) is not None:
                 known_as = {"id": row["id"], "uri": document.uri}
                 rows.facts[name] = {**known_as, "facts": facts, "links": plugin.UNLINKED}
     return rows
@@ -160,13 +162,13 @@ def _named(
     unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
 ) -> list[Sequence[str]]:
     if len(unit.passages) == 1:
-        return [[entity_id(one.key) for one in names.named]]
+        return [[entity_id(name.key) for name in names.named]]
     origin = unit.span.start
-    held = (
+    by_passage = (
         [key for at, key in mentions if part.start <= at + origin < part.end]
         for part in unit.passages
     )
-    return [list(dict.fromkeys(map(entity_id, keys))) for keys in held]
+    return [list(dict.fromkeys(map(entity_id, keys))) for keys in by_passage]
 
 
 class _Passages:
@@ -191,8 +193,8 @@ class _Passages:
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
             text = document.text[span.start : span.end]
             names = self.outline.names(span.start, span.end) if self.outline else []
-            told = text if plugins.verbatim(document.uri) else searched(text)
-            words = [*self.title_terms, *terms(" ".join(names)), *terms(told)]
+            searchable = text if plugins.verbatim(document.uri) else searched(text)
+            words = [*self.title_terms, *terms(" ".join(names)), *terms(searchable)]
             yield {
                 "id": id,
                 "n": 0,

@@ -47,17 +47,19 @@ def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
     kept: list[str] = []
     left = limit
     distinct = _distinct(fragments)
-    if sum(len(one.encode()) + 1 for one in distinct) <= limit:  # a token is a byte or more
+    if (
+        sum(len(fragment.encode()) + 1 for fragment in distinct) <= limit
+    ):  # a token is a byte or more
         return "\n".join(distinct)
-    for one in distinct:
-        price = count_tokens(one + "\n")
+    for fragment in distinct:
+        price = count_tokens(fragment + "\n")
         if price > left:
             if left >= 30:
-                short = shorten(one, left)
+                short = shorten(fragment, left)
                 ended = short.endswith((".", "!", "?", "。", "！", "？", "…"))
                 kept.append(short if ended else f"{short}…")
             break
-        kept.append(one)
+        kept.append(fragment)
         left -= price
     return "\n".join(kept)
 
@@ -83,7 +85,9 @@ async def summarise(
 
 
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
-    listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
+    listed = "\n".join(
+        f"{number}. {_inside(fragment)}" for number, fragment in enumerate(fragments, 1)
+    )
     named = " – ".join(_inside(name)[:200] for name in names)
     language = params.language or OWN_LANGUAGE
     text = params.template.substitute(names=named, descriptions=listed, language=language)
@@ -144,8 +148,8 @@ def parse_description(reply: str) -> str:
 def _distinct(fragments: Sequence[str]) -> list[str]:
     """Each fragment once, on one line; equal but for case and the full stop is the same."""
     kept: dict[str, str] = {}
-    for one in fragments:
-        flat = " ".join(one.split())
+    for fragment in fragments:
+        flat = " ".join(fragment.split())
         if flat:
             kept.setdefault(flat.casefold().rstrip(".。"), flat)
     return list(kept.values())

@@ -47,13 +47,19 @@ def retitled(
         if row["title"] != now[row["id"]]["title"] or "title" in edits.words(now[row["id"]]["key"])
     ]
     touched = {*ours.gone, *(ours.rows["id"].to_pylist() if ours.rows is not None else ())}
-    given = {edit.fields.get("description") for edit in edits.pairs.values()}
+    by_hand = {edit.fields.get("description") for edit in edits.pairs.values()}
     found: dict[str, str] = {}
     for end in ENDS[1:] if moved else ():
         links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
-        links = [row for row in links if row["description"] not in given]
-        told = _told_of_links(snapshot, [row["id"] for row in links if row["id"] not in touched])
-        found |= {id: "relationship" for id, said in told.items() if models.is_long(said)}
+        links = [row for row in links if row["description"] not in by_hand]
+        fragments_of = _told_of_links(
+            snapshot, [row["id"] for row in links if row["id"] not in touched]
+        )
+        found |= {
+            id: "relationship"
+            for id, fragments in fragments_of.items()
+            if models.is_long(fragments)
+        }
     return found
 
 
@@ -111,7 +117,8 @@ def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[Named]]
     mentions = graph.mentions_from_table(snapshot.by_key("mentions", keys, "key"))
     by_key = lists_of((named.key, named) for named in mentions)
     return {
-        row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows
+        row["id"]: [mention for name in row["names"] for mention in by_key.get(name, ())]
+        for row in rows
     }
 
 
@@ -124,14 +131,17 @@ def _told_of_pairs(
     snapshot: Snapshot, rows: Sequence[Row]
 ) -> dict[str, tuple[list[str], list[str]]]:
     """Names of both ends and fragments by relationship id."""
-    told = _told_of_links(snapshot, [row["id"] for row in rows])
+    fragments_of = _told_of_links(snapshot, [row["id"] for row in rows])
     ids = sorted({row[end] for row in rows for end in ENDS[1:]})
     ends = snapshot.served("entities", ids, ["id", "key", "title", "names"])
     edits = logs.in_force(snapshot)
     found = _mentions(snapshot, [row for row in ends if "title" in edits.words(row["key"])])
     titles = {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in ends}
     return {
-        row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told.get(row["id"], []))
+        row["id"]: (
+            [titles[row["source_id"]], titles[row["target_id"]]],
+            fragments_of.get(row["id"], []),
+        )
         for row in rows
     }
 
@@ -139,5 +149,5 @@ def _told_of_pairs(
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
     pairs = graph.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id"))
-    by_pair = lists_of((one.relationship_id, one) for one in pairs)
+    by_pair = lists_of((evidence.relationship_id, evidence) for evidence in pairs)
     return {id: graph.told_of_pair(found) for id, found in by_pair.items()}

@@ -110,12 +110,12 @@ def commit_batch(
     with run.stage("write"):
         segments = _originals(run, batch)
         changes = {"terms": term_change}
-        for name, gone, rows in (
+        for name, removed, rows in (
             ("documents", batch.gone, batch.documents),
             ("text_units", old_units, batch.units),
             ("passages", old_passages, batch.passages),
         ):
-            changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+            changes[name] = Change(sorted(removed), graph_to_table(name, rows))
         if snapshot is not None and _with_rows(snapshot, "summaries", batch.gone):
             changes["summaries"] = Change(sorted(batch.gone))
             moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
@@ -177,9 +177,9 @@ def _merged(
         changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
     for name in ("pending", "losses"):
         if read[name] or name in there:
-            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
-            gone.update(row["id"] for row in read[name])
-            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
+            removed = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            removed.update(row["id"] for row in read[name])
+            changes[name] = Change(sorted(removed), graph_to_table(name, read[name]))
     return changes
 
 
@@ -190,24 +190,24 @@ def _linked(
     linked; text units of other documents whose names or statements change join the batch and
     `gone_units`."""
     changes: dict[str, Change] = {}
-    for name, one in plugin.plugins().items():
-        rows, gone = batch.facts.get(name, []), set(batch.gone)
+    for name, plug_in in plugin.plugins().items():
+        rows, removed = batch.facts.get(name, []), set(batch.gone)
         if not rows and (snapshot is None or name not in snapshot.manifest.tables):
             continue
         stored = snapshot.rows(name).to_pylist() if snapshot is not None else []
-        left = [row for row in stored if row["id"] not in gone]
+        left = [row for row in stored if row["id"] not in removed]
         if last:
             every, parameter = [*left, *rows], f"{name} linked"
             # After another batch, or a run that ended before its last one, nothing is linked.
             linked = run.parameters.get(parameter) == _ids_of(stored)
-            before = [row for row in stored if row["id"] in gone] if linked else None
-            done = one.link(every, before, snapshot, batch.fresh)
+            before = [row for row in stored if row["id"] in removed] if linked else None
+            done = plug_in.link(every, before, snapshot, batch.fresh)
             run.parameters[parameter] = _ids_of(every)
             gone_units |= done.units
             again = {row["id"] for row in done.rows}
             rows = [*(row for row in rows if row["id"] not in again), *done.rows]
-            gone |= again
-        changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+            removed |= again
+        changes[name] = Change(sorted(removed), graph_to_table(name, rows))
     return changes
 
 
@@ -244,12 +244,14 @@ def _terms(
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):
-        gone = _counted(list(old.values()))
-        gone = gone.set_column(1, "passages", pc.negate(gone["passages"]))
-        words = pa.chunked_array([*rows["term"].chunks, *gone["term"].chunks], pa.string()).unique()
+        removed = _counted(list(old.values()))
+        removed = removed.set_column(1, "passages", pc.negate(removed["passages"]))
+        words = pa.chunked_array(
+            [*rows["term"].chunks, *removed["term"].chunks], pa.string()
+        ).unique()
         before = snapshot.by_key("terms", values_of(words), "term", ["term", "passages"])
         known = values_of(before["term"])
-        summed = pa.concat_tables([rows, gone, before]).group_by("term")
+        summed = pa.concat_tables([rows, removed, before]).group_by("term")
         rows = summed.aggregate([("passages", "sum")]).rename_columns(TABLES["terms"].names)
         rows = rows.filter(pc.greater(rows["passages"], pa.scalar(0))).sort_by("term")
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
@@ -260,8 +262,8 @@ def _counted(passages: Sequence[Row]) -> pa.Table:
     """In how many of the passages each term is, in order of term. In Arrow: all terms of a large
     text may be different, and Python would take ten times as much for each."""
     words = [
-        pa.array([term for row in some for term in set(row["terms"].split())], pa.string())
-        for some in (passages[at : at + 500] for at in range(0, len(passages), 500))
+        pa.array([term for row in batch for term in set(row["terms"].split())], pa.string())
+        for batch in (passages[at : at + 500] for at in range(0, len(passages), 500))
     ]
     found = pc.value_counts(pa.chunked_array(words, pa.string()))
     return pa.table(found.flatten(), schema=TABLES["terms"]).sort_by("term")

@@ -140,8 +140,8 @@ class Tally:
         for row in rows:
             for part in summaries.parts_of(row, params.longest):
                 asked = summaries.ask([part], params)
-                own = words(part.text) <= summaries.BRIEF
-                if not (own or self.asker.known(asked) or self.asker.refused(asked)):
+                brief = words(part.text) <= summaries.BRIEF
+                if not (brief or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
         for texts in summaries.in_calls(parts, params.longest):
             self.ask("summary", summaries.ask(texts, params).messages, None)
@@ -183,9 +183,9 @@ class Tally:
                 calls = round(habit.calls * texts)
                 stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
             stage.update(output_tokens=round(stage["calls"] * habit.reply))
-        said = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
-        calls = said // RECORDS_OF_A_CALL
-        self.stages["embedding"].update(calls=calls, prompt_tokens=said)
+        tokens = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
+        calls = tokens // RECORDS_OF_A_CALL
+        self.stages["embedding"].update(calls=calls, prompt_tokens=tokens)
         for texts in self.texts.values():
             for call in self.asker.embedding_calls(list(texts)):
                 self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(tokens_of, call)))
@@ -204,8 +204,8 @@ class Tally:
 
 
 def _row(document: Document) -> Row:
-    own = {name: getattr(document, name) for name in ("id", "uri", "title", "text")}
-    return {**own, "metadata": metadata_json(document.metadata)}
+    fields = {name: getattr(document, name) for name in ("id", "uri", "title", "text")}
+    return {**fields, "metadata": metadata_json(document.metadata)}
 
 
 def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:
@@ -232,14 +232,16 @@ def estimate(
     if before is not None:
         run.edits = edit_log.fold(edit_log.load(folder, before))
     plan = planning.make(folder, before, request, run.settings, run.edits)
-    wanted = parameters(run.settings, run.models)
+    run_parameters = parameters(run.settings, run.models)
     again: set[str] = set()
-    if before is not None and wanted != {one: before.parameters.get(one) for one in wanted}:
+    if before is not None and run_parameters != {
+        name: before.parameters.get(name) for name in run_parameters
+    }:
         notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
         again = set(plan.live)
     tally, status = Tally(run, asker, request.refresh_answers), "done"
     replaced: set[str] = set()
-    told: list[Row] = []
+    summarised_rows: list[Row] = []
     try:
         describe = None
         if request.method != "fast":
@@ -258,8 +260,8 @@ def estimate(
                 if edit.document is not None and edit.what != "relog":
                     tally.read(edit.document)
                     if not is_note(edit.document.uri, edit.document.metadata):
-                        told.append(_row(edit.document))
-            tally.summarise([*told, *_not_summarised(run, replaced)])
+                        summarised_rows.append(_row(edit.document))
+            tally.summarise([*summarised_rows, *_not_summarised(run, replaced)])
     except Cancelled:
         status = "cancelled"
     habits, replies = learnt(asker.book, asker.model)

@@ -123,18 +123,18 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
     if len(targets) < 2:
         what = "these names are one entity already"
         raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
-    keys, forms = zip(*((one.keys[0], one.forms[0]) for one in targets), strict=True)
+    keys, forms = zip(*((target.keys[0], target.forms[0]) for target in targets), strict=True)
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
         return [] if known else [row("reject", "entity", keys, forms)]
-    made = [row("merge", "entity", keys, forms)]
+    log_rows = [row("merge", "entity", keys, forms)]
     if wish.fields:
         fields = cleaned(wish.fields, "entity")
         if normalise_name(fields.get("title", "")) in keys:  # one of the merged names
-            made.append(row("update", "entity", keys[:1], forms[:1], fields))
+            log_rows.append(row("update", "entity", keys[:1], forms[:1], fields))
         else:
-            made += _worded(snapshot, overlay, targets[0], fields, row)
-    return made
+            log_rows += _worded(snapshot, overlay, targets[0], fields, row)
+    return log_rows
 
 
 def _worded(
@@ -166,9 +166,9 @@ def _is_name(key: str) -> bool:
 
 def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     """The entity that holds a name: its own, one given to it, or one that texts define for it."""
-    said = values_of(snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"])
-    keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
-    keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
+    defined = values_of(snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"])
+    keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, defined)])
+    keys |= dict.fromkeys(overlay.alias.get(key, key) for key in keys)
     found = snapshot.served("entities", list(map(entity_id, keys)), ["n", "key", "names"])
     return next((row for row in found if key in row["names"]), None)
 
@@ -211,11 +211,11 @@ def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]
             raise BadInput(what, f'To have it again use op undo with ids=["{by}"]')
 
 
-def cleaned(given: Mapping[str, Any], kind: str) -> Row:
+def cleaned(arguments: Mapping[str, Any], kind: str) -> Row:
     """The fields under their names, as they are stored. BadInput names what cannot be set."""
     allowed = logs.ENTITY_FIELDS if kind == "entity" else logs.PAIR_FIELDS
     fields: Row = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         name = str(name).strip().lower()
         name = SAME_FIELD.get(name, name)
         if name not in allowed:
@@ -228,7 +228,7 @@ def cleaned(given: Mapping[str, Any], kind: str) -> Row:
 
 def _text(name: str, value: Any) -> str:
     if isinstance(value, list) and name == "keywords":
-        value = ", ".join(str(one) for one in value)
+        value = ", ".join(str(keyword) for keyword in value)
     text = ""
     if isinstance(value, str | int | float):
         text = str(value).encode("utf-8", "replace").decode().replace("\0", " ")
@@ -241,11 +241,11 @@ def _text(name: str, value: Any) -> str:
 def within_limits(row: LogRow) -> None:
     """BadInput for a row with a text that is longer than what is stored."""
     longest = LONGEST_URI if row.kind == "document" else LONGEST["title"]
-    texts = [("name", one, longest) for one in (*row.keys, *row.forms)]
+    texts = [("name", text, longest) for text in (*row.keys, *row.forms)]
     texts += [
-        (name, one, LONGEST.get(name, longest))
-        for name, one in row.fields.items()
-        if isinstance(one, str)
+        (name, text, LONGEST.get(name, longest))
+        for name, text in row.fields.items()
+        if isinstance(text, str)
     ]
     texts += [(name, getattr(row, name), LONGEST["title"]) for name in ("id", "op", "by", "time")]
     for name, text, most in texts:
@@ -269,7 +269,7 @@ def sentence(row: LogRow, overlay: Overlay) -> str:
     names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
     fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
     pair = " – ".join(names[:2])
-    said = {
+    texts = {
         "merge": f"{', '.join(names[1:])} {'becomes a name' if len(names) == 2 else 'become names'} of {names[0]}",
         "rename": f"{names[0]}: {fields}",
         "update": f"{pair if row.kind == 'relationship' else names[0]}: {fields}",
@@ -281,10 +281,10 @@ def sentence(row: LogRow, overlay: Overlay) -> str:
         "restore": f"{counted(len(names), 'documents')} to come back: {', '.join(names[:3])}",
     }
     if row.op == "undo":
-        undone = [one for one in overlay.log if one.id in row.keys and one.op != "undo"]
-        what = "; ".join(sentence(one, overlay) for one in undone[:3])
+        undone = [edit for edit in overlay.log if edit.id in row.keys and edit.op != "undo"]
+        what = "; ".join(sentence(edit, overlay) for edit in undone[:3])
         return f"Undo of {', '.join(row.keys)}: {what or 'an undo.'}"
-    return f"{row.op.capitalize()}: {said[row.op]}."
+    return f"{row.op.capitalize()}: {texts[row.op]}."
 
 
 LOCK_SECONDS = 20.0  # how long an edit waits for an indexing; hosts wait 50
@@ -337,7 +337,7 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         # which descriptions a model is to join, in an index in which one does
         tuned = with_tuned(settings, folder) if manifest.parameters.get("descriptions") else None
         is_long = partial(needs_summary, settings=tuned) if tuned else None
-        overlay, merged, given = merged_with(snapshot, every, manifest, numbers, is_long)
+        overlay, merged, described = merged_with(snapshot, every, manifest, numbers, is_long)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         lines = [sentence(row, overlay) for row in rows[-5:]]
         for table in ("entities", "relationships"):
@@ -349,7 +349,7 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         if not dry_run:
             kind, added = segment_store.EDITS, logs.to_table(rows)
             segments = segment_store.appended(folder, manifest, kind, added)
-            written(folder, manifest, segments, merged, given, numbers, len(every))
+            written(folder, manifest, segments, merged, described, numbers, len(every))
         return result
 
 
@@ -368,9 +368,9 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         return []
     rows = change.rows.to_pylist() if change.rows is not None else []
     after = {row["id"]: row for row in rows}
-    gone = set(change.gone)
-    parts = {"added": after.keys() - gone, "changed": after.keys() & gone}
-    parts["removed"] = gone - after.keys()
+    removed = set(change.gone)
+    parts = {"added": after.keys() - removed, "changed": after.keys() & removed}
+    parts["removed"] = removed - after.keys()
     result.changes |= {f"{table}_{how}": len(ids) for how, ids in parts.items() if ids}
     lines = []
     for how, ids in parts.items():
@@ -385,8 +385,8 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
             titles = (f"{one_line(row['title'], 80)} (e{row['n']})" for row in shown[:NAMED])
             named = f": {', '.join(titles)}{more}"
-        one = {"entities": "entity", "relationships": "relationship"}[table]
-        lines.append(f"- {len(ids)} {one if len(ids) == 1 else table} {how}{named}")
+        singular = {"entities": "entity", "relationships": "relationship"}[table]
+        lines.append(f"- {len(ids)} {singular if len(ids) == 1 else table} {how}{named}")
     return lines
 
 
@@ -417,9 +417,9 @@ def catch_up(run: Run) -> None:
     numbers = dict(manifest.next)
     snapshot = run.snapshot_before()
     edits, is_long = run.edits.log, run.models.is_long
-    overlay, merged, given = merged_with(snapshot, edits, manifest, numbers, is_long)
+    overlay, merged, described = merged_with(snapshot, edits, manifest, numbers, is_long)
     segments, applied = manifest.segments, len(overlay.log)
-    run.manifest = written(run.folder, manifest, segments, merged, given, numbers, applied)
+    run.manifest = written(run.folder, manifest, segments, merged, described, numbers, applied)
 
 
 def lift(run: Run, plan: Plan) -> None:
@@ -440,7 +440,9 @@ def _of_documents(
     kind = segment_store.EDITS
     segments = segment_store.appended(folder, manifest, kind, logs.to_table([row]))
     applied = manifest.parameters.get(APPLIED, 0)
-    applied += applied == sum(one["rows"] for one in manifest.segments if one["kind"] == kind)
+    applied += applied == sum(
+        segment["rows"] for segment in manifest.segments if segment["kind"] == kind
+    )
     return row, written(folder, manifest, segments, Merge(), set(), numbers, applied)
 
 
@@ -462,11 +464,15 @@ def merged_with(
     keys, pairs = logs.differing(old, new)
     if not keys:
         return new, Merge(), set()
-    own = {
-        one for one in keys if _description(old.entities, one) != _description(new.entities, one)
+    redescribed = {
+        key for key in keys if _description(old.entities, key) != _description(new.entities, key)
     }
-    both = {one for one in pairs if _description(old.pairs, one) != _description(new.pairs, one)}
-    merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
+    both = {
+        pair for pair in pairs if _description(old.pairs, pair) != _description(new.pairs, pair)
+    }
+    merged = merge(
+        snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, redescribed | both)
+    )
     numbers_before = manifest.parameters.get(NUMBERS, {})
     change = merged.changes["entities"]
     rows = change.rows.to_pylist() if numbers_before and change.rows is not None else []
@@ -475,10 +481,10 @@ def merged_with(
         row["n"] = numbers_before[row["id"]]
     if back:
         merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
-    given = {entity_id(key) for key in own if _description(new.entities, key)}
-    told = (map(entity_id, pair) for pair in both if _description(new.pairs, pair))
-    given |= {relationship_id(*sorted(ends)) for ends in told}
-    return new, merged, given
+    described = {entity_id(key) for key in redescribed if _description(new.entities, key)}
+    described_pairs = (map(entity_id, pair) for pair in both if _description(new.pairs, pair))
+    described |= {relationship_id(*sorted(ends)) for ends in described_pairs}
+    return new, merged, described
 
 
 def _description(edits: dict[Any, Any], key: Any) -> Any:
@@ -491,13 +497,13 @@ def written(
     manifest: Manifest,
     segments: Sequence[dict[str, Any]],
     merged: Merge,
-    given: set[str],
+    described: set[str],
     numbers: dict[str, int],
     applied: int,
 ) -> Manifest:
     """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
     changes = {name: change for name, change in merged.changes.items() if _is_something(change)}
-    if waiting := _pending(manifest, merged, given):
+    if waiting := _pending(manifest, merged, described):
         changes["pending"] = waiting
     changes |= forgotten(changes, manifest.tables)
     versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
@@ -505,8 +511,8 @@ def written(
     counters.update(entities=merged.entities, relationships=merged.relationships)
     parameters = {**manifest.parameters, APPLIED: applied}
     lost = dict(manifest.parameters.get(NUMBERS, {}))  # of entities that went by an edit
-    if gone := _vanished(changes.get("entities", Change())):
-        rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
+    if removed := _vanished(changes.get("entities", Change())):
+        rows = Snapshot(folder, manifest).by_key("entities", removed, "id", ["id", "n"])
         lost |= dict(rows_of(rows))
     if lost:
         parameters[NUMBERS] = dict(list(lost.items())[-MOST_NUMBERS:])
@@ -535,16 +541,16 @@ def _moves_graph(merged: Merge) -> bool:
     return any(map(_is_something, changes))
 
 
-def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
+def _pending(manifest: Manifest, merged: Merge, described: set[str]) -> Change | None:
     """Without rows that are gone or described; with those that lost a description."""
     rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
-    gone = {row["id"] for row in rows}
+    removed = {row["id"] for row in rows}
     for table, kind in (("entities", "entity"), ("relationships", "relationship")):
         lost = _vanished(merged.changes.get(table, Change()))
-        gone |= {f"{kind}:{id}" for id in {*lost, *given}}
-    return Change(sorted(gone), graph_to_table("pending", rows)) if gone else None
+        removed |= {f"{kind}:{id}" for id in {*lost, *described}}
+    return Change(sorted(removed), graph_to_table("pending", rows)) if removed else None
 
 
 NEAR = 3  # nearest uris for an unknown id
@@ -563,20 +569,24 @@ class Chosen:
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
     """The documents that ids name. Raises BadInput for none, NotFound without an index."""
     manifest = current(folder)
-    wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
-    if not wanted:
+    references = [
+        reference
+        for reference in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids)
+        if reference
+    ]
+    if not references:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
         raise BadInput("no documents are named", advice)
     live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
     files = lists_of((row["file"], uri) for uri, row in live.items())
     chosen = Chosen()
-    for one in wanted:
-        found = _named(one, live, files)
+    for reference in references:
+        found = _named(reference, live, files)
         if not found:
             names = [*live, *(name.rpartition("/")[2] for name in live)]
-            near = difflib.get_close_matches(one, names, NEAR, 0.5)
+            near = difflib.get_close_matches(reference, names, NEAR, 0.5)
             uris = {next((uri for uri in live if uri.endswith(name)), name) for name in near}
-            chosen.unknown[one] = sorted(uris)
+            chosen.unknown[reference] = sorted(uris)
         for uri in found:
             chosen.uris.append(uri)
             chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}
@@ -607,12 +617,12 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
     if units:
         numbers = dict(snapshot.manifest.next)
         merged = merge(snapshot, units, {}, numbers, edits=logs.in_force(snapshot))
-    gone = _vanished(merged.changes.get("entities", Change()))
-    lost = snapshot.served("entities", gone, ["title", "frequency", "n"])
+    removed = _vanished(merged.changes.get("entities", Change()))
+    lost = snapshot.served("entities", removed, ["title", "frequency", "n"])
     lost.sort(key=lambda row: (-row["frequency"], row["n"]))
     relationships = len(_vanished(merged.changes.get("relationships", Change())))
     counts = {"documents": len(ids), "text_units": len(units), "passages": passages}
-    counts |= {"entities": len(gone), "relationships": relationships}
+    counts |= {"entities": len(removed), "relationships": relationships}
     return counts, [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
 
 

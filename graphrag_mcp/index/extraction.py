@@ -230,8 +230,8 @@ def _kind(entity: EntityRecord) -> tuple[str, str]:
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:
-    one, other = sorted((normalise_name(relation.source), normalise_name(relation.target)))
-    return one, other
+    first, other = sorted((normalise_name(relation.source), normalise_name(relation.target)))
+    return first, other
 
 
 def _gathered(

@@ -51,7 +51,7 @@ def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
 def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Table:
     """Rows whose attributes are called like the columns of `table`."""
     schema = TABLES[table]
-    columns = [pa.array(list(map(attrgetter(one.name), rows)), one.type) for one in schema]
+    columns = [pa.array(list(map(attrgetter(column.name), rows)), column.type) for column in schema]
     return pa.table(columns, schema=schema)
 
 
@@ -71,20 +71,20 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     one, and of what a document of a plug-in defines the type that it has there, however often prose uses
     its name as a word."""
     forms: Counter[str] = Counter()
-    own: Counter[str] = Counter()
+    forms_of_key: Counter[str] = Counter()
     types: Counter[str] = Counter()
     mentions = sum(row.count for row in found)
     for row in found:
         form = " ".join(composed(row.form).split())  # a name that goes on in the next line
         forms[form] += row.count
         if row.key == key:
-            own[form] += row.count
+            forms_of_key[form] += row.count
         if row.type not in VAGUE:
             types[row.type] += row.count
-    counted = own or forms
+    counted = forms_of_key or forms
     title = min(counted, key=lambda form: (-counted[form], form))
     # a person by the name that the texts have, mostly without the one in the middle
-    same = [one for one in forms if _ends(one) == _ends(title) and forms[one] > forms[title]]
+    same = [form for form in forms if _ends(form) == _ends(title) and forms[form] > forms[title]]
     title = max(same, key=lambda form: (forms[form], form), default=title)
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
@@ -113,24 +113,26 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
     # full names before their parts
     for key in sorted(definitions, key=lambda key: (-key.count(" "), key)):
         targets = definitions[key]
-        parts = {one for one in targets if f" {key.rpartition(' ')[2]} " in f" {one} "}
-        own = {one for one in parts if canonical.get(one) == one}
+        parts = {name for name in targets if f" {key.rpartition(' ')[2]} " in f" {name} "}
+        canonical_parts = {name for name in parts if canonical.get(name) == name}
         usable = [
-            one for one in targets if by_key.get(one) and (one in own or one not in definitions)
+            name
+            for name in targets
+            if by_key.get(name) and (name in canonical_parts or name not in definitions)
         ]
         if usable:
             best = min(usable, key=lambda target: (-targets[target], target))
             # with the most frequent name in the middle, and without any
-            like = [one for one in targets if _ends(one) == _ends(best) and one.count(" ") > 1]
+            like = [name for name in targets if _ends(name) == _ends(best) and name.count(" ") > 1]
             same = {" ".join(_ends(best)), best, *sorted(like, key=lambda o: (-targets[o], o))[:1]}
-            told = sum(targets[one] for one in same)
-            borne = told >= BEARER * sum(targets.values())
+            count = sum(targets[name] for name in same)
+            borne = count >= BEARER * sum(targets.values())
             often = sum(row.alias_of in same for row in by_key[key]) >= OFTEN
             seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
             # HM may be the initials of two people, or elsewhere the name of a thing
             people = any(row.type == "person" for row in (*by_key[key], *by_key[best]))
-            if (borne and seldom * told >= named) or not (people or best in parts):
+            if (borne and seldom * count >= named) or not (people or best in parts):
                 canonical[key] = best
     return canonical
 
@@ -229,11 +231,11 @@ def pairs(named: Sequence[Named], entity_of: Mapping[str, str]) -> list[Evidence
     best: dict[tuple[str, str], tuple[int, int, int]] = {}
     for (start, end), members in sorted(by_sentence.items()):
         order = sorted(members, key=lambda key: (members[key], key))
-        for i, one in enumerate(order):
+        for i, entity in enumerate(order):
             for distance, other in enumerate(order[i + 1 : i + 1 + REACH]):
-                if _one_in_other(one, other):
+                if _one_in_other(entity, other):
                     continue
-                first, second = sorted((entity_id(one), entity_id(other)))
+                first, second = sorted((entity_id(entity), entity_id(other)))
                 # Fewer names between them, then fewer names beside them: more about the pair.
                 rank = (distance, len(order), start)
                 known = found.get((first, second))
@@ -252,11 +254,11 @@ def pairwise_spans(flat: Sequence[int]) -> Iterable[tuple[int, int]]:
     return zip(flat[::2], flat[1::2], strict=True)
 
 
-def _one_in_other(one: str, other: str) -> bool:
+def _one_in_other(name: str, other: str) -> bool:
     """Does one name hold all words of the other? Where both stand ("Joe Sepi is away, ask Joe";
     Sachiko Kokubu, Kokubu Sachiko) they are mostly one thing, of which the sentence does not tell
     how it relates to itself."""
-    words, others = set(one.split()), set(other.split())
+    words, others = set(name.split()), set(other.split())
     return words <= others or others <= words
 
 
@@ -266,13 +268,13 @@ def stated_pairs(
     """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its
     row, without ids: when its two names part again, it counts again."""
     rows = []
-    for one in statements:
-        ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
+    for statement in statements:
+        ends = entity_of.get(statement.source, ""), entity_of.get(statement.target, "")
         first, second = sorted(entity_id(key) for key in ends)
-        told = (one.source, one.target, one.description, one.keywords)
+        texts = (statement.source, statement.target, statement.description, statement.keywords)
         apart = all(ends) and ends[0] != ends[1]
         ids = (relationship_id(first, second), first, second) if apart else ("", "", "")
-        rows.append(Evidence(*ids, unit, one.weight, one.start, one.end, *told))
+        rows.append(Evidence(*ids, unit, statement.weight, statement.start, statement.end, *texts))
     return rows
 
 
@@ -280,17 +282,17 @@ def stated_direction(found: Sequence[Evidence]) -> tuple[str, str]:
     """(source, target) of a pair as most of its statements have it, by weight; in the order of ids
     where no model stated one or both directions weigh the same."""
     first, second = (found[0].source_id, found[0].target_id) if found else ("", "")
-    forth = math.fsum(one.weight * _way(one) for one in found)  # exact in any order
+    forth = math.fsum(evidence.weight * _way(evidence) for evidence in found)  # exact in any order
     return (first, second) if forth >= 0 else (second, first)
 
 
-def _way(one: Evidence) -> int:
+def _way(evidence: Evidence) -> int:
     """1 for a statement in the order of ids, -1 for the other, 0 where other names stand for both."""
-    if not one.source_key:
+    if not evidence.source_key:
         return 0
-    ends = entity_id(one.source_key), entity_id(one.target_key)
-    return (ends[0] == one.source_id or ends[1] == one.target_id) - (
-        ends[0] == one.target_id or ends[1] == one.source_id
+    ends = entity_id(evidence.source_key), entity_id(evidence.target_key)
+    return (ends[0] == evidence.source_id or ends[1] == evidence.target_id) - (
+        ends[0] == evidence.target_id or ends[1] == evidence.source_id
     )
 
 
@@ -327,16 +329,16 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
 def told_of_entity(found: Sequence[Named]) -> list[str]:
     """What models said of a name, each once, from where it is named most. No id decides: a rename
     would cost calls."""
-    said = sorted(
+    described = sorted(
         (row for row in found if row.description),
         key=lambda row: (-row.count, row.description, row.type),
     )
-    return list(dict.fromkeys(row.description for row in said))
+    return list(dict.fromkeys(row.description for row in described))
 
 
 def told_of_pair(found: Sequence[Evidence]) -> list[str]:
     """What models said of a pair, each once, the strongest first."""
-    said = sorted(
+    described = sorted(
         (row for row in found if row.description), key=lambda row: (-row.weight, row.description)
     )
-    return list(dict.fromkeys(row.description for row in said))
+    return list(dict.fromkeys(row.description for row in described))

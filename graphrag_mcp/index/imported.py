@@ -90,14 +90,16 @@ def imported_graphs(snapshot: Snapshot) -> ImportedGraphs:
     found = ImportedGraphs()
     for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
         body = _read(data, _Graph)
-        children = lists_of((one["parent"], one["id"]) for one in body["communities"])
-        for one in body["communities"]:
-            below, members = tuple(sorted(children[one["id"]])), tuple(one["members"])
-            made = Community(one["id"], one["level"], one["parent"], below, members)
-            found.communities.setdefault(made.id, made)
+        children = lists_of((entry["parent"], entry["id"]) for entry in body["communities"])
+        for entry in body["communities"]:
+            below, members = tuple(sorted(children[entry["id"]])), tuple(entry["members"])
+            community = Community(entry["id"], entry["level"], entry["parent"], below, members)
+            found.communities.setdefault(community.id, community)
         found.near |= body["near"]
-        for one in body["reports"]:
-            found.reports.setdefault(content_id(*one["members"]), {})[one["community"]] = one
+        for report in body["reports"]:
+            found.reports.setdefault(content_id(*report["members"]), {})[report["community"]] = (
+                report
+            )
     return found
 
 
@@ -123,12 +125,12 @@ def hierarchy(
     for id in inside:  # parents come before children
         for member in found.communities[id].members:
             path[member] = (*path.get(member, ()), id)
-    held: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    ways_of: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     open_ = {unit for id, units in entities.items() if id not in path for unit in units}
     for id in sorted(path.keys() & entities.keys()):
         for unit in entities[id]:
-            held[unit][path[id]] += 1
-    closed = ((unit, ways) for unit, ways in held.items() if unit not in open_)
+            ways_of[unit][path[id]] += 1
+    closed = ((unit, ways) for unit, ways in ways_of.items() if unit not in open_)
     placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in closed}
     left = {id: units for id, units in entities.items() if id not in path}
     links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
@@ -137,8 +139,8 @@ def hierarchy(
     for id in inside:
         mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
         every[id] = replace(found.communities[id], units=mine)
-    order = sorted(every.values(), key=lambda one: (one.level, one.id))
-    return Hierarchy({one.id: one for one in order}, path | rest.path | placed)
+    order = sorted(every.values(), key=lambda community: (community.level, community.id))
+    return Hierarchy({community.id: community for community in order}, path | rest.path | placed)
 
 
 def _fitting(found: ImportedGraphs, entities: Container[str], edges: Edges) -> set[str]:
@@ -152,21 +154,21 @@ def _fitting(found: ImportedGraphs, entities: Container[str], edges: Edges) -> s
     root_of: dict[str, str] = {}
     for id in sorted(found.near):
         members = found.communities[id].members
-        pairs = ((one, other) for one in members for other in neighbours.get(one, ()))
-        fits = all(one in entities and one not in root_of for one in members)
+        pairs = ((member, other) for member in members for other in neighbours.get(member, ()))
+        fits = all(member in entities and member not in root_of for member in members)
         if fits and near(members, pairs) == found.near[id]:
             kept.add(id)
             root_of |= dict.fromkeys(members, id)
     while True:  # who is linked with no one but them must be clustered with them
         alone = [
-            one
-            for one in neighbours
-            if root_of.get(one) not in kept
-            and all(root_of.get(other) in kept for other in neighbours[one])
+            id
+            for id in neighbours
+            if root_of.get(id) not in kept
+            and all(root_of.get(other) in kept for other in neighbours[id])
         ]
         if not alone:
             return kept
-        kept -= {root_of[other] for one in alone for other in neighbours[one]}
+        kept -= {root_of[other] for id in alone for other in neighbours[id]}
 
 
 def _subtree(found: ImportedGraphs, root: str) -> list[str]:
@@ -270,8 +272,8 @@ class DocumentRecord:
     ) -> tuple[UnitNames, Mentions]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
         text and its key."""
-        said: list[StatedRelation] = []
-        names = UnitNames(unit_id, text, [], said)
+        statements: list[StatedRelation] = []
+        names = UnitNames(unit_id, text, [], statements)
         if record is None:
             return names, []
         spans = sentences(text)
@@ -291,12 +293,18 @@ class DocumentRecord:
                     row.alias_of = name.key if key != name.key else ""
                     _add(rows, row)
         names.named = list(rows.values())
-        for one in map(self.statements.__getitem__, record.statements):
-            ends = (places.get(one.source, []), places.get(one.target, []))
-            words = f"{one.source} {one.target} {one.description}"
+        for statement in map(self.statements.__getitem__, record.statements):
+            ends = (places.get(statement.source, []), places.get(statement.target, []))
+            words = f"{statement.source} {statement.target} {statement.description}"
             start, end = sentence_of(text, spans, *ends, words)
-            told = (one.source, one.target, one.description, one.keywords, one.weight)
-            said.append(StatedRelation(*told, start, end))
+            stated = (
+                statement.source,
+                statement.target,
+                statement.description,
+                statement.keywords,
+                statement.weight,
+            )
+            statements.append(StatedRelation(*stated, start, end))
         mentions = {(start, key) for key, found in places.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
@@ -304,14 +312,14 @@ class DocumentRecord:
     def claims_of(self, text: str, record: UnitRecord | None) -> list[Claim]:
         """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence
         nearest in words."""
-        made, spans = [], sentences(text)
-        for one in map(self.claims.__getitem__, record.claims if record else ()):
-            words = " ".join((*one.quotes, one.description))
-            places = quoted(text, list(one.quotes)) or [best_sentence(text, spans, words)]
+        claims, spans = [], sentences(text)
+        for claim in map(self.claims.__getitem__, record.claims if record else ()):
+            words = " ".join((*claim.quotes, claim.description))
+            places = quoted(text, list(claim.quotes)) or [best_sentence(text, spans, words)]
             quotes = tuple(text[start:end] for start, end in places)
-            dates = {name: iso_date(getattr(one, name)) for name in ("start_date", "end_date")}
-            made.append(replace(one, **dates, quotes=quotes, spans=tuple(places)))
-        return made
+            dates = {name: iso_date(getattr(claim, name)) for name in ("start_date", "end_date")}
+            claims.append(replace(claim, **dates, quotes=quotes, spans=tuple(places)))
+        return claims
 
 
 @dataclass(frozen=True)
@@ -332,17 +340,21 @@ def record_of(data: str) -> DocumentRecord:
     sizes = {name: len(getattr(found, name)) for name in ("names", "statements", "claims")}
     if any(
         not 0 <= at < sizes[name]
-        for one in found.units
+        for unit in found.units
         for name in sizes
-        for at in getattr(one, name)
+        for at in getattr(unit, name)
     ):
         raise Damaged("a record of an import names what it does not hold", REPAIR)
-    found.names = [replace(one, key=normalise_name(one.key)) for one in found.names]
+    found.names = [replace(name, key=normalise_name(name.key)) for name in found.names]
     found.statements = [
-        replace(one, source=normalise_name(one.source), target=normalise_name(one.target))
-        for one in found.statements
+        replace(
+            statement,
+            source=normalise_name(statement.source),
+            target=normalise_name(statement.target),
+        )
+        for statement in found.statements
     ]
-    found.claims = [replace(one, spans=()) for one in found.claims]
+    found.claims = [replace(claim, spans=()) for claim in found.claims]
     return found
 
 
@@ -359,8 +371,8 @@ def _read(data: str, schema: Any) -> Any:
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
     """Units of our own for text that no imported unit holds, so that all can be found."""
     for unit in chunk(text[start:end], params):
-        own = (unit.span, *unit.passages)
-        span, *tiles = (_span(lines, one.start + start, one.end + start) for one in own)
+        spans = (unit.span, *unit.passages)
+        span, *tiles = (_span(lines, place.start + start, place.end + start) for place in spans)
         yield Unit(0, span, unit.n_tokens, tuple(tiles))
 
 
@@ -368,7 +380,7 @@ def _passages(
     text: str, start: int, end: int, params: ChunkParams, lines: Lines
 ) -> tuple[Span, ...]:
     units = _between(text, start, end, params, lines)
-    return tuple(one for unit in units for one in unit.passages)
+    return tuple(passage for unit in units for passage in unit.passages)
 
 
 def _span(lines: Lines, start: int, end: int) -> Span:
@@ -433,7 +445,7 @@ def _latest(folder: Path, manifest: Manifest | None) -> dict[str, str]:
 
 def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
     """All rows of a kind, oldest first. Raises Damaged where they cannot be trusted."""
-    if manifest is None or not any(one["kind"] == kind for one in manifest.segments):
+    if manifest is None or not any(segment["kind"] == kind for segment in manifest.segments):
         return IMPORT_LOG.empty_table()
     table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:
@@ -444,12 +456,14 @@ def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
 
 def segments(folder: Path, rows: Sequence[Row]) -> list[Row]:
     """Write rows durably; the entries for the manifest."""
-    made = []
+    entries = []
     for kind in (IMPORTS, GRAPHS):
-        own = [row for row in rows if row["uri"].startswith(PREFIX) == (kind == GRAPHS)]
-        if own:
-            made.append(segment_store.append(folder, kind, pa.Table.from_pylist(own, IMPORT_LOG)))
-    return made
+        rows_of_kind = [row for row in rows if row["uri"].startswith(PREFIX) == (kind == GRAPHS)]
+        if rows_of_kind:
+            entries.append(
+                segment_store.append(folder, kind, pa.Table.from_pylist(rows_of_kind, IMPORT_LOG))
+            )
+    return entries
 
 
 def row_of(uri: str, data: str) -> Row:

@@ -42,13 +42,13 @@ class Losses:
     def row(self, kind: str, unit: str, uri: str) -> Row | None:
         """The row of a text unit of which something was lost."""
         dropped, repaired = counted(self.dropped), counted(self.repaired)
-        said = [f"left out {sum(dropped.values())} ({listed(dropped)})"] if dropped else []
-        said += [f"repaired {sum(repaired.values())} ({listed(repaired)})"] if repaired else []
-        if not said:
+        parts = [f"left out {sum(dropped.values())} ({listed(dropped)})"] if dropped else []
+        parts += [f"repaired {sum(repaired.values())} ({listed(repaired)})"] if repaired else []
+        if not parts:
             return None
         row: Row = {"id": f"{kind}:{unit}", "kind": kind, "subject": unit, "uri": uri}
         row |= {"dropped": sum(dropped.values()), "repaired": sum(repaired.values())}
-        return row | {"reason": f"records of the reply {', '.join(said)}"}
+        return row | {"reason": f"records of the reply {', '.join(parts)}"}
 
 
 def counted(*parts: Mapping[str, int]) -> Counter[str]:
@@ -63,7 +63,7 @@ def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -
     """`2 x no name, 1 x no description`, by count; with the first `records` of each."""
     named = lists_of(records)
     parts = []
-    for why, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    for why, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         more = ["..."] if count > NAMED and why in named else []
         shown = "; ".join([*named.get(why, ())[:NAMED], *more])
         parts.append(f"{count} x {why}" + (f" ({shown})" if shown else ""))

@@ -41,10 +41,10 @@ def limited(
 
     def watch() -> None:
         while not done.wait(WATCH_EVERY):
-            held = resident()
-            if held > megabytes * 1_000_000:
+            resident_bytes = resident()
+            if resident_bytes > megabytes * 1_000_000:
                 over.set()
-            if ended is not None and held > megabytes * 1_000_000 * TOO_MUCH:
+            if ended is not None and resident_bytes > megabytes * 1_000_000 * TOO_MUCH:
                 ended(str(error))
                 os._exit(1)
 

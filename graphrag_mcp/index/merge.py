@@ -61,10 +61,10 @@ def entity_row(row: Row, key: str, edits: Overlay) -> Row:
         return row
     title = words.get("title") or row["title"] or edits.forms.get(key, key)
     # Names that were given come after those of the texts, however many: they must all be found.
-    given = [
+    names_by_hand = [
         edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))
     ]
-    shown = dict.fromkeys([*filter(None, [row["title"]]), *row["aliases"], *given])
+    shown = dict.fromkeys([*filter(None, [row["title"]]), *row["aliases"], *names_by_hand])
     shown.pop(title, None)
     row["title"], row["aliases"] = title, list(shown)
     row["type"] = words.get("type") or row["type"] or UNTYPED
@@ -154,8 +154,8 @@ def merge(
     stated = {
         end
         for unit in fresh.values()
-        for one in unit.said or ()
-        for end in (one.source, one.target)
+        for statement in unit.said or ()
+        for end in (statement.source, statement.target)
     }
     if snapshot is not None and not PLUGGED.keys().isdisjoint(snapshot.manifest.tables):
         for row in _read(state, "evidence", state.gone, "text_unit_id", pairs_from_table):
@@ -168,10 +168,10 @@ def merge(
         reopened |= more
         for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
-        held = {row.key for rows in state.by_unit.values() for row in rows}
+        mentioned = {row.key for rows in state.by_unit.values() for row in rows}
         for row in _read(state, "evidence", more, "text_unit_id", pairs_from_table):
-            held.update(filter(None, (row.source_key, row.target_key)))
-        _gather(state, held)
+            mentioned.update(filter(None, (row.source_key, row.target_key)))
+        _gather(state, mentioned)
         groups, entity_of = group(state.by_key, state.edits)
     # Relationships that were made by hand come and go with their ends.
     by_hand: set[Pair] = set(changed.pairs)
@@ -228,8 +228,8 @@ def _gather(state: _State, keys: set[str]) -> None:
             related.update(state.edits.names.get(key, ()))
             if key in state.edits.alias:
                 related.add(state.edits.alias[key])
-        wanted = {entity_id(key) for key in pending} - state.old_entities.keys()
-        for row in _read(state, "entities", wanted, "id", pa.Table.to_pylist):
+        ids = {entity_id(key) for key in pending} - state.old_entities.keys()
+        for row in _read(state, "entities", ids, "id", pa.Table.to_pylist):
             state.old_entities[row["id"]] = row
             related.update(row["names"])
             for item in row["evidence"]:
@@ -276,7 +276,7 @@ def _relationships(
     for row in new:
         if row.relationship_id:
             by_pair.setdefault(row.relationship_id, []).append(row)
-    told = _by_hand(state, entity_of, by_hand, by_pair)
+    redescribed = _by_hand(state, entity_of, by_hand, by_pair)
     if state.snapshot is not None:
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pairs_from_table):
             if row.text_unit_id not in replaced:
@@ -288,7 +288,7 @@ def _relationships(
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
-    return _write_pairs(state, entity_of, by_pair, previous, told, number, merged)
+    return _write_pairs(state, entity_of, by_pair, previous, redescribed, number, merged)
 
 
 def _write_pairs(
@@ -296,17 +296,17 @@ def _write_pairs(
     entity_of: Mapping[str, str],
     by_pair: Mapping[str, Sequence[Evidence]],
     previous: Mapping[str, Row],
-    told: Collection[str],
+    redescribed: Collection[str],
     number: dict[str, int],
     merged: Merge,
 ) -> Counter[str]:
-    """The rows of relationships from all their evidence and from what edits say. `told`: whose
+    """The rows of relationships from all their evidence and from what edits say. `redescribed`: whose
     description these change."""
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     sentences = _sentences(state, chain.from_iterable(best.values()))
     degrees: Counter[str] = Counter()
-    gone, rows = list[str](), list[Row]()
+    removed, rows = list[str](), list[Row]()
     for pair, found in by_pair.items():
         before, fact = previous.get(pair), facts.get(pair)
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
@@ -314,22 +314,24 @@ def _write_pairs(
         kept = found if fact is None else found or fact.created
         if not kept or (fact is not None and fact.hidden):
             if before is not None:
-                gone.append(pair)
+                removed.append(pair)
                 degrees[before["source_id"]] -= 1
                 degrees[before["target_id"]] -= 1
             continue
-        said = _best(sentences[place] for place in best.get(pair, ()))
-        row = _relationship(pair, ends, found, said)
+        evidence = _best(sentences[place] for place in best.get(pair, ()))
+        row = _relationship(pair, ends, found, evidence)
         if (
             before is not None
             and state.is_edit
-            and pair not in told
+            and pair not in redescribed
             and told_of_pair(found)  # what a model wrote is not asked for again
             and _same(row, before, "description", "n")
         ):
             row["description"] = before["description"]
         elif fact is None or "description" not in fact.fields:
-            row["description"] = _described(said, pair, "relationship", told_of_pair(found), merged)
+            row["description"] = _described(
+                evidence, pair, "relationship", told_of_pair(found), merged
+            )
         row = row if fact is None else pair_row(row, fact)
         if before is None:
             row["n"] = number["r"]
@@ -340,10 +342,12 @@ def _write_pairs(
             row["n"] = before["n"]
             if _same(row, before):
                 continue
-            gone.append(pair)
+            removed.append(pair)
         rows.append(row)
-    merged.changes["relationships"] = Change(gone=gone, rows=graph_to_table("relationships", rows))
-    merged.relationships = len(rows) - len(gone)
+    merged.changes["relationships"] = Change(
+        gone=removed, rows=graph_to_table("relationships", rows)
+    )
+    merged.relationships = len(rows) - len(removed)
     return degrees
 
 
@@ -355,15 +359,15 @@ def _by_hand(
 ) -> set[str]:
     """Add the relationships that edited pairs of names are, and were; give those whose description
     is concerned."""
-    before, told = _before(state), set()
+    before, redescribed = _before(state), set()
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
             if all(ends) and ends[0] != ends[1]:
                 id = relationship_id(*sorted(map(entity_id, ends)))
                 by_pair.setdefault(id, [])
                 if pair in state.changed.told:
-                    told.add(id)
-    return told
+                    redescribed.add(id)
+    return redescribed
 
 
 def _evidence(
@@ -415,20 +419,20 @@ def _entities(
 ) -> None:
     best = {key: _candidates(state, key, rows) for key, rows in groups.items()}
     sentences = _sentences(state, chain.from_iterable(best.values()))
-    gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
-    merged.entities = -len(gone)
+    removed = [id for id, row in state.old_entities.items() if row["key"] not in groups]
+    merged.entities = -len(removed)
     rows: list[Row] = []
     # e1 is the most named.
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         forms = {row.form for row in found}
-        said = _best((sentences[place] for place in best[key]), forms)
-        row = _entity(key, found, said)
+        evidence = _best((sentences[place] for place in best[key]), forms)
+        row = _entity(key, found, evidence)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
             row["description"] = before["description"]
         elif not state.edits.log or "description" not in state.edits.words(key):
-            told = told_of_entity(found)
-            row["description"] = _described(said, row["id"], "entity", told, merged)
+            fragments = told_of_entity(found)
+            row["description"] = _described(evidence, row["id"], "entity", fragments, merged)
         if state.edits.log:
             row = entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
@@ -439,9 +443,9 @@ def _entities(
         elif _same(row, before):
             continue
         else:
-            gone.append(row["id"])
+            removed.append(row["id"])
         rows.append(row)
-    merged.changes["entities"] = Change(gone=gone, rows=graph_to_table("entities", rows))
+    merged.changes["entities"] = Change(gone=removed, rows=graph_to_table("entities", rows))
 
 
 def _candidates(state: _State, key: str, found: Sequence[Named]) -> list[Place]:
@@ -453,14 +457,21 @@ def _candidates(state: _State, key: str, found: Sequence[Named]) -> list[Place]:
     if before is None:
         return best
     names, stayed = before["names"], [row for row in found if row.text_unit_id not in state.fresh]
-    quoted = {(one["text_unit_id"], one["start"], one["end"]) for one in before["evidence"]}
+    quoted = {
+        (evidence["text_unit_id"], evidence["start"], evidence["end"])
+        for evidence in before["evidence"]
+    }
     only_more = (
         quoted.issubset(best)
         and state.lost.isdisjoint(names)
         and {row.key for row in stayed} == set(names)
         and {row.form for row in stayed} == {row.form for row in found}
     )
-    return [one for one in best if one in quoted or one[0] in state.fresh] if only_more else best
+    return (
+        [place for place in best if place in quoted or place[0] in state.fresh]
+        if only_more
+        else best
+    )
 
 
 def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
@@ -473,9 +484,9 @@ def _entity(key: str, found: Sequence[Named], sentences: Sequence[Row]) -> Row:
     """The row of an entity as its mentions have it, without its description; no title where nothing
     mentions it."""
     if len(found) == 1:
-        one = found[0]
-        kind = UNTYPED if one.type in VAGUE else one.type
-        title, aliases, units = composed(one.form), [], [one.text_unit_id]
+        mention = found[0]
+        kind = UNTYPED if mention.type in VAGUE else mention.type
+        title, aliases, units = composed(mention.form), [], [mention.text_unit_id]
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
@@ -521,20 +532,26 @@ def _best(found: Iterable[Row], names: Collection[str] = ()) -> list[Row]:
         text = str(row["text"])
         return says(text), text.startswith(tuple(names)), length_factor(text)
 
-    some = list(found)
-    return sorted(some, key=worth, reverse=True)[:SENTENCES] if len(some) > 1 else some
+    rows = list(found)
+    return sorted(rows, key=worth, reverse=True)[:SENTENCES] if len(rows) > 1 else rows
 
 
-def _described(sentences: Iterable[Row], id: str, kind: str, told: list[str], merged: Merge) -> str:
+def _described(
+    sentences: Iterable[Row], id: str, kind: str, fragments: list[str], merged: Merge
+) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences,
     each once."""
-    if told:
-        if merged.is_long is not None and merged.is_long(told):
+    if fragments:
+        if merged.is_long is not None and merged.is_long(fragments):
             merged.long[id] = kind
         # Lines are in no model's description here, only in imported ones, which stay as they came.
-        return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
+        return (
+            fragments[0]
+            if len(fragments) == 1 and "\n" in fragments[0]
+            else describe.joined(fragments)
+        )
     texts = [str(row["text"]) for row in sentences]
-    return " ".join(dict.fromkeys(_shown(one) for one in texts if says(one) >= LEANS))
+    return " ".join(dict.fromkeys(_shown(text) for text in texts if says(text) >= LEANS))
 
 
 @lru_cache(maxsize=1 << 14)

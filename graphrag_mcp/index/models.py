@@ -115,8 +115,8 @@ def choose(
 
     if light:
         prompt = report_prompt(settings, folder)
-        made = Models(asker, settings, reports=prompt, summaries=summaries, embedding=embedding)
-        return replace(made, light=True)
+        models = Models(asker, settings, reports=prompt, summaries=summaries, embedding=embedding)
+        return replace(models, light=True)
     if not reads:
         asker.leave_to_agents()
         prompt = report_prompt(settings, folder)
@@ -175,7 +175,7 @@ def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
     default, tuned = Settings(), {}
     types = found.get("entity_types") if isinstance(found, dict) else None
     if isinstance(types, list) and settings.entity_types == default.entity_types:
-        tuned["entity_types"] = tuple(str(one) for one in types)
+        tuned["entity_types"] = tuple(str(kind) for kind in types)
     language = found.get("output_language") if isinstance(found, dict) else None
     if isinstance(language, str) and not settings.output_language:
         tuned["output_language"] = language

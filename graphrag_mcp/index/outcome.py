@@ -78,6 +78,6 @@ def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]
     found = []
     for row in shown:
         subject = alias.get(row["subject"], row["subject"])
-        own = {"kind": kind or row["kind"], "id": subject}
-        found.append(own | {"document": row["uri"], "reason": row["reason"]})
+        entry = {"kind": kind or row["kind"], "id": subject}
+        found.append(entry | {"document": row["uri"], "reason": row["reason"]})
     return found

@@ -36,8 +36,8 @@ def describer(
     vision, prompt = asker.vision, _prompt(folder, settings)
 
     async def answers(pictures: Sequence[Picture]) -> list[Described]:
-        found = await asyncio.gather(*(vision.ask(_ask(prompt, one)) for one in pictures))
-        return [Described(one.value, one.by, one.reason) for one in found]
+        found = await asyncio.gather(*(vision.ask(_ask(prompt, picture)) for picture in pictures))
+        return [Described(answer.value, answer.by, answer.reason) for answer in found]
 
     return lambda pictures: take(vision.start(answers(pictures)))
 
@@ -64,7 +64,7 @@ def counter(
             count(prompt)
         return Described(LONGEST_DESCRIPTION, "estimate")
 
-    return lambda pictures: [described(one) for one in pictures]
+    return lambda pictures: [described(picture) for picture in pictures]
 
 
 def _prompt(folder: Path, settings: Settings) -> str:
@@ -80,7 +80,7 @@ def _ask(prompt: str, picture: Picture) -> Ask[str]:
 
 def _description(reply: str) -> str:
     """The description on one line: a paragraph of a document."""
-    said = " ".join(without_thoughts(reply).split())
-    if not said:
+    description = " ".join(without_thoughts(reply).split())
+    if not description:
         raise BadReply("the reply is empty")
-    return said[:LONGEST]
+    return description[:LONGEST]

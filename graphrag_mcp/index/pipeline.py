@@ -191,10 +191,10 @@ def _vector_bytes(run: Run) -> int:
 
 
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
-    wanted = parameters(run.settings, run.models)
+    run_parameters = parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
     rederive = run.manifest is not None and (
-        any(before.get(name) != value for name, value in wanted.items())
+        any(before.get(name) != value for name, value in run_parameters.items())
         or (request.refresh_answers and run.models.extract is not None)
     )
     again = set(plan.live) if rederive else _open_units(run)
@@ -204,15 +204,17 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     if total or run.apart:
         from graphrag_mcp.index import batches, documents
 
-        run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
+        run.parameters = (
+            {**before, "derivation": IN_PART} if rederive else {**before, **run_parameters}
+        )
         last = batches.write(run, plan, request, batches.Work(total, again, rederive), numbers)
-        run.parameters = {**before, **wanted}  # only now does all that is there follow them
+        run.parameters = {**before, **run_parameters}  # only now does all that is there follow them
         if last is not None:
             documents.commit_batch(run, plan.found.sources, last, numbers, last=True)
             return
     else:
         run.progress("documents", 0, 0)
-    run.parameters = {**before, **wanted}
+    run.parameters = {**before, **run_parameters}
     if run.manifest is not None and (
         run.manifest.parameters != run.parameters or plan.found.sources != run.manifest.sources
     ):

@@ -60,8 +60,10 @@ def best_sentence(
     text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str
 ) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
-    wanted = set(query_terms(words))
-    shared = [len(wanted & _terms_of(text[start:end])) for start, end in spans_of_sentences]
+    description_terms = set(query_terms(words))
+    shared = [
+        len(description_terms & _terms_of(text[start:end])) for start, end in spans_of_sentences
+    ]
     return spans_of_sentences[shared.index(max(shared))] if shared else (0, len(text))
 
 
@@ -113,8 +115,8 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
     at = where.find(name) if name else -1
     while at >= 0 and len(spans) < most:
         end = at + len(name)
-        edges = (one for one in (at, end) if 0 < one < len(text))
-        inside = any(_of_word(text[one - 1]) and _of_word(text[one]) for one in edges)
+        edges = (edge for edge in (at, end) if 0 < edge < len(text))
+        inside = any(_of_word(text[edge - 1]) and _of_word(text[edge]) for edge in edges)
         if inside or (len(name) == 1 and text[end : end + 1] in ("+", "#")):  # C is not C++
             at = where.find(name, at + 1)
         else:

@@ -125,22 +125,24 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
 
     Raises BadReply when the reply is no JSON of the form asked for. A reply with empty lists is an
     empty `Records`."""
-    given = replies.read(reply)
+    parsed = replies.read(reply)
     found = _Collected(tuple(types), text)
     lists = {"entities", "relationships"}
-    forms = [one for one in given.values if isinstance(one, dict) and not lists.isdisjoint(one)]
+    forms = [
+        form for form in parsed.values if isinstance(form, dict) and not lists.isdisjoint(form)
+    ]
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
     for form in forms:
         for name, add in (("entities", found.add_entity), ("relationships", found.add_relation)):
-            for said in _listed(form, name, found):
-                if not found.is_repeated(said):
-                    add(said)
-    found.dropped[CUT_OFF] += not given.whole
+            for record in _listed(form, name, found):
+                if not found.is_repeated(record):
+                    add(record)
+    found.dropped[CUT_OFF] += not parsed.whole
     return Records(
         tuple(found.entities),
         tuple(found.relations),
-        given.whole,
+        parsed.whole,
         dict(+found.dropped),
         dict(+found.repaired),
         tuple(found.lost),
@@ -179,14 +181,14 @@ class _Collected:
 
     def add_entity(self, value: Any) -> None:
         try:
-            said = EntitySaid.model_validate(value)
+            entity = EntitySaid.model_validate(value)
         except ValidationError as error:
             return self._drop(replies.fault(error))
-        called = f"entity {_quoted(said.name)}"
-        name = self._name(said.name, called)
+        called = f"entity {_quoted(entity.name)}"
+        name = self._name(entity.name, called)
         if not name:
             return None
-        description, kind = self._description(said.description), self._type(said.type)
+        description, kind = self._description(entity.description), self._type(entity.type)
         if not description:
             return self._drop("no description", called)
         if self._is_new(MOST_ENTITIES, self.entities, normalise_name(name), kind, description):
@@ -195,24 +197,24 @@ class _Collected:
 
     def add_relation(self, value: Any) -> None:
         try:
-            said = RelationSaid.model_validate(value)
+            relation = RelationSaid.model_validate(value)
         except ValidationError as error:
             return self._drop(replies.fault(error))
-        called = f"relationship {_quoted(said.source)} - {_quoted(said.target)}"
-        source = self._name(said.source, called)
-        target = self._name(said.target, called) if source else ""
+        called = f"relationship {_quoted(relation.source)} - {_quoted(relation.target)}"
+        source = self._name(relation.source, called)
+        target = self._name(relation.target, called) if source else ""
         if not source or not target:
             return None
         ends = sorted((normalise_name(source), normalise_name(target)))
         if ends[0] == ends[1]:
             return self._drop("self-loop", called)
-        description = self._description(said.description)
+        description = self._description(relation.description)
         if not description:
             return self._drop("no description", called)
         if self._is_new(MOST_RELATIONS, self.relations, *ends, description):
-            self.repaired["no strength from 0 to 10"] += said.strength is None
-            strength = 1.0 if said.strength is None else said.strength
-            words = self._keywords(said.keywords)
+            self.repaired["no strength from 0 to 10"] += relation.strength is None
+            strength = 1.0 if relation.strength is None else relation.strength
+            words = self._keywords(relation.keywords)
             self.relations.append(RelationRecord(source, target, description, words, strength))
         return None
 
@@ -241,8 +243,8 @@ class _Collected:
         return self.types.get(_plain(word), "other") if self.types else word or "other"
 
     def _keywords(self, words: Sequence[str]) -> tuple[str, ...]:
-        said = [replies.clean(word, LONGEST_KEYWORD).strip(" .") for word in words]
-        distinct = {word.casefold(): word for word in said if word}
+        keywords = [replies.clean(word, LONGEST_KEYWORD).strip(" .") for word in words]
+        distinct = {word.casefold(): word for word in keywords if word}
         self.repaired["too many keywords"] += len(distinct) > MOST_KEYWORDS
         return tuple(distinct.values())[:MOST_KEYWORDS]
 

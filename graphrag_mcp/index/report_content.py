@@ -57,8 +57,10 @@ class Content:
     edges: dict[str, list[EdgeRow]]
 
 
-def content_of(snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str]) -> Content:
-    members = sorted({id for one in wanted for id in tree.communities[one].members})
+def content_of(snapshot: Snapshot, tree: Hierarchy, communities: Collection[str]) -> Content:
+    members = sorted(
+        {id for community in communities for id in tree.communities[community].members}
+    )
     columns = ["id", "title", "type", "description", "text_unit_ids", "evidence"]
     rows = (EntityRow(*row) for row in listed(snapshot.by_key("entities", members, "id", columns)))
     entities = {row.id: row for row in rows}
@@ -67,7 +69,7 @@ def content_of(snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str]) -> 
     edges: dict[str, list[EdgeRow]] = defaultdict(list)
     for edge in (EdgeRow(*row) for row in listed(links)):
         paths = [tree.path.get(end, ()) for end in (edge.source_id, edge.target_id)]
-        for community in filter(wanted.__contains__, commonprefix(paths)):
+        for community in filter(communities.__contains__, commonprefix(paths)):
             edges[community].append(edge)
     return Content(entities, edges)
 
@@ -181,8 +183,8 @@ def _strength(edge: EdgeRow) -> tuple[float, str]:
 def _divided(tree: Hierarchy, community: Community, edge: EdgeRow) -> bool:
     """Do the ends of the relationship lie in no common child?"""
     level = community.level + 1
-    one, other = (tree.path[end][level:] for end in (edge.source_id, edge.target_id))
-    return not one or not other or one[0] != other[0]
+    source_path, target_path = (tree.path[end][level:] for end in (edge.source_id, edge.target_id))
+    return not source_path or not target_path or source_path[0] != target_path[0]
 
 
 def described(row: DescribedRow) -> DescribedRow:
@@ -195,6 +197,6 @@ def described(row: DescribedRow) -> DescribedRow:
     found = []
     for start, end in sentences(text):
         spoken = set(terms(text[start:end]))
-        unit = max(known, key=lambda one: len(spoken & one[1]))[0]
+        unit = max(known, key=lambda evidence: len(spoken & evidence[1]))[0]
         found.append((unit, text[start:end].strip()))
     return replace(row, evidence=found)

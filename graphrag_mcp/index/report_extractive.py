@@ -68,29 +68,34 @@ _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
 
 def quotes_of(report: Report) -> Iterator[Quoted]:
     """The cited sentences of a report; what is not cited is left out."""
-    findings = [str(one.get("explanation", "")) for one in json.loads(report.findings or "[]")]
+    findings = [
+        str(finding.get("explanation", "")) for finding in json.loads(report.findings or "[]")
+    ]
     seen: set[str] = set()
     for text in (report.summary, *findings):
         pieces = _REFERENCE.split(text)
         for sentence, cited in zip(pieces[::2], pieces[1::2], strict=False):
-            if (said := sentence.strip()) not in seen:
+            if (stripped := sentence.strip()) not in seen:
                 ids = referenced_ids(cited)
-                yield Quoted(said, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
-            seen.add(said)
+                yield Quoted(stripped, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
+            seen.add(stripped)
 
 
 def compose(community: Community, inside: Inside) -> Report:
     """The report of one community, the same whatever the order of its input."""
     chosen = _chosen(inside)
-    subjects = _subjects(inside, [one.text for one in chosen])
+    subjects = _subjects(inside, [sentence.text for sentence in chosen])
     base = _base(community, inside, joined(subjects[:PARTS]))
-    quoted = [cited(inside, one) for one in chosen]
-    counts = _counts(inside, subjects, _is_chinese([one.text for one in chosen] or [base.title]))
+    quoted = [cited(inside, sentence) for sentence in chosen]
+    counts = _counts(
+        inside, subjects, _is_chinese([sentence.text for sentence in chosen] or [base.title])
+    )
     summary = running([*counts, *quoted[:SUMMARY]]) or _names(inside)
     findings = [
-        {"summary": one.text, "explanation": said} for one, said in zip(chosen, quoted, strict=True)
+        {"summary": sentence.text, "explanation": text}
+        for sentence, text in zip(chosen, quoted, strict=True)
     ]
-    content = [f"# {base.title}", summary, *(f"- {said}" for said in quoted[SUMMARY:])]
+    content = [f"# {base.title}", summary, *(f"- {text}" for text in quoted[SUMMARY:])]
     content = "\n\n".join(content)
     listed = json.dumps(findings, ensure_ascii=False)
     return replace(base, summary=summary, full_content=content, findings=listed)
@@ -120,19 +125,21 @@ def _chosen(inside: Inside) -> list[Quoted]:
     worth = inside.terms or {
         stem: names[id] for id in inside.order for stem in stems(inside.entities[id].title)
     }
-    own = inside.own_entities or [inside.entities[id] for id in inside.order]
-    rows = [*own, *inside.own_edges]
-    texts = inside.texts or sorted({one for row in rows for one in row.evidence})
+    entities = inside.own_entities or [inside.entities[id] for id in inside.order]
+    rows = [*entities, *inside.own_edges]
+    texts = inside.texts or sorted({evidence for row in rows for evidence in row.evidence})
     units: dict[str, dict[str, None]] = {}
     found: dict[str, quote.Quote] = {}
     for unit, text in texts:
         if best := quote.best(masked(text), worth):
-            said = shown(best.text)
-            found[said] = replace(best, text=said)
-            units.setdefault(said, {})[unit] = None
-    ranked = sorted(found.values(), key=lambda one: (-one.score, one.text))
-    distinct = quote.distinct([(one, set(terms(one.text))) for one in ranked], QUOTES)
-    return [_quoted(inside, one.text, units[one.text]) for one in distinct]
+            sentence = shown(best.text)
+            found[sentence] = replace(best, text=sentence)
+            units.setdefault(sentence, {})[unit] = None
+    ranked = sorted(found.values(), key=lambda candidate: (-candidate.score, candidate.text))
+    distinct = quote.distinct(
+        [(candidate, set(terms(candidate.text))) for candidate in ranked], QUOTES
+    )
+    return [_quoted(inside, candidate.text, units[candidate.text]) for candidate in distinct]
 
 
 def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
@@ -167,10 +174,12 @@ def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:
     in_units = {row.title: row.text_unit_ids for row in inside.entities.values()}
 
     def share(form: str) -> float:
-        held = {documents[unit] for unit in in_units.get(form, ()) if unit in documents}
+        holders = {documents[unit] for unit in in_units.get(form, ()) if unit in documents}
         if form not in in_units:
-            held = {of for of, told in inside.told.items() if stems(form) <= told}
-        return len(held) / total
+            holders = {
+                of for of, document_terms in inside.told.items() if stems(form) <= document_terms
+            }
+        return len(holders) / total
 
     names = [inside.entities[id].title for id in inside.order[:NAMED]]
     headings = [paper.title for paper in inside.papers.values()]
@@ -190,16 +199,16 @@ def _counts(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[str]:
         "" if 2 * len(years) < len(papers) else years[0] + f"–{years[-1]}" * (years[0] < years[-1])
     )
     if cjk:
-        said = (
+        sentence = (
             f"{len(papers)}篇文档"
             + f"（{span}）" * bool(span)
             + f"，主要涉及{'、'.join(subjects)}。"
         )
     else:
-        said = _count(len(papers), "document") + f" of {span}" * bool(span)
-        said += f", on {', '.join(subjects)}."
+        sentence = _count(len(papers), "document") + f" of {span}" * bool(span)
+        sentence += f", on {', '.join(subjects)}."
     first = dict.fromkeys([unit for unit, _ in inside.texts] or inside.text_unit_ids[:PER_GROUP])
-    return [cited(inside, Quoted(said, units=first))]
+    return [cited(inside, Quoted(sentence, units=first))]
 
 
 # ---- wording ------------------------------------------------------------------------------------
@@ -215,7 +224,7 @@ def outline(community: Community, inside: Inside) -> Report:
 
 def _base(community: Community, inside: Inside, title: str = "", cjk: bool | None = None) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
-    title = title or _title(inside.entities[one].title for one in inside.order)
+    title = title or _title(inside.entities[id].title for id in inside.order)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
@@ -237,8 +246,8 @@ def _base(community: Community, inside: Inside, title: str = "", cjk: bool | Non
 def running(sentences: Iterable[str]) -> str:
     """Sentences one after the other; no blank before Chinese."""
     text = ""
-    for one in sentences:
-        text += one if not text or is_cjk(one[:1]) else f" {one}"
+    for sentence in sentences:
+        text += sentence if not text or is_cjk(sentence[:1]) else f" {sentence}"
     return text
 
 
@@ -255,8 +264,8 @@ def cited(inside: Inside, quoted: Quoted) -> str:
 def _names(inside: Inside) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
-    names = " · ".join(one_line(inside.entities[one].title, 60) for one in top)
-    units = dict.fromkeys(unit for one in top for unit in inside.entities[one].text_unit_ids)
+    names = " · ".join(one_line(inside.entities[id].title, 60) for id in top)
+    units = dict.fromkeys(unit for id in top for unit in inside.entities[id].text_unit_ids)
     return cited(inside, Quoted(names, dict.fromkeys(top), {}, units))
 
 
@@ -292,5 +301,5 @@ def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
     return rank, f"Rated {rank} of 10 for {facts} of total weight {weight:g}, and {spread}."
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def _count(number: int, noun: str, many: str = "") -> str:
+    return f"{number} {noun if number == 1 else many or noun + 's'}"

@@ -130,11 +130,13 @@ class Rows:
     tables: dict[str, list[Line]]
 
     @classmethod
-    def of(cls, given: ReportInput) -> Rows:
+    def of(cls, report_input: ReportInput) -> Rows:
         """Entities by the weight of their relationships inside, relationships by their own."""
-        weight = {row.id: 0.0 for row in given.entities}
-        title = {row.id: row.title for row in given.entities}
-        for edge in sorted(given.edges, key=lambda edge: edge.id):  # sums of fractions in one order
+        weight = {row.id: 0.0 for row in report_input.entities}
+        title = {row.id: row.title for row in report_input.entities}
+        for edge in sorted(
+            report_input.edges, key=lambda edge: edge.id
+        ):  # sums of fractions in one order
             weight[edge.source_id] += edge.weight
             weight[edge.target_id] += edge.weight
 
@@ -151,16 +153,18 @@ class Rows:
 
         entities = [
             Line((row.title, row.type, text(row)), Ref(entities=(row.id,)), (row.id,))
-            for row in sorted(given.entities, key=lambda row: (-weight[row.id], row.title, row.id))
+            for row in sorted(
+                report_input.entities, key=lambda row: (-weight[row.id], row.title, row.id)
+            )
         ]
         edges = []
-        for e in sorted(given.edges, key=edge_order):
+        for e in sorted(report_input.edges, key=edge_order):
             ends = (e.source_id, e.target_id)
             fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
             edges.append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
-        own = [claim for claim in given.claims if claim.subject_id in weight]
+        inside = [claim for claim in report_input.claims if claim.subject_id in weight]
         claims = []
-        for c in sorted(own, key=claim_order):
+        for c in sorted(inside, key=claim_order):
             fields, about = (c.subject, c.object, c.type, c.status, c.description), (c.subject_id,)
             claims.append(Line(fields, Ref(about, (), (c.text_unit_id,)), about))
         return cls({"Entities": entities, "Relationships": edges, "Claims": claims})
@@ -232,7 +236,7 @@ class Rows:
                 if left < 12:
                     break
         tables = self.tables.items()
-        return Rows({name: [one for one in lines if id(one) in taken] for name, lines in tables})
+        return Rows({name: [line for line in lines if id(line) in taken] for name, lines in tables})
 
     def _others(self) -> Iterable[Line]:
         """Strongest relationships, each after the two it joins; then what is left, claims last."""
@@ -247,8 +251,8 @@ class Rows:
 def statements(child: Report) -> list[Line]:
     """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
     lines = [_statement(child, "", child.summary)]
-    for one in json.loads(child.findings or "[]"):
-        heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
+    for finding in json.loads(child.findings or "[]"):
+        heading, text = str(finding.get("summary", "")), str(finding.get("explanation", ""))
         lines.append(_statement(child, f"{heading}: ", text))
     return lines
 
@@ -281,21 +285,21 @@ class Prompted:
     numbering: Mapping[str, Sequence[Ref]]
 
 
-def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
+def context(report_input: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
     """The rows of a community within the budget: all of them where they fit, else the children's
     reports for those of the largest children until it fits, else the best of all that. `alone`:
     None where the reports of children are needed, which are yet to be written."""
-    rows = Rows.of(given)
+    rows = Rows.of(report_input)
     if rows.fits(tokens):
         return prompted(rows)
-    if alone and given.community.children:
+    if alone and report_input.community.children:
         return None
-    inside = {child.id: frozenset(child.entity_ids) for child in given.children}
+    inside = {child.id: frozenset(child.entity_ids) for child in report_input.children}
     price = {id: rows.price(members, tokens) for id, members in inside.items()}
     size = {id: (-price[id], -len(members)) for id, members in inside.items()}
-    order = sorted(given.children, key=lambda one: (size[one.id], one.title, one.id))
+    order = sorted(report_input.children, key=lambda child: (size[child.id], child.title, child.id))
     if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
-        for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
+        for count in range(max(1, sum(cost > tokens for cost in price.values())), len(order) + 1):
             fewer = rows.with_reports(order[:count])
             if fewer.fits(tokens):
                 return prompted(fewer)
@@ -324,8 +328,8 @@ def report_ask(
     kept: Callable[[str], str] = lambda reply: reply,
 ) -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
-    said = {"role": "", "language": language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
-    message = (Message("user", template.substitute(said, context=prompted.text).strip()),)
+    fields = {"role": "", "language": language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
+    message = (Message("user", template.substitute(fields, context=prompted.text).strip()),)
     return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused", kept=kept)
 
 
@@ -336,19 +340,19 @@ LOOKED_AT = 80  # evidence sentences compared with a statement to find its best 
 _MARK = "\x00"  # stands in no draft
 
 
-def finished(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
+def finished(report_input: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
-    check = _Check(given, prompted)
+    check = _Check(report_input, prompted)
     checked = ((_plain(heading), check(text, heading)) for heading, text in draft.findings)
     findings = [{"summary": heading, "explanation": text} for heading, text in checked if text]
     summary = check(draft.summary, draft.title)
     if not summary:  # it names no one: it rests on what the findings rest on
-        texts = " ".join(one["explanation"] for one in findings)
+        texts = " ".join(finding["explanation"] for finding in findings)
         reference = check.written(_referenced(texts), draft.summary, False)
         summary = f"{_unreferenced(draft.summary)} {reference}" if reference else base.summary
     findings = findings or json.loads(base.findings)
     title = _plain(draft.title) or base.title
-    sections = (f"## {one['summary']}\n\n{one['explanation']}" for one in findings)
+    sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
     report = replace(
         base,
         title=title,
@@ -370,24 +374,24 @@ def _plain(text: str) -> str:
 class _Check:
     """Numbers of a prompt as content ids, with the text units that the rows rest on."""
 
-    def __init__(self, given: ReportInput, prompted: Prompted) -> None:
+    def __init__(self, report_input: ReportInput, prompted: Prompted) -> None:
         self.numbering = prompted.numbering
-        self.entities = {row.id: row for row in given.entities}
-        self.edges = {edge.id: edge for edge in given.edges}
+        self.entities = {row.id: row for row in report_input.entities}
+        self.edges = {edge.id: edge for edge in report_input.edges}
         names = sorted(self.entities.values(), key=lambda row: (-len(row.title), row.title, row.id))
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
 
     def __call__(self, text: str, heading: str) -> str:
         """The text with stored references; "" when it has none that holds and names no member."""
         parts = iter(replace_references(text, lambda _: _MARK).split(_MARK))
-        made: list[str] = []
+        references: list[str] = []
 
         def write(cited: Cited) -> str:
-            made.append(self.written(self._ref(cited), next(parts), bool(cited.more)))
-            return made[-1]
+            references.append(self.written(self._ref(cited), next(parts), bool(cited.more)))
+            return references[-1]
 
         checked = replace_references(text, write).strip()
-        if any(made):
+        if any(references):
             return checked
         named = self._named(f"{checked} {heading}")
         reference = self.written(Ref(entities=named), checked, False) if named else ""
@@ -436,19 +440,21 @@ class _Check:
         those whose sentences share most words with the statement."""
         rows: list[EntityRow | EdgeRow] = [self.edges[id] for id in edges]
         rows += (self.entities[id] for id in entities)
-        held: Counter[str] = Counter(dict.fromkeys(known, 2))
+        support: Counter[str] = Counter(dict.fromkeys(known, 2))
         for row in rows:
             for unit in {*row.text_unit_ids, *(unit for unit, _ in row.evidence)}:
-                held[unit] += 2 if isinstance(row, EdgeRow) else 1
-        if len(held) <= 1:
-            return list(held)
+                support[unit] += 2 if isinstance(row, EdgeRow) else 1
+        if len(support) <= 1:
+            return list(support)
         spoken = _words(statement)
         shared: dict[str, int] = {}
         for row in rows:
-            best = sorted(row.evidence, key=lambda one: (-held[one[0]], one))[:LOOKED_AT]
+            best = sorted(row.evidence, key=lambda evidence: (-support[evidence[0]], evidence))[
+                :LOOKED_AT
+            ]
             for unit, text in best:
                 shared[unit] = max(shared.get(unit, 0), len(spoken & _words(text)))
-        order = sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))
+        order = sorted(support, key=lambda unit: (-support[unit], -shared.get(unit, 0), unit))
         return order[: PER_GROUP + 1]
 
 
@@ -506,19 +512,19 @@ def parse_report(reply: str) -> Draft:
     """The draft that a reply holds. Raises BadReply for one that is not of the form asked for."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
-    said = replies.validated(ReportSaid, reply)
-    title, summary = _line(said.title, LONGEST_TITLE), _text(said.summary)
+    report = replies.validated(ReportSaid, reply)
+    title, summary = _line(report.title, LONGEST_TITLE), _text(report.summary)
     if not (any(map(str.isalnum, title)) and any(map(str.isalnum, summary))):
         raise BadReply("the report has no title or no summary")
-    why = _line(said.rating_explanation, LONGEST_WHY)
+    why = _line(report.rating_explanation, LONGEST_WHY)
     room = MOST_WORDS - words(f"{title} {summary} {why}")
-    return Draft(title, summary, said.rating, why, tuple(_findings(said.findings, room)))
+    return Draft(title, summary, report.rating, why, tuple(_findings(report.findings, room)))
 
 
 def _findings(findings: Sequence[FindingSaid], left: int) -> Iterator[tuple[str, str]]:
     """At most MOST_FINDINGS and so many words; what is over is cut at the end of a sentence."""
-    for one in findings[:MOST_FINDINGS]:
-        heading, text = _line(one.summary, LONGEST_HEADING), _text(one.explanation)
+    for finding in findings[:MOST_FINDINGS]:
+        heading, text = _line(finding.summary, LONGEST_HEADING), _text(finding.explanation)
         if left < 40:
             return
         if not text:

@@ -56,32 +56,32 @@ def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, Summar
     units = snapshot.rows("text_units", columns=columns).to_pylist()
     units.sort(key=lambda row: (row["document_id"], row["char_start"]))
     found: dict[str, SummarisedText] = {}
-    made: dict[tuple[str, int], SummarisedText] = {}
+    texts: dict[tuple[str, int], SummarisedText] = {}
     for unit in units:
-        some = of.get(unit["document_id"], [])
-        some = [row for row in some if row["place"]] or some
-        if not some:
+        summaries = of.get(unit["document_id"], [])
+        summaries = [row for row in summaries if row["place"]] or summaries
+        if not summaries:
             continue
-        at = max(bisect_right([row["char_start"] for row in some], unit["char_start"]) - 1, 0)
-        row, key = some[at], (unit["document_id"], at)
-        if key not in made:
+        at = max(bisect_right([row["char_start"] for row in summaries], unit["char_start"]) - 1, 0)
+        row, key = summaries[at], (unit["document_id"], at)
+        if key not in texts:
             paper = papers[unit["document_id"]]
             title = f"{paper.title}: {row['heading']}" if row["heading"] else paper.title
             identity = content_id("told", row["sha"], row["text"])
             facts = unit["id"], title, paper.date, row["text"]
-            made[key] = SummarisedText(unit["document_id"], identity, *facts)
-        found[unit["id"]] = made[key]
+            texts[key] = SummarisedText(unit["document_id"], identity, *facts)
+        found[unit["id"]] = texts[key]
     return found
 
 
 def of_units(known: Mapping[str, SummarisedText], units: Iterable[str]) -> list[SummarisedText]:
     """What was written of these text units, each once, by time, title and text."""
-    some = {one.identity: one for unit in units if (one := known.get(unit)) is not None}
-    return sorted(some.values(), key=lambda one: (one.date or "9999", one.title, one.identity))
+    texts = {text.identity: text for unit in units if (text := known.get(unit)) is not None}
+    return sorted(texts.values(), key=lambda text: (text.date or "9999", text.title, text.identity))
 
 
 def context(
-    told: Sequence[SummarisedText],
+    texts: Sequence[SummarisedText],
     worth: Mapping[str, float],
     children: Sequence[Report] | None,
     tokens: int,
@@ -89,7 +89,7 @@ def context(
     """The summaries within so many tokens; where they do not fit, what the reports of the children say,
     in half of the room, and the summaries that hold most of the characteristic terms (`worth`). None
     where `children` are needed and are None."""
-    whole = Rows({"Sources": [one.line() for one in told]})
+    whole = Rows({"Sources": [text.line() for text in texts]})
     if whole.fits(tokens):
         return prompted(whole)
     if children is None:
@@ -98,14 +98,14 @@ def context(
     reports = _fitting([statements(child)[0] for child in best], int(FOR_REPORTS * tokens))
     left = tokens - sum(line.price() for line in reports)
     value = {
-        one.identity: math.fsum(worth.get(term, 0.0) for term in set(terms(one.text)))
-        for one in told
+        text.identity: math.fsum(worth.get(term, 0.0) for term in set(terms(text.text)))
+        for text in texts
     }
-    order = sorted(told, key=lambda one: (-round(value[one.identity], 9), one.identity))
-    lines = [one.line() for one in order]
+    order = sorted(texts, key=lambda text: (-round(value[text.identity], 9), text.identity))
+    lines = [text.line() for text in order]
     chosen = {line.about for line in _fitting(lines, left)}
-    shown = [one.line() for one in told if (one.unit,) in chosen]
-    return prompted(Rows({"Reports": reports, "Sources": shown}), len(told) - len(shown))
+    shown = [text.line() for text in texts if (text.unit,) in chosen]
+    return prompted(Rows({"Reports": reports, "Sources": shown}), len(texts) - len(shown))
 
 
 def _fitting(lines: Sequence[Line], tokens: int) -> list[Line]:
@@ -155,11 +155,11 @@ class Earlier:
         if self._read is None:
             self._read = list(self._replies())
         best: tuple[float, str, tuple[About, str]] | None = None
-        for one in self._read:
-            texts = one[0].texts
+        for reply in self._read:
+            texts = reply[0].texts
             common = len(texts & about.texts) / max(len(texts), len(about.texts), 1)
-            if one[0].level == about.level and common >= SHARED:
-                place = (-common, one[1], one)
+            if reply[0].level == about.level and common >= SHARED:
+                place = (-common, reply[1], reply)
                 best = min(best, place, key=lambda each: each[:2]) if best else place
         return best[2] if best else None
 

@@ -119,19 +119,21 @@ class Writing:
         if id in self.done:
             return self.done[id]
         community = self.communities[id]
-        made = None
+        report = None
         if self.wanted(community):
             by = self._of_summaries if id in self.told else self._of_rows
-            made = await by(community)
-        return made or self.extractive(id, [await self._of(one) for one in community.children])
+            report = await by(community)
+        return report or self.extractive(
+            id, [await self._of(child) for child in community.children]
+        )
 
     async def _of_summaries(self, community: Community) -> Report | None:
         """The report on a topic from the summaries of its documents, or the earlier one that still
         tells of nearly all of them."""
-        id, told = community.id, self.told[community.id]
-        members = [self.content.entities[one] for one in community.members]
-        given = ReportInput(community, members, self.content.edges[id])
-        asked = told, self.terms.get(id, {})
+        id, texts = community.id, self.told[community.id]
+        members = [self.content.entities[member] for member in community.members]
+        report_input = ReportInput(community, members, self.content.edges[id])
+        asked = texts, self.terms.get(id, {})
         shown = await aside(report_topics.context, *asked, None, self.prompt.tokens)
         if shown is None:
             children = [await self._of(child) for child in community.children]
@@ -139,7 +141,7 @@ class Writing:
                 self.unsure.add(id)
             shown = await aside(report_topics.context, *asked, children, self.prompt.tokens)
             assert shown is not None
-        identity = {one.unit: one.identity for one in told}
+        identity = {text.unit: text.identity for text in texts}
         sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
         about = About(community.level, frozenset(identity.values()), sources)
         ask = report_ask(shown, self.prompt.topic, self.prompt.language, about.kept)
@@ -147,9 +149,9 @@ class Writing:
         open_ = not self.asker.refreshes and self.asker.known(ask) is None
         if open_ and (found := self._earlier.nearest(about)):
             earlier, reply = found
-            draft, shown = parse_report(reply), _shown_then(earlier, told)
+            draft, shown = parse_report(reply), _shown_then(earlier, texts)
             same = len(earlier.texts & about.texts)
-            note = f"This was written when {same} of these {len(told)} texts were as they are now."
+            note = f"This was written when {same} of these {len(texts)} texts were as they are now."
         if draft is None:
             answer = await self.asker.ask(ask)
             draft = answer.value
@@ -157,21 +159,24 @@ class Writing:
                 self.degraded[id] = answer.reason
                 self.unsure.add(id)
                 return None
-        return await aside(self._finished, given, shown, draft, note)
+        return await aside(self._finished, report_input, shown, draft, note)
 
     def _finished(
-        self, given: ReportInput, shown: Prompted, draft: Draft, note: str = ""
+        self, report_input: ReportInput, shown: Prompted, draft: Draft, note: str = ""
     ) -> Report:
-        base = outline(given.community, inside_of(given.community, given.entities, given.edges))
-        report = finished(given, shown, draft, base)
+        base = outline(
+            report_input.community,
+            inside_of(report_input.community, report_input.entities, report_input.edges),
+        )
+        report = finished(report_input, shown, draft, base)
         return replace(report, full_content=f"{report.full_content}\n\n{note}") if note else report
 
     async def _of_rows(self, community: Community) -> Report | None:
         id = community.id
-        members = [self.content.entities[one] for one in community.members]
+        members = [self.content.entities[member] for member in community.members]
         edges = self.content.edges[id]
-        given = ReportInput(community, members, edges, self.claims.get(id, ()))
-        shown = await aside(context, given, self.prompt.tokens, True)
+        report_input = ReportInput(community, members, edges, self.claims.get(id, ()))
+        shown = await aside(context, report_input, self.prompt.tokens, True)
         if shown is None:
             children = []
             for child in community.children:  # a report lists only the heaviest members
@@ -179,8 +184,8 @@ class Writing:
                 children.append(replace(await self._of(child), entity_ids=every))
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(id)
-            given = replace(given, children=children)
-            shown = await aside(context, given, self.prompt.tokens)
+            report_input = replace(report_input, children=children)
+            shown = await aside(context, report_input, self.prompt.tokens)
             assert shown is not None
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
         if answer.value is None:
@@ -188,11 +193,13 @@ class Writing:
             self.unsure.add(id)
             return None
 
-        return await aside(self._finished, given, shown, answer.value)
+        return await aside(self._finished, report_input, shown, answer.value)
 
 
-def _shown_then(about: About, told: Sequence[SummarisedText]) -> Prompted:
+def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
     """What the rows of an earlier question stand for now: those of texts that are gone for nothing."""
-    unit = {one.identity: one.unit for one in told}
-    refs = [Ref(sources=(unit[one],)) if one in unit else Ref() for one in about.shown]
+    unit = {text.identity: text.unit for text in texts}
+    refs = [
+        Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown
+    ]
     return Prompted("", {"Sources": refs})

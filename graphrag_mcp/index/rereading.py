@@ -29,7 +29,11 @@ def open_units(run: Run) -> set[str]:
 
 def _corrected_units(run: Run) -> dict[str, str]:
     """Text units whose answer was replaced, with the uri of their document."""
-    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    ids = {
+        correction.subject
+        for correction in run.corrections
+        if correction.kind in ("extract", "claims")
+    }
     if not ids:
         return {}
     snapshot = run.snapshot()
@@ -45,9 +49,9 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
     asker = run.models.asker
     if not (asker.may_answer("extract") or asker.may_answer("claims")):
         return
-    readers = [one for one in (run.models.extract, run.models.claims) if one is not None]
+    readers = [reader for reader in (run.models.extract, run.models.claims) if reader is not None]
     known: dict[str, Context] = {}
     for start in range(0, len(units), 500):
         for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
-            if any(asker.answered(key_of(*one.question(text, context))) for one in readers):
+            if any(asker.answered(key_of(*reader.question(text, context))) for reader in readers):
                 yield id

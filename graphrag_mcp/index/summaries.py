@@ -107,8 +107,8 @@ def parts_of(document: Mapping[str, Any], longest: int = LONGEST) -> list[Part]:
         at = bisect_right([offset for offset, _, _ in found], start) - 1
         heading = found[at][2] if len(spans) > 1 and at >= 0 else ""
         shown = masked(text[start:end]).strip()
-        own = document["id"], document["uri"], place, start, end
-        parts.append(Part(*own, " ".join(heading.split())[:150], context.line(start), shown))
+        origin = document["id"], document["uri"], place, start, end
+        parts.append(Part(*origin, " ".join(heading.split())[:150], context.line(start), shown))
     return parts
 
 
@@ -187,8 +187,8 @@ class Summary:
     def as_json(self) -> str:
         """The summary as the reply to a question about its text alone."""
         names = [{"name": name, "type": kind} for name, kind in self.names]
-        said = {"id": 1, "text": self.text, "labels": list(self.labels), "names": names}
-        return json.dumps({"summaries": [said]}, ensure_ascii=False)
+        summary = {"id": 1, "text": self.text, "labels": list(self.labels), "names": names}
+        return json.dumps({"summaries": [summary]}, ensure_ascii=False)
 
 
 Summaries = Mapping[int, Summary]
@@ -199,8 +199,8 @@ def as_reply(row: Mapping[str, Any]) -> str:
     listed = {name: row[name] if isinstance(row.get(name), list) else [] for name in LISTS}
     pairs = zip(listed["names"], listed["types"], strict=False)
     names = [{"name": name, "type": kind} for name, kind in pairs]
-    said = {"id": 1, "text": row.get("text"), "labels": listed["labels"], "names": names}
-    return json.dumps({"summaries": [said]}, ensure_ascii=False)
+    summary = {"id": 1, "text": row.get("text"), "labels": listed["labels"], "names": names}
+    return json.dumps({"summaries": [summary]}, ensure_ascii=False)
 
 
 def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
@@ -217,11 +217,11 @@ def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
 
     def doubt(found: Summaries) -> str:
         """Of a text alone; of several each is asked about again by itself."""
-        faults = [fault for one in found.values() for fault in one.unsupported]
+        faults = [fault for summary in found.values() for fault in summary.unsupported]
         return doubts(faults) if len(parts) == 1 else ""
 
     def worth(found: Summaries) -> int:
-        return -sum(len(one.unsupported) for one in found.values())
+        return -sum(len(summary.unsupported) for summary in found.values())
 
     alone = len(parts) == 1
     # Summaries that agents wrote stay valid when a release changes the wording of its prompt.
@@ -240,18 +240,18 @@ def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
     reason = ""
     for value in replies.read(reply).values:
         listed = value.get("summaries") if isinstance(value, dict) else None
-        for one in listed if isinstance(listed, list) else ():
+        for entry in listed if isinstance(listed, list) else ():
             try:
-                said = SummarySaid.model_validate(one)
+                record = SummarySaid.model_validate(entry)
             except ValidationError as error:
                 reason = reason or replies.fault(error)
                 continue
-            number = 1 if len(parts) == 1 else said.id
-            summary = _cleaned(said)
+            number = 1 if len(parts) == 1 else record.id
+            summary = _cleaned(record)
             if not re.search(r"\w", summary.text):
                 reason = reason or "a summary is empty"
             elif not 1 <= number <= len(parts):
-                reason = reason or f"there is no text {said.id}"
+                reason = reason or f"there is no text {record.id}"
             else:
                 missing = unsupported(summary, parts[number - 1].text, language)
                 found.setdefault(number, replace(summary, unsupported=missing))
@@ -260,16 +260,16 @@ def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
     return found
 
 
-def _cleaned(said: SummarySaid) -> Summary:
+def _cleaned(record: SummarySaid) -> Summary:
     """Without marks of ours, in one line each, and within the limits."""
-    labels = [replies.clean(one.translate(_MARKS), LONGEST_LABEL) for one in said.labels]
+    labels = [replies.clean(label.translate(_MARKS), LONGEST_LABEL) for label in record.labels]
     names = {
-        replies.clean(one.name, LONGEST_NAME): replies.clean(one.type.lower(), LONGEST_TYPE)
-        for one in said.names
+        replies.clean(name.name, LONGEST_NAME): replies.clean(name.type.lower(), LONGEST_TYPE)
+        for name in record.names
     }
     names.pop("", None)
     return Summary(
-        replies.cut(replies.clean(said.text.translate(_MARKS), 10 * LONGEST_TEXT), LONGEST_TEXT),
+        replies.cut(replies.clean(record.text.translate(_MARKS), 10 * LONGEST_TEXT), LONGEST_TEXT),
         tuple(dict.fromkeys(filter(None, labels)))[:MOST_LABELS],
         tuple(names.items())[:MOST_NAMES],
     )
@@ -278,16 +278,20 @@ def _cleaned(said: SummarySaid) -> Summary:
 def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, ...]:
     """Numbers and names of a summary that its text does not have. Names are those that it lists, and
     two or more capitalised words in a row: one alone may be any German noun."""
-    there = {_plain_number(one) for one in _NUMBER.findall(unicodedata.normalize("NFKC", text))}
-    said = unicodedata.normalize("NFKC", summary.text)
-    faults = [one for one in _NUMBER.findall(said) if _plain_number(one) not in there]
+    there = {
+        _plain_number(number) for number in _NUMBER.findall(unicodedata.normalize("NFKC", text))
+    }
+    summary_text = unicodedata.normalize("NFKC", summary.text)
+    faults = [
+        number for number in _NUMBER.findall(summary_text) if _plain_number(number) not in there
+    ]
     faults += [name for name, _ in summary.names if not _by_words(text, name.split())]
-    begins = {start for start, _ in sentences(said)}
-    for match in _NAME_IN_TEXT.finditer(said):
+    begins = {start for start, _ in sentences(summary_text)}
+    for match in _NAME_IN_TEXT.finditer(summary_text):
         words = match[0].split()[match.start() in begins :]  # a sentence begins with a capital
         if not _by_words(text, words):
             faults.append(match[0])
-    if not language and _is_cjk(said) != _is_cjk(text[: 10 * LONGEST_TEXT]):
+    if not language and _is_cjk(summary_text) != _is_cjk(text[: 10 * LONGEST_TEXT]):
         faults.append(OTHER_SCRIPT)
     return tuple(dict.fromkeys(faults))
 
@@ -346,24 +350,24 @@ def open_asks(
 ) -> Iterator[Ask[Summaries]]:
     """The questions about a document, each about one text, as its sections, and of several sections
     the whole as soon as each of these has a summary."""
-    told: list[tuple[Part, Summary]] = []
+    summarised: list[tuple[Part, Summary]] = []
     for part in parts:
         if replies.words(part.text) <= BRIEF:
-            told.append((part, Summary(" ".join(part.text.split()))))
+            summarised.append((part, Summary(" ".join(part.text.split()))))
             continue
         single = ask([part], params)
         yield single
         if known := asker.known(single):
-            told.append((part, known.value[1]))
-    if len(parts) > 1 and len(told) == len(parts):
-        yield ask([whole_of(told, params.longest)], params)
+            summarised.append((part, known.value[1]))
+    if len(parts) > 1 and len(summarised) == len(parts):
+        yield ask([whole_of(summarised, params.longest)], params)
 
 
-def whole_of(told: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:
+def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:
     """A document of several sections, as the text that their summaries make, of at most `longest`
     tokens: of more, each is cut, and of very many sections every n-th is there."""
-    first, last = told[0][0], told[-1][0]
-    lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in told]
+    first, last = summarised[0][0], summarised[-1][0]
+    lines = [f"{part.heading}: {summary.text}".removeprefix(": ") for part, summary in summarised]
     if count_tokens("\n".join(lines)) > longest:
         lines = lines[:: -(-len(lines) * LEAST // longest)]
         lines = [shorten(line, longest // len(lines) - 1) for line in lines]
@@ -376,13 +380,13 @@ async def summarise(
     """The summaries of these documents, given as their sections: first of all sections, then of each
     document that has several, made of theirs."""
     sections = await _of_parts(asker, [part for parts in documents for part in parts], params)
-    of = {one.part.id: one for one in sections}
+    of = {section.part.id: section for section in sections}
     wholes, waiting = [], []
     for parts in (parts for parts in documents if len(parts) > 1):
-        made = ((part, of[part.id].summary) for part in parts)
-        told = [(part, summary) for part, summary in made if summary is not None]
-        if len(told) == len(parts):
-            wholes.append(whole_of(told, params.longest))
+        pairs = ((part, of[part.id].summary) for part in parts)
+        summarised = [(part, summary) for part, summary in pairs if summary is not None]
+        if len(summarised) == len(parts):
+            wholes.append(whole_of(summarised, params.longest))
         else:
             whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
@@ -402,9 +406,9 @@ async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) 
         else:
             missing.append(part)
     for written in await asyncio.gather(
-        *(_call(asker, some, params) for some in in_calls(missing, params.longest))
+        *(_call(asker, call, params) for call in in_calls(missing, params.longest))
     ):
-        found |= {one.part.id: one for one in written}
+        found |= {result.part.id: result for result in written}
     return [found[part.id] for part in parts]
 
 
@@ -417,7 +421,7 @@ async def _call(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> l
     """One call for these texts; what is missing or unsupported of several is asked again alone."""
     answer = await asker.ask(ask(parts, params))
     if len(parts) == 1 or (not answer.by and not asker.on):
-        return [Written(one, answer.value.get(1), answer.by, answer.reason) for one in parts]
+        return [Written(part, answer.value.get(1), answer.by, answer.reason) for part in parts]
     return await asyncio.gather(
         *(
             _alone(asker, part, answer.value.get(number), params, answer.by)

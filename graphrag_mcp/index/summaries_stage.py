@@ -48,14 +48,14 @@ def summaries(run: Run, refresh: bool) -> None:
     before = manifest.parameters.get("summaries", "")
     rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
     open_ = {row["subject"] for row in rows}
-    open_ |= {one.subject for one in run.corrections if one.kind == KIND}
+    open_ |= {correction.subject for correction in run.corrections if correction.kind == KIND}
     notes = notes_of(snapshot)  # are written as short as they are to be
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
     have: set[str] = set(
         values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
     )
     again = refresh or fingerprint != before
-    wanted = [
+    ids = [
         row["id"]
         for row in sorted(there, key=lambda row: row["uri"])
         if row["id"] not in notes and (again or row["id"] not in have or row["id"] in open_)
@@ -63,36 +63,36 @@ def summaries(run: Run, refresh: bool) -> None:
     written: list[Written] = []
     if fingerprint:
         with run.stage("summaries"):
-            for start in range(0, len(wanted), DOCUMENTS):
-                run.progress("summaries", start, len(wanted))
-                written += _written(run, wanted[start : start + DOCUMENTS])
-    made = [one.row() for one in written if one.summary is not None]
-    missing = {one.part.document_id: one for one in written if one.summary is None}
-    left = [pending(KIND, id, one.part.uri, one.reason) for id, one in missing.items()]
+            for start in range(0, len(ids), DOCUMENTS):
+                run.progress("summaries", start, len(ids))
+                written += _written(run, ids[start : start + DOCUMENTS])
+    summary_rows = [result.row() for result in written if result.summary is not None]
+    missing = {result.part.document_id: result for result in written if result.summary is None}
+    left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
     same = {row["id"]: row["reason"] for row in rows} == {row["id"]: row["reason"] for row in left}
-    if not made and same and not again:
+    if not summary_rows and same and not again:
         return
-    replaced = {row["document_id"] for row in made} if fingerprint and not again else have
-    gone = {row["id"] for row in (*rows, *left)}
+    replaced = {row["document_id"] for row in summary_rows} if fingerprint and not again else have
+    removed = {row["id"] for row in (*rows, *left)}
     run.write(
         {
-            "summaries": Change(sorted(replaced & have), graph_to_table("summaries", made)),
-            "pending": Change(sorted(gone), graph_to_table("pending", left)),
+            "summaries": Change(sorted(replaced & have), graph_to_table("summaries", summary_rows)),
+            "pending": Change(sorted(removed), graph_to_table("pending", left)),
         }
     )
     run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
     # Counted whole, since an index of an earlier release has summaries and no count of them.
     whole = documents.summarised(snapshot, sorted(have - replaced))
-    whole |= {row["document_id"] for row in made if row["place"] == 0}
+    whole |= {row["document_id"] for row in summary_rows if row["place"] == 0}
     moved = len(whole) - manifest.counters.get("summarised", 0)
     commit_draft(run, manifest.sources, [], manifest.next, {"summarised": moved})
 
 
-def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int, int]:
+def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[int, int]:
     """Put the summaries that another index exported into the reply cache, each for the texts with its
     check value: how many were taken, and how many are of no text here or cannot be used. The next run
     finds them."""
-    known = {str(row.get("sha", "")): row for row in given if row.get("written_by") != OWN_WORDS}
+    known = {str(row.get("sha", "")): row for row in exported if row.get("written_by") != OWN_WORDS}
     params, snapshot = params_from(with_tuned(settings, folder), folder), open_snapshot(folder)
     answers: dict[str, Stored] = {}
     used: set[str] = set()
@@ -102,23 +102,25 @@ def take_in(folder: Path, settings: Settings, given: Iterable[Row]) -> tuple[int
             return Summary(" ".join(part.text.split()))
         row = known.get(sha := content_id(part.text))
         try:
-            said = read(as_reply(row), [part], params.language)[1] if row else None
+            summary = read(as_reply(row), [part], params.language)[1] if row else None
         except BadReply:
             return None
-        if row and said:
+        if row and summary:
             used.add(sha)
             by = str(row.get("written_by", ""))
             by = by if re.fullmatch(r"(?:llm|agent):[^\n]{1,100}", by) else "agent:import"
             key = ask([part], params).key
-            answers[key] = Stored(key, by, KIND, said.as_json())
-        return said
+            answers[key] = Stored(key, by, KIND, summary.as_json())
+        return summary
 
     for batch in snapshot.batches("documents", COLUMNS) if known else ():
         for row in batch.to_pylist():
             parts = parts_of(row)
-            told = [(part, said) for part in parts if (said := summary_of(part)) is not None]
-            if len(parts) > 1 and len(told) == len(parts):
-                summary_of(whole_of(told))
+            summarised_parts = [
+                (part, summary) for part in parts if (summary := summary_of(part)) is not None
+            ]
+            if len(parts) > 1 and len(summarised_parts) == len(parts):
+                summary_of(whole_of(summarised_parts))
     if answers:
         book = shared_replies.book(folder)
         book.put(answers.values())

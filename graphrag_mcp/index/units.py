@@ -59,8 +59,8 @@ class Context:
         if above[:1] == [title]:
             above = above[1:]
         parts = (("Title", title), ("Date", date), ("Headings", " > ".join(above)))
-        said = masked("; ".join(f"{name}: {part}" for name, part in parts if part))
-        return f"<document>{said}</document>\n" if said else ""
+        header = masked("; ".join(f"{name}: {part}" for name, part in parts if part))
+        return f"<document>{header}</document>\n" if header else ""
 
     @cached_property
     def _own(self) -> tuple[str, str]:
@@ -95,10 +95,12 @@ class Context:
     def _given(self) -> str:
         """A title beside the text, of a web page or a row; "" for one that is found in the text or
         made of the names of file and row."""
-        made, uri = (" ".join(one.split()).replace(" #", "#") for one in (self._title, self._uri))
+        title, uri = (
+            " ".join(text.split()).replace(" #", "#") for text in (self._title, self._uri)
+        )
         uri = "/" + re.sub(r"~\d+$", "", uri.removeprefix("text:"))
         found = " ".join(find_title(self._text).split())
-        return "" if uri.endswith(f"/{made}") or found[:300] == self._title else self._title
+        return "" if uri.endswith(f"/{title}") or found[:300] == self._title else self._title
 
 
 def stored(
@@ -113,9 +115,9 @@ def stored(
             if len(known) >= HELD:
                 known.clear()
             columns = ["id", "uri", "title", "text", "metadata"]
-            (told,) = snapshot.served("documents", [id], columns)
-            metadata = json.loads(told["metadata"])
-            known[id] = Context(told["uri"], told["title"], told["text"], metadata)
+            (document,) = snapshot.served("documents", [id], columns)
+            metadata = json.loads(document["metadata"])
+            known[id] = Context(document["uri"], document["title"], document["text"], metadata)
         yield row["id"], masked(row["text"]), known[id].line(row["char_start"])
 
 
@@ -243,7 +245,7 @@ def from_records(
         if key:  # the same name with two types keeps both
             add(named, (key, entity.type), _named(unit, key, entity, text, found, spans, by))
     known = {key for key, _ in named}
-    said: dict[tuple[str, str, str], StatedRelation] = {}
+    statements: dict[tuple[str, str, str], StatedRelation] = {}
     for relation in records.relations:
         (source, first), (target, second) = place(relation.source), place(relation.target)
         if not source or not target:
@@ -256,13 +258,15 @@ def from_records(
                 add(named, (key, UNKNOWN), _named(unit, key, bare, text, found, spans, by))
         words = f"{relation.source} {relation.target} {relation.description}"
         start, end = sentence_of(text, spans, first, second, words)
-        keywords, told = ", ".join(relation.keywords), relation.description
-        statement = StatedRelation(source, target, told, keywords, relation.strength, start, end)
-        said.setdefault((source, target, told), statement)
+        keywords, description = ", ".join(relation.keywords), relation.description
+        statement = StatedRelation(
+            source, target, description, keywords, relation.strength, start, end
+        )
+        statements.setdefault((source, target, description), statement)
     for row in named.values():
         spaced = normalise_name(_JOINED.sub(" ", row.form))  # of AnnaBerg: anna berg
         row.alias_of = (aliases or {}).get(row.key, "") or (spaced if spaced != row.key else "")
-    return UnitNames(unit, text, list(named.values()), list(said.values()))
+    return UnitNames(unit, text, list(named.values()), list(statements.values()))
 
 
 def _named(
@@ -279,8 +283,10 @@ def placed(text: str, found: Spans, spans: Spans, description: str) -> tuple[lis
     if not found:
         start, end = places.best_sentence(text, spans, description)
         return [start, end], start, end
-    held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
-    return [edge for span in held for edge in span] or [*found[0]], *found[0]
+    holding = dict.fromkeys(
+        span for start, _ in found for span in spans if span[0] <= start < span[1]
+    )
+    return [edge for span in holding for edge in span] or [*found[0]], *found[0]
 
 
 def add(

@@ -35,17 +35,19 @@ def missing(snapshot: Snapshot | None) -> int:
     """How many rows have no vector."""
     if snapshot is None:
         return 0
-    return sum(snapshot.count(table) - snapshot.count(own) for table, own in VECTORS.items())
+    return sum(
+        snapshot.count(table) - snapshot.count(vectors) for table, vectors in VECTORS.items()
+    )
 
 
 def cpu_seconds(snapshot: Snapshot) -> int:
     """What the missing vectors cost with a small model in this process, by the length of the first
     BATCH rows of each table."""
     tokens = 0.0
-    for table, own in VECTORS.items():
+    for table, vectors in VECTORS.items():
         for _, texts in islice(missing_texts(snapshot, (table,)), 1):
             mean = sum(map(count_tokens, texts.values())) / len(texts)
-            tokens += mean * (snapshot.count(table) - snapshot.count(own))
+            tokens += mean * (snapshot.count(table) - snapshot.count(vectors))
     return math.ceil(tokens / TOKENS_A_SECOND)
 
 
@@ -54,17 +56,17 @@ def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None
     what comes now: all are made again. From the first commit on the manifest names whose they are: who goes back after a
     stop must not take these for others. Vectors of rows that no search compares (an earlier release made them of
     relationships and reports) go as well."""
-    made = {"embedding": embedding, "vectors": VECTOR_FORM}
+    parameters = {"embedding": embedding, "vectors": VECTOR_FORM}
     if manifest is None or not embedding:
         return manifest
-    same = all(manifest.parameters.get(name, "") == value for name, value in made.items())
+    same = all(manifest.parameters.get(name, "") == value for name, value in parameters.items())
     stay = set(VECTORS.values()) if same else set[str]()
     kept = {
         name: version
         for name, version in manifest.tables.items()
         if name in stay or not name.endswith("_vectors")
     }
-    return replace(manifest, tables=kept, parameters={**manifest.parameters, **made})
+    return replace(manifest, tables=kept, parameters={**manifest.parameters, **parameters})
 
 
 def embed_missing(
@@ -76,7 +78,7 @@ def embed_missing(
         asked.append((table, texts, asker.start(asker.embed(list(texts.values())))))
         if len(asked) > 1:  # one is written while the next is under way
             yield _change(*asked.pop(0), take)
-    yield from (_change(*one, take) for one in asked)
+    yield from (_change(*batch, take) for batch in asked)
 
 
 def missing_texts(
@@ -111,17 +113,17 @@ def _change(
 ) -> dict[str, Change]:
     import numpy as np
 
-    made = {id: vector for id, vector in zip(texts, take(future), strict=True) if vector}
-    if not made:
+    vectors = {id: vector for id, vector in zip(texts, take(future), strict=True) if vector}
+    if not vectors:
         return {}
-    raw = b"".join(made.values())
+    raw = b"".join(vectors.values())
     numbers = pa.array(np.frombuffer(raw, "<f4").astype("<f2"))
-    shas = [hashlib.sha256(texts[id].encode("utf-8", "replace")).hexdigest()[:32] for id in made]
+    shas = [hashlib.sha256(texts[id].encode("utf-8", "replace")).hexdigest()[:32] for id in vectors]
     columns = {
-        "id": pa.array(made, pa.string()),
+        "id": pa.array(vectors, pa.string()),
         "sha": pa.array(shas, pa.string()),
-        "language": pa.array([written_language(texts[id]) for id in made], pa.string()),
+        "language": pa.array([written_language(texts[id]) for id in vectors], pa.string()),
         # A list of fixed size is what Lance can search.
-        "vector": pa.FixedSizeListArray.from_arrays(numbers, len(raw) // 4 // len(made)),
+        "vector": pa.FixedSizeListArray.from_arrays(numbers, len(raw) // 4 // len(vectors)),
     }
     return {VECTORS[table]: Change((), pa.table(columns))}

@@ -78,9 +78,9 @@ def _summary_text(result: Mapping[str, Any]) -> str:
     if isinstance(text, str) and text.lstrip().startswith("{"):
         return clean(text)
     listed = names if isinstance(names, list) else []
-    named = [{"name": one} if isinstance(one, str) else one for one in listed]
-    said = {"id": 1, "text": text, "labels": result.get("labels") or [], "names": named}
-    return clean(json.dumps({"summaries": [said]}, ensure_ascii=False))
+    named = [{"name": name} if isinstance(name, str) else name for name in listed]
+    summary = {"id": 1, "text": text, "labels": result.get("labels") or [], "names": named}
+    return clean(json.dumps({"summaries": [summary]}, ensure_ascii=False))
 
 
 def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -97,22 +97,22 @@ def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return clean(
             text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
         ).strip()
-    given = {name: result[name] for name in names if result.get(name) is not None}
-    return clean(json.dumps(given, ensure_ascii=False))
+    parts = {name: result[name] for name in names if result.get(name) is not None}
+    return clean(json.dumps(parts, ensure_ascii=False))
 
 
 def _without_unknown_ends(text: str, records: Records) -> Records:
     """Without relationships of names that are not among the entities."""
-    known = {normalise_name(spelled(text, one.name)) for one in records.entities}
+    known = {normalise_name(spelled(text, entity.name)) for entity in records.entities}
     kept, lost = [], list(records.lost)
-    for one in records.relations:
-        ends = (one.source, one.target)
+    for relation in records.relations:
+        ends = (relation.source, relation.target)
         unknown = [end for end in ends if normalise_name(spelled(text, end)) not in known]
         if unknown:
-            said = f'relationship "{one.source}" - "{one.target}": "{unknown[0]}"'
-            lost.append((NO_ENTITY, said))
+            message = f'relationship "{relation.source}" - "{relation.target}": "{unknown[0]}"'
+            lost.append((NO_ENTITY, message))
         else:
-            kept.append(one)
+            kept.append(relation)
     count = len(records.relations) - len(kept)
     dropped = {**records.dropped, NO_ENTITY: count} if count else dict(records.dropped)
     if count and not kept and not records.entities:
@@ -122,13 +122,17 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
 
 def _of_another(result: Mapping[str, Any], ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
     """The item whose text has all names of the entities, of which its own has none; else ""."""
-    given = result.get("entities")
-    listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    names = [str(one.get("name", "")) for one in listed]
+    entities = result.get("entities")
+    listed = (
+        [entity for entity in entities if isinstance(entity, dict)]
+        if isinstance(entities, list)
+        else []
+    )
+    names = [str(entity.get("name", "")) for entity in listed]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
-    texts = {id: _text_of(one) for id, one in asks.items()}
-    return next((id for id, text in texts.items() if all(locate(text, one) for one in names)), "")
+    texts = {id: _text_of(ask) for id, ask in asks.items()}
+    return next((id for id, text in texts.items() if all(locate(text, name) for name in names)), "")
 
 
 def _text_of(ask: Ask[Any]) -> str:
@@ -264,7 +268,7 @@ def claim(
         book.close()
     claimed.held += len(leased) - len(had) - len(meanwhile)
     claimed.items = [item for item in claimed.items if item.work_id in had]
-    claimed.again = [one.work_id for one in mine if one.work_id in had]
+    claimed.again = [lease.work_id for lease in mine if lease.work_id in had]
     return claimed
 
 
@@ -272,13 +276,13 @@ def _in_order(rows: Sequence[Row], kind: str, claimed: Sequence[Lease]) -> list[
     """The rows of what is asked for: texts and descriptions that the client holds, then all in the
     order in which the work makes sense. A report waits for what comes before it also where it is
     held: what the next merge takes in changes what it is about."""
-    wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
-    mine = {f"{one.kind}:{one.subject}" for one in claimed}
-    asked = [row for row in rows if row["kind"] in wanted]
+    requested = [name for group in ([kind] if kind != "any" else KINDS) for name in KINDS[group]]
+    mine = {f"{lease.kind}:{lease.subject}" for lease in claimed}
+    asked = [row for row in rows if row["kind"] in requested]
 
     def place(row: Row) -> tuple[bool, int, bool, str]:
         other = row["id"] not in mine
-        return other or row["kind"] == "report", wanted.index(row["kind"]), other, row["id"]
+        return other or row["kind"] == "report", requested.index(row["kind"]), other, row["id"]
 
     return sorted(asked, key=place)
 
@@ -323,12 +327,16 @@ def submit(
     done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
     done.pending = len(_pending(snapshot))
     book = shared_replies.book(folder)
-    given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
-    known = leases.find(folder, list(given)) if given else {}
-    for id in (one for one in given if one not in known):
+    by_work_id = {
+        str(result.get("work_id", "")).strip(): result
+        for result in results
+        if isinstance(result, dict)
+    }
+    known = leases.find(folder, list(by_work_id)) if by_work_id else {}
+    for id in (work_id for work_id in by_work_id if work_id not in known):
         why = "there is no such work_id; take it from claim_work" if id else "no work_id is given"
         done.rejected.append(_refused(id or "(none)", why))
-    if len(given) < len(results):
+    if len(by_work_id) < len(results):
         what = "a result must be an object with a work_id, each work_id once"
         done.rejected.append(_refused("(none)", what))
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
@@ -346,7 +354,7 @@ def submit(
             why = "what it was about has changed since; claim again"
         if not why:
             try:
-                text, left_out = read_result(given[id], of_item[id], of_item)
+                text, left_out = read_result(by_work_id[id], of_item[id], of_item)
                 text = of_item[id].kept(text)
             except BadReply as error:
                 why = f"{error}; correct it and submit it again"
@@ -355,7 +363,7 @@ def submit(
             continue
         done.accepted.append(id)
         done.left_out += [_refused(id, left_out)] if left_out else []
-        if not any(one.text == text for one in stored):
+        if not any(reply.text == text for reply in stored):
             answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, text))
             done.replaced += [id] if stored else []
     if answers:
@@ -374,9 +382,13 @@ def _refused(id: str, reason: str) -> dict[str, str]:
 
 def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
     """Why this client must not replace these answers; "" where it may."""
-    if any(not one.answerer.startswith("agent:") for one in stored):
+    if any(not reply.answerer.startswith("agent:") for reply in stored):
         return "it has been answered already, by a model"
-    if stored and lease.client != client and all(one.answerer != f"agent:{who}" for one in stored):
+    if (
+        stored
+        and lease.client != client
+        and all(reply.answerer != f"agent:{who}" for reply in stored)
+    ):
         return f"it has been answered already, by {stored[0].answerer}; who answered an item can correct it"
     return ""
 
@@ -451,10 +463,10 @@ def _questions(
     summary_params = params_from(models.settings, folder)
     try:
         tree: Hierarchy | None = None
-        gone: Set[str] = frozenset()
+        removed: Set[str] = frozenset()
         if any(row["kind"] == "report" for row in rows):
             tree = stored_tree(snapshot)
-            gone = _gone(snapshot, tree)
+            removed = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
@@ -468,9 +480,9 @@ def _questions(
                     parts = parts_of(document, summary_params.longest)
                     for ask in open_asks(listener, parts, summary_params):
                         listener.wait(listener.ask(ask))
-            elif tree is not None and (one := tree.communities.get(row["subject"])):
-                if gone.isdisjoint(one.members):
-                    Reporting(snapshot, tree, models, {one.id}).write()
+            elif tree is not None and (community := tree.communities.get(row["subject"])):
+                if removed.isdisjoint(community.members):
+                    Reporting(snapshot, tree, models, {community.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
@@ -489,7 +501,7 @@ def _read_unit(
         return
     columns = ["form", "strong", "by"]
     names = snapshot.by_key("mentions", [row["subject"]], columns=columns).to_pylist()
-    known = [one["form"] for one in names if one["strong"] and not one["by"]]
+    known = [name["form"] for name in names if name["strong"] and not name["by"]]
     models.asker.wait(extract_unit(models.asker, text, known, models.extract, context))
 
 

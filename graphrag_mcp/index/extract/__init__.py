@@ -64,10 +64,10 @@ class UnitNames:
         """Only the best names: proper ones first, then those named more often, then the first."""
         if len(self.named) > most:
             ranked = sorted(
-                self.named, key=lambda one: (not one.strong, -one.count, one.start, one.key)
+                self.named, key=lambda name: (not name.strong, -name.count, name.start, name.key)
             )
-            best = {one.key for one in ranked[:most]}
-            self.named = [one for one in self.named if one.key in best]
+            best = {name.key for name in ranked[:most]}
+            self.named = [name for name in self.named if name.key in best]
 
 
 class Extractor(Protocol):

@@ -69,12 +69,12 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
 def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Fields]) -> set[int]:
     """The sentences that say nothing about any two of their names."""
     starts = [start for start, _ in spans]
-    held = lists_of((max(0, bisect_right(starts, one[4]) - 1), one) for one in every)
+    by_sentence = lists_of((max(0, bisect_right(starts, name[4]) - 1), name) for name in every)
     blocks = fences(text)
     return {
         at
-        for at, names in held.items()
-        if len({one[0] for one in names}) > 1
+        for at, names in by_sentence.items()
+        if len({name[0] for name in names}) > 1
         and (
             bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
         )
@@ -101,10 +101,10 @@ def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
 def _outermost(names: Iterable[Fields]) -> Iterable[Fields]:
     """The names that lie in no other one."""
     ended = 0
-    for one in sorted(names, key=lambda one: (one[4], -one[5])):
-        if one[5] > ended:
-            ended = one[5]
-            yield one
+    for name in sorted(names, key=lambda name: (name[4], -name[5])):
+        if name[5] > ended:
+            ended = name[5]
+            yield name
 
 
 def _group(
