@@ -67,7 +67,7 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
         raise ReadError("it is damaged, or no mailbox: no mail begins in it")
     if len(starts) > MAILS:
         raise ReadError(f"it holds over {MAILS:,} mails. Split it")
-    ends = [one.start() for one in starts[1:]] + [len(data)]
+    ends = [match.start() for match in starts[1:]] + [len(data)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         yield from _given(_parsed(_ESCAPED.sub(rb"\1", data[start.end() : end])), str(number))
 
@@ -82,8 +82,8 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
             if charset and metadata:
                 page = readable(_words(part))
             address = str(message.get("Snapshot-Content-Location") or "").strip()
-            told = page.metadata | ({"url": address} if address.startswith("http") else {})
-            yield Piece(page.text, page.title, metadata=told)
+            page_metadata = page.metadata | ({"url": address} if address.startswith("http") else {})
+            yield Piece(page.text, page.title, metadata=page_metadata)
             return
     raise ReadError("it is damaged, or no mhtml file: no page in it")
 
@@ -95,10 +95,15 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     """The mail as a document, and what is attached to it."""
     lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
-    inner = [(one, one.subject or f"mail {number}") for number, one in enumerate(mail.mails, 1)]
-    attached = [one.name for one in mail.attachments] + [name for _, name in inner]
+    inner = [
+        (inner_mail, inner_mail.subject or f"mail {number}")
+        for number, inner_mail in enumerate(mail.mails, 1)
+    ]
+    attached = [attachment.name for attachment in mail.attachments] + [name for _, name in inner]
     lines.append(("Attachments", ", ".join(attached)))
-    names = [one.partition(" <")[0] for one in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])]
+    names = [
+        person.partition(" <")[0] for person in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])
+    ]
     replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
     body = tidy(mail.body)
     writer = Writer()
@@ -118,15 +123,17 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     thread = (mail.reply_to or [mail.id])[0]
     metadata |= {"thread": thread}
     yield writer.piece(
-        mail.subject, key=key, metadata={name: one for name, one in metadata.items() if one}
+        mail.subject, key=key, metadata={name: value for name, value in metadata.items() if value}
     )
-    told = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
-    told = {name: value for name, value in told.items() if value}
-    for one in mail.attachments:
-        yield Attachment(f"{key}/{one.name}" if key else one.name, one.data, told)
-    for one, name in inner:
-        for found in _given(one, f"{key}/{name}" if key else name):
-            yield replace(found, metadata=told | found.metadata)
+    origin = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
+    origin = {name: value for name, value in origin.items() if value}
+    for attachment in mail.attachments:
+        yield Attachment(
+            f"{key}/{attachment.name}" if key else attachment.name, attachment.data, origin
+        )
+    for inner_mail, name in inner:
+        for found in _given(inner_mail, f"{key}/{name}" if key else name):
+            yield replace(found, metadata=origin | found.metadata)
 
 
 def without_quotes(body: str) -> str:
@@ -153,8 +160,8 @@ def _drop_introduction(kept: list[str]) -> None:
     """`On Monday, Ana wrote:`, over one or two lines: it ends with a colon and names a day or an
     address."""
     for count in (1, 2):
-        said = " ".join(kept[-count:]).strip()
-        if said.endswith((":", "：")) and re.search(r"\d|@", said):
+        text = " ".join(kept[-count:]).strip()
+        if text.endswith((":", "：")) and re.search(r"\d|@", text):
             del kept[-count:]
             return
 
@@ -171,8 +178,8 @@ def _repeats(lines: list[str], at: int) -> bool:
         if not _FIELD.fullmatch(line):
             break
         fields += 1
-    said = "\n".join(lines[at : at + fields])
-    return fields >= 3 and bool(re.search(r"@|\d{1,2}:\d\d|\b\d{4}\b", said))
+    text = "\n".join(lines[at : at + fields])
+    return fields >= 3 and bool(re.search(r"@|\d{1,2}:\d\d|\b\d{4}\b", text))
 
 
 # ---- eml -------------------------------------------------------------------------------------------
@@ -202,9 +209,9 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
     if part.is_multipart() and kind != "message/rfc822":
         alternatives: dict[str, list[str]] = {"plain": [], "html": []}
         inner = alternatives if kind == "multipart/alternative" else texts
-        for one in part.get_payload() if depth < 50 else ():
-            if isinstance(one, Message):
-                _collect(one, mail, inner, depth + 1)
+        for subpart in part.get_payload() if depth < 50 else ():
+            if isinstance(subpart, Message):
+                _collect(subpart, mail, inner, depth + 1)
         if inner is alternatives:  # the same text twice: the plain one counts
             chosen = (
                 alternatives["plain"]
@@ -299,8 +306,8 @@ def _header(message: Message, name: str) -> str:
             if key.lower() == name.lower():
                 value = raw
                 break
-    given = str(value or "").encode("utf-8", "replace")
-    text = decode(given)[0] if SHIFTED in given else given.decode("utf-8", "replace")
+    data = str(value or "").encode("utf-8", "replace")
+    text = decode(data)[0] if SHIFTED in data else data.decode("utf-8", "replace")
     return " ".join(text.split())
 
 
@@ -402,8 +409,8 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
     address = text("5D01") or text("0C1F")
     who = _turned(text("0C1A"), address)
-    said = f"{who} <{address}>" if who and "@" in address and who != address else who or address
-    mail.sender = [said] if said else _people(headers, "From")
+    sender = f"{who} <{address}>" if who and "@" in address and who != address else who or address
+    mail.sender = [sender] if sender else _people(headers, "From")
     mail.to = _people(headers, "To") or _split(text("0E04"))
     mail.cc = _people(headers, "Cc") or _split(text("0E03"))
     mail.date = _day(_header(headers, "Date")) or _time(numbers)
@@ -417,8 +424,8 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
         for path in file.listdir(streams=True, storages=True)
         if path[: len(folder)] == folder and len(path) > len(folder)
     }
-    for one in sorted(name for name in names if name.startswith("__attach_version1.0_")):
-        at = [*folder, one]
+    for storage in sorted(name for name in names if name.startswith("__attach_version1.0_")):
+        at = [*folder, storage]
         inside = [*at, f"__substg1.0_3701{_OBJECT}"]
         if len(folder) < 2 * DEPTH and file.exists([*inside, "__properties_version1.0"]):
             mail.mails.append(_outlook(file, inside))
@@ -444,7 +451,7 @@ def _page(markup: bytes, numbers: dict[int, int]) -> str:
 
 
 def _split(people: str) -> list[str]:
-    return [_turned(" ".join(one.split())) for one in people.split(";") if one.strip()]
+    return [_turned(" ".join(person.split())) for person in people.split(";") if person.strip()]
 
 
 def _numbers(file: Any, folder: list[str]) -> dict[int, int]:

@@ -27,29 +27,29 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if b"manifest:encryption-data" in archive.part(parts, "META-INF/manifest.xml"):
         raise ReadError("it is encrypted with a password")
-    body = next((one for one in root if local(one.tag) == "body"), None)
+    body = next((child for child in root if local(child.tag) == "body"), None)
     kind = next(iter(body), None) if body is not None else None
     if kind is None:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if local(kind.tag) == "spreadsheet":
         hidden = _hidden_styles(root)
-        tables = (one for one in kind if local(one.tag) == "table")
-        yield sheets.written(_sheet(one, hidden, parts) for one in tables)
+        tables = (table for table in kind if local(table.tag) == "table")
+        yield sheets.written(_sheet(table, hidden, parts) for table in tables)
         return
-    told = {
-        local(one.tag): (one.text or "").strip()
-        for one in (about.iter() if about is not None else ())
+    properties = {
+        local(element.tag): (element.text or "").strip()
+        for element in (about.iter() if about is not None else ())
     }
-    metadata = {"author": told["creator"]} if told.get("creator") else {}
+    metadata = {"author": properties["creator"]} if properties.get("creator") else {}
     writer, reader = Writer(), _Reader(parts)
     if local(kind.tag) == "presentation":
         hidden = _hidden_styles(root)
         margins = {  # each is given with the first slide that shows it
-            attribute(one, "name"): "".join(one.itertext())
-            for one in kind
-            if local(one.tag) in ("header-decl", "footer-decl")
+            attribute(declaration, "name"): "".join(declaration.itertext())
+            for declaration in kind
+            if local(declaration.tag) in ("header-decl", "footer-decl")
         }
-        for number, page in enumerate((one for one in kind if local(one.tag) == "page"), 1):
+        for number, page in enumerate((page for page in kind if local(page.tag) == "page"), 1):
             if attribute(page, "style-name") in hidden:
                 writer.add("(hidden slide)", f"slide {number}")
             shown = (attribute(page, f"use-{name}-name") for name in ("header", "footer"))
@@ -63,31 +63,31 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
             writer.add(text)
         for text in _margins(styles, "footer", reader):
             writer.add(text)
-    yield writer.piece(told.get("title", ""), metadata=metadata)
+    yield writer.piece(properties.get("title", ""), metadata=metadata)
 
 
 def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
     """Headers or footers of the master pages, each once."""
     found = (
-        one
-        for one in (styles.iter() if styles is not None else ())
-        if local(one.tag).startswith(name)
+        element
+        for element in (styles.iter() if styles is not None else ())
+        if local(element.tag).startswith(name)
     )
     texts = (
-        "\n\n".join(reader.blocks(one))
-        for one in found
-        if not local(one.tag).endswith(("style", "properties"))
+        "\n\n".join(reader.blocks(element))
+        for element in found
+        if not local(element.tag).endswith(("style", "properties"))
     )
     return list(dict.fromkeys(text for text in texts if text))
 
 
 def _rows(table: Element) -> Iterator[Element]:
     """The rows of a table, none of those of tables in its cells."""
-    for one in table:
-        if local(one.tag) == "table-row":
-            yield one
-        elif local(one.tag) in ("table-header-rows", "table-rows", "table-row-group"):
-            yield from _rows(one)
+    for child in table:
+        if local(child.tag) == "table-row":
+            yield child
+        elif local(child.tag) in ("table-header-rows", "table-rows", "table-row-group"):
+            yield from _rows(child)
 
 
 @dataclass
@@ -128,9 +128,9 @@ class _Reader:
 
     def page(self, page: Element) -> Iterator[str]:
         yield from self.blocks(page)
-        for notes in (one for one in page if local(one.tag) == "notes"):
-            if said := "\n\n".join(self.blocks(notes)):
-                yield f"Notes: {said}"
+        for notes in (child for child in page if local(child.tag) == "notes"):
+            if text := "\n\n".join(self.blocks(notes)):
+                yield f"Notes: {text}"
         yield from self.notes
         self.notes = []
 
@@ -148,7 +148,7 @@ class _Reader:
         return "\n".join(lines)
 
     def table(self, element: Element) -> str:
-        rows = [self.row(one) for one in _rows(element)]
+        rows = [self.row(row) for row in _rows(element)]
         return table_text([row for row in grid(rows) if any(row)])
 
     def row(self, row: Element) -> list[tuple[str, int, int]]:
@@ -164,44 +164,44 @@ class _Reader:
 
     def inline(self, element: Element) -> str:
         parts = [_SPACE.sub(" ", element.text or "")]
-        for one in element:
-            kind = local(one.tag)
+        for child in element:
+            kind = local(child.tag)
             if kind == "s":
-                count = attribute(one, "c")
+                count = attribute(child, "c")
                 parts.append(" " * min(int(count) if count.isdigit() else 1, 100))
             elif kind == "tab":
                 parts.append("\t")
             elif kind == "line-break":
                 parts.append("\n")
             elif kind == "note":
-                body = next((x for x in one if local(x.tag) == "note-body"), None)
+                body = next((x for x in child if local(x.tag) == "note-body"), None)
                 mark = next(
-                    ("".join(x.itertext()) for x in one if local(x.tag) == "note-citation"), ""
+                    ("".join(x.itertext()) for x in child if local(x.tag) == "note-citation"), ""
                 )
                 if body is not None:
                     self.notes.append(f"Note {mark}: {' '.join(self.blocks(body))}")
             elif kind == "annotation":
-                self.notes.append(self.comment(one))
+                self.notes.append(self.comment(child))
             elif kind in _DRAWN:
-                drawn = self.drawn(one)
+                drawn = self.drawn(child)
                 if any("\n" in text for text in drawn):
                     self.after += drawn
                 else:
                     parts.append(" ".join(drawn))
             elif kind != "ruby-text":  # how the word before it is read aloud
-                parts.append(self.inline(one))
-            parts.append(_SPACE.sub(" ", one.tail or ""))
+                parts.append(self.inline(child))
+            parts.append(_SPACE.sub(" ", child.tail or ""))
         return "".join(parts)
 
     def comment(self, element: Element) -> str:
         who = next(("".join(x.itertext()) for x in element if local(x.tag) == "creator"), "")
-        said = " ".join("".join(x.itertext()) for x in element if local(x.tag) in ("p", "list"))
-        return f"Comment ({who}): {said}" if who else f"Comment: {said}"
+        text = " ".join("".join(x.itertext()) for x in element if local(x.tag) in ("p", "list"))
+        return f"Comment ({who}): {text}" if who else f"Comment: {text}"
 
     def drawn(self, element: Element) -> list[str]:
         """The words of a frame or a shape; of a picture its title and description."""
-        told = ("".join(x.itertext()) for x in element if local(x.tag) in ("title", "desc"))
-        about = ": ".join(dict.fromkeys(filter(None, map(str.strip, told))))
+        texts = ("".join(x.itertext()) for x in element if local(x.tag) in ("title", "desc"))
+        about = ": ".join(dict.fromkeys(filter(None, map(str.strip, texts))))
         return self.blocks(element) or ([f"[image: {about}]"] if about else [])
 
     def chart(self, element: Element) -> list[str]:
@@ -214,10 +214,10 @@ class _Reader:
 def _hidden_styles(root: Element) -> set[str]:
     """Styles of sheets and of slides that are not shown."""
     hidden = set()
-    for style in (one for one in root.iter() if local(one.tag) == "style"):
+    for style in (style for style in root.iter() if local(style.tag) == "style"):
         if any(
-            attribute(one, "display") == "false" or attribute(one, "visibility") == "hidden"
-            for one in style
+            attribute(child, "display") == "false" or attribute(child, "visibility") == "hidden"
+            for child in style
         ):
             hidden.add(attribute(style, "name"))
     return hidden
@@ -226,7 +226,7 @@ def _hidden_styles(root: Element) -> set[str]:
 def _sheet(element: Element, hidden: set[str], parts: ZipFile) -> sheets.Sheet:
     sheet = sheets.Sheet(attribute(element, "name"), attribute(element, "style-name") in hidden)
     reader, number = _Reader(parts), 1
-    for shapes in (one for one in element if local(one.tag) == "shapes"):
+    for shapes in (child for child in element if local(child.tag) == "shapes"):
         sheet.texts += reader.blocks(shapes)
     for row in _rows(element):
         times, cells, column = _times(row, "number-rows-repeated"), {}, 0
@@ -234,8 +234,8 @@ def _sheet(element: Element, hidden: set[str], parts: ZipFile) -> sheets.Sheet:
             if local(cell.tag) not in ("table-cell", "covered-table-cell"):
                 continue
             wide = _times(cell, "number-columns-repeated")
-            drawn = [one for one in cell if local(one.tag) in _DRAWN]
-            text = " ".join(reader.blocks(one for one in cell if one not in drawn))
+            drawn = [child for child in cell if local(child.tag) in _DRAWN]
+            text = " ".join(reader.blocks(child for child in cell if child not in drawn))
             sheet.texts += reader.blocks(drawn)
             text = text or next(filter(None, (attribute(cell, name) for name in _VALUES)), "")
             if not text and (formula := attribute(cell, "formula")):

@@ -107,47 +107,47 @@ class _Book:
         self.links = archive.links(self.parts, self.path)
         self.texts = self._shared()
         self.formats = self._formats()
-        settings = next((one for one in root if local(one.tag) == "workbookPr"), None)
+        settings = next((child for child in root if local(child.tag) == "workbookPr"), None)
         since_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
         self.epoch = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
         self.persons = self._persons()
 
     def _first(self, kind: str) -> Element | None:
-        path = next((path for one, path in self.links.values() if one == kind), "")
+        path = next((path for link_kind, path in self.links.values() if link_kind == kind), "")
         return tree(self.parts, path) if path else None
 
     def _shared(self) -> list[str]:
         root = self._first("sharedStrings")
-        return [_rich(one) for one in root] if root is not None else []
+        return [_rich(string) for string in root] if root is not None else []
 
     def _formats(self) -> list[str]:
         """The number format of each cell style."""
         root = self._first("styles")
         if root is None:
             return []
-        own = {
-            one.get("numFmtId", ""): one.get("formatCode", "")
-            for one in root.iter()
-            if local(one.tag) == "numFmt"
+        codes = {
+            element.get("numFmtId", ""): element.get("formatCode", "")
+            for element in root.iter()
+            if local(element.tag) == "numFmt"
         }
-        styles = next((one for one in root if local(one.tag) == "cellXfs"), ())
+        styles = next((child for child in root if local(child.tag) == "cellXfs"), ())
         ids = [style.get("numFmtId", "0") for style in styles]
-        return [own.get(id, _BUILT_IN.get(id, "")) for id in ids]
+        return [codes.get(id, _BUILT_IN.get(id, "")) for id in ids]
 
     def _persons(self) -> dict[str, str]:
         return {
-            attribute(one, "id"): attribute(one, "displayName")
+            attribute(person, "id"): attribute(person, "displayName")
             for name in self.parts.namelist()
             if name.startswith("xl/persons/")
-            for one in tree(self.parts, name) or ()
+            for person in tree(self.parts, name) or ()
         }
 
     def sheets(self) -> Iterator[Sheet]:
-        for one in self.root.iter():
-            if local(one.tag) != "sheet":
+        for element in self.root.iter():
+            if local(element.tag) != "sheet":
                 continue
-            _, path = self.links.get(attribute(one, "id"), ("", ""))
-            sheet = Sheet(one.get("name", ""), one.get("state", "visible") != "visible")
+            _, path = self.links.get(attribute(element, "id"), ("", ""))
+            sheet = Sheet(element.get("name", ""), element.get("state", "visible") != "visible")
             if path and "chartsheets/" not in path:
                 self._cells(path, sheet)
             for kind, target in sorted(archive.links(self.parts, path).values()) if path else ():
@@ -196,23 +196,25 @@ class _Book:
         root = tree(self.parts, path)
         if root is None:
             return
-        authors = [(one.text or "").strip() for one in root.iter() if local(one.tag) == "author"]
-        for one in root.iter():
-            said, who = "", ""
-            if local(one.tag) == "comment":
-                said = " ".join(
-                    _rich(next((x for x in one if local(x.tag) == "text"), one)).split()
+        authors = [
+            (author.text or "").strip() for author in root.iter() if local(author.tag) == "author"
+        ]
+        for element in root.iter():
+            text, who = "", ""
+            if local(element.tag) == "comment":
+                text = " ".join(
+                    _rich(next((x for x in element if local(x.tag) == "text"), element)).split()
                 )
-                index = one.get("authorId", "")
+                index = element.get("authorId", "")
                 who = authors[int(index)] if index.isdigit() and int(index) < len(authors) else ""
                 if who.startswith("tc="):  # stands for a threaded comment, which is read itself
                     continue
-            elif local(one.tag) == "threadedComment":
-                said = " ".join(
-                    "".join(x.text or "" for x in one if local(x.tag) == "text").split()
+            elif local(element.tag) == "threadedComment":
+                text = " ".join(
+                    "".join(x.text or "" for x in element if local(x.tag) == "text").split()
                 )
-                who = self.persons.get(one.get("personId", ""), "")
-            sheet.add_note(one.get("ref", ""), said, who)
+                who = self.persons.get(element.get("personId", ""), "")
+            sheet.add_note(element.get("ref", ""), text, who)
 
     def _drawing(self, path: str, sheet: Sheet) -> None:
         """Text of boxes, and of charts the titles and the names of the series."""
@@ -223,14 +225,14 @@ class _Book:
         for part in [root, *(tree(self.parts, chart) for chart in charts)]:
             if part is None:
                 continue
-            said = [
+            lines = [
                 "".join(x.text or "" for x in p.iter() if local(x.tag) == "t")
                 for p in part.iter()
                 if local(p.tag) == "p"
             ]
-            for series in (one for one in part.iter() if local(one.tag) == "ser"):
-                said.append(_series(series))
-            if text := "\n".join(line for line in said if line.strip()):
+            for series in (element for element in part.iter() if local(element.tag) == "ser"):
+                lines.append(_series(series))
+            if text := "\n".join(line for line in lines if line.strip()):
                 sheet.texts.append(text)
 
 
@@ -331,11 +333,11 @@ def _series(series: Element) -> str:
 def _rich(element: Element) -> str:
     """The text of a string with runs of formats, without phonetic guides."""
     parts: list[str] = []
-    for one in element:
-        if local(one.tag) == "t":
-            parts.append(one.text or "")
-        elif local(one.tag) == "r":
-            parts += [x.text or "" for x in one if local(x.tag) == "t"]
+    for child in element:
+        if local(child.tag) == "t":
+            parts.append(child.text or "")
+        elif local(child.tag) == "r":
+            parts += [x.text or "" for x in child if local(x.tag) == "t"]
     return "".join(parts)
 
 
@@ -530,9 +532,9 @@ def _date(value: float, section: Sequence[Token], epoch: datetime) -> str:
         return _general(value)
     moment = epoch + timedelta(seconds=round(value * 86_400))
     times = [token.time for token in section if token.time]
-    has_day = any(one[0] in "yd" or one.startswith("mmm") for one in times)
+    has_day = any(code[0] in "yd" or code.startswith("mmm") for code in times)
     midnight = has_day and moment.hour == moment.minute == moment.second == 0
-    twelve = any(one in ("am/pm", "a/p") for one in times)
+    twelve = any(code in ("am/pm", "a/p") for code in times)
     parts: list[str] = []
     index = 0  # of the next of `times`
     for token in section:
