@@ -127,8 +127,12 @@ def _by_alphabet(data: bytes, encoding: str) -> str:
     fitting: list[str] = []
     for name, alphabets in _ALPHABETS.items():
         text = data.decode(name, "replace").lower()
-        letters = {one for one in text if one > "\x7f" and (one.isalpha() or one == "\ufffd")}
-        if any(letters.issubset(one) for one in alphabets) and not _BROKEN.search(text):
+        letters = {
+            letter
+            for letter in text
+            if letter > "\x7f" and (letter.isalpha() or letter == "\ufffd")
+        }
+        if any(letters.issubset(alphabet) for alphabet in alphabets) and not _BROKEN.search(text):
             fitting.append(name)
     return fitting[0] if len(fitting) == 1 else encoding
 
@@ -149,14 +153,14 @@ _POLISH, _NOT_POLISH = re.compile("[ęłńśźż]"), re.compile("[áâäčçďé
 def _sibling(data: bytes, encoding: str) -> str:
     """The encoding of the same letters by which the fewest words are broken; `encoding` where none is
     better. The library takes ISO-8859-2 for cp1250: `¦ródmie¶cie` for `Śródmieście`, `ąest` for `šest`."""
-    family = next((one for one in _SIBLINGS if encoding in one), ())
+    family = next((encodings for encodings in _SIBLINGS if encoding in encodings), ())
     broken: dict[str, int] = {}
     for name in dict.fromkeys((encoding, *family)):
         text = data.decode(name, "replace")
         signs = sum(
-            not text[one.end() : one.end() + 1].isupper()
-            or text[one.start() - 1 : one.start()].isalpha()
-            for one in _BROKEN.finditer(text)
+            not text[match.end() : match.end() + 1].isupper()
+            or text[match.start() - 1 : match.start()].isalpha()
+            for match in _BROKEN.finditer(text)
         )
         capitals = sum(a.islower() and b.isupper() for a, b in pairwise(text) if b > "\x7f")
         czech = name == "cp1250" and _NOT_POLISH.search(text) and not _POLISH.search(text)
@@ -194,12 +198,12 @@ def _mixes_scripts(text: str) -> bool:
     runs = [len(run) for run in _UNSPACED.findall(text)]
     unspaced = sum(length for length in runs if length > 1) * 2 >= sum(runs)
     return any(
-        not (unspaced and _UNSPACED.match(one))
-        and not unicodedata.name(one, "LATIN").startswith(
+        not (unspaced and _UNSPACED.match(letter))
+        and not unicodedata.name(letter, "LATIN").startswith(
             ("LATIN", "MICRO", "FEMININE", "MASCULINE")
         )
         for word in set(_WORD_OF_ASCII.findall(text))
-        for one in word
+        for letter in word
     )
 
 
@@ -217,12 +221,12 @@ def wide_encoding(start: bytes) -> str:
                 continue
             text = start[: error.start].decode(encoding)
         known = [
-            unicodedata.category(one) not in ("Cc", "Cn", "Co", "Cs")
-            for one in text
-            if one not in "\t\n\r\f"
+            unicodedata.category(character) not in ("Cc", "Cn", "Co", "Cs")
+            for character in text
+            if character not in "\t\n\r\f"
         ]
-        spaced = sum(one in " \n" for one in text) * 100 >= len(text) or len(text) < 100
-        if spaced and all(known) and any(one in " \n" for one in text):
+        spaced = sum(character in " \n" for character in text) * 100 >= len(text) or len(text) < 100
+        if spaced and all(known) and any(character in " \n" for character in text):
             return encoding
     return ""
 
@@ -246,10 +250,10 @@ def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
         else:
             lost += bad
         lines.append(text)
-    said = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (
+    notes = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (
         lost > 0
     )
-    return clean("\n".join(lines)), {"encoding": f"utf-8 ({', '.join(said)})"} if said else {}
+    return clean("\n".join(lines)), {"encoding": f"utf-8 ({', '.join(notes)})"} if notes else {}
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
@@ -355,8 +359,8 @@ def _yaml_matter(text: str, start: int) -> tuple[dict[str, Any], int]:
         if match := _KEY_VALUE.match(line):
             key, value = match[1].strip().lower(), (match[2] or "").strip()
             listed = value.startswith("[") and value.endswith("]")
-            items = [one.strip(" \"'") for one in value[1:-1].split(",")] if listed else []
-            found[key] = [one for one in items if one] if listed else value.strip("\"'")
+            items = [part.strip(" \"'") for part in value[1:-1].split(",")] if listed else []
+            found[key] = [part for part in items if part] if listed else value.strip("\"'")
         elif stripped.startswith("- ") and key:
             items = found[key] if isinstance(found[key], list) else []
             found[key] = [*items, stripped[2:].strip(" \"'")]
@@ -382,7 +386,7 @@ def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
                 tables.append(value)
                 continue
             if isinstance(value, list):
-                value = [one for one in value if isinstance(one, str) and one]
+                value = [element for element in value if isinstance(element, str) and element]
             elif isinstance(value, (date, time)):
                 value = value.isoformat()
             found.setdefault(name.lower(), value if isinstance(value, list) else str(value))
@@ -395,11 +399,11 @@ def _without_empty(found: dict[str, Any]) -> dict[str, Any]:
 
 def iso_date(value: Any) -> str:
     """A day or time as ISO 8601 in UTC, the day in any usual form; "" for what is none."""
-    said = str(value).strip()
+    text = str(value).strip()
     try:
-        return utc(datetime.fromisoformat(said))
+        return utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        day = dates.read(said)
+        day = dates.read(text)
         return utc(datetime.fromisoformat(day)) if len(day) == 10 else ""
 
 

@@ -87,8 +87,8 @@ def _moved(
     moved, notes = set(), []
     for label, old in files.items():
         path, total = shown(sources[label]["path"]), len(old)
-        again = sum(one in new for one in old)
-        doubled = sum(one in there.values() for one in old)
+        again = sum(pair in new for pair in old)
+        doubled = sum(pair in there.values() for pair in old)
         certain = again > 0 and again >= ENOUGH * total
         if complete and (certain or (sure and doubled)):
             moved.add(label)
@@ -163,9 +163,9 @@ def make(
     if found.scopes or moved:
         plan.gone += _missing(plan, moved)
     _guard(plan, request)
-    gone = set(plan.gone)
+    missing = set(plan.gone)
     out = [uri for uri, row in live.items() if plan.stays_out(uri, row["file"])]
-    plan.gone += [uri for uri in out if uri not in gone]
+    plan.gone += [uri for uri in out if uri not in missing]
     return plan
 
 
@@ -247,7 +247,7 @@ def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None
     files |= {uri: unread} if unread else {}
     source.pop("unread", None)
     if files:
-        values = {uri: f"{one.sha} {one.reason}".rstrip() for uri, one in files.items()}
+        values = {uri: f"{file.sha} {file.reason}".rstrip() for uri, file in files.items()}
         source["unread"] = json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
@@ -308,7 +308,7 @@ def _asked(found: Found, request: IndexRequest, edits: Overlay) -> list[str]:
     """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
     named = {document.uri for document in _inline(request)}
     named |= {file.uri for file in found.files if file.named}
-    rows = tuple(f"{one}#" for one in named)
+    rows = tuple(f"{uri}#" for uri in named)
     return sorted(uri for uri in edits.removed if uri in named or uri.startswith(rows))
 
 
@@ -321,7 +321,7 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
     other = {label for label in sources if heads[label] != sources[label].get("commits", "")}
     reading = {file.path for file in plan.to_read}
     every = (pair for pairs in inside.values() for pair in pairs)
-    days = git.commits(one for one in every if one[1].source in other or one[1].path in reading)
+    days = git.commits(pair for pair in every if pair[1].source in other or pair[1].path in reading)
     if other and manifest is not None:
         known = _days(folder, manifest)
         for file in plan.found.files:
@@ -342,8 +342,12 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
 def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
     """The days of commits that the index holds, by uri of the file."""
     rows = live_documents(folder, manifest, ["uri", "metadata"]).to_pylist()
-    held = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
-    return {uri: str(said[COMMITTED]) for uri, said in held.items() if COMMITTED in said}
+    metadata_of = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
+    return {
+        uri: str(metadata[COMMITTED])
+        for uri, metadata in metadata_of.items()
+        if COMMITTED in metadata
+    }
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
@@ -351,7 +355,7 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
     be read then and are the same; nothing is read but to be hashed. Of a source whose folder is gone every
     file counts as deleted."""
     sources = manifest.sources
-    paths = [one["path"] for one in sources.values() if one["kind"] == "folder"]
+    paths = [source["path"] for source in sources.values() if source["kind"] == "folder"]
     known: dict[str, str] = {}  # uri of a file -> its hash
     for row in live_documents(folder, manifest).to_pylist():
         label, _, rest = row["file"].partition("/")
@@ -363,11 +367,11 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
             paths.append(os.path.join(source["path"], rest))
     there = [path for path in paths if os.path.exists(path)]
     walked = walk.find(there, sources, settings)
-    found = {one.uri: one for one in walked.files}
-    tried = {uri: one for source in sources.values() for uri, one in unread_files(source).items()}
-    unread = {uri for uri, one in tried.items() if uri in found and _hash(found[uri]) == one.sha}
+    found = {file.uri: file for file in walked.files}
+    tried = {uri: file for source in sources.values() for uri, file in unread_files(source).items()}
+    unread = {uri for uri, file in tried.items() if uri in found and _hash(found[uri]) == file.sha}
     scans = {uri for uri in unread if tried[uri].scanned}
-    pictures = sorted(one["path"] for one in walked.named if one["reason"] == walk.PICTURE)
+    pictures = sorted(file["path"] for file in walked.named if file["reason"] == walk.PICTURE)
     both = sorted((found.keys() & known.keys()) - unread)
     return {
         "new": sorted(found.keys() - known.keys() - unread),

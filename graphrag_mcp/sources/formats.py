@@ -75,9 +75,9 @@ def _refuse_coded(text: str) -> None:
     """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
     could be found in it, whatever its suffix says."""
     sample = text[:200_000]
-    if len(sample) >= 200 and sum(len(one[0]) for one in _BASE64.finditer(sample)) > CODED * len(
-        sample
-    ):
+    if len(sample) >= 200 and sum(
+        len(match[0]) for match in _BASE64.finditer(sample)
+    ) > CODED * len(sample):
         raise ReadError("it is mostly base64: decode it first")
     coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
     if (
@@ -99,9 +99,9 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
 
-    def pick(wanted: tuple[str, ...]) -> Any:
-        given = (names[name] for name in wanted if name in names)
-        return next((name for name in given if values[name] not in (None, "")), None)
+    def pick(columns: tuple[str, ...]) -> Any:
+        present = (names[name] for name in columns if name in names)
+        return next((name for name in present if values[name] not in (None, "")), None)
 
     id_, title, text = pick(_ID), pick(_TITLE), pick(_TEXT)
     if text is not None and not isinstance(values[text], str):
@@ -118,7 +118,7 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
         body = values[text]
     else:
         lines = ((name, _shown(value)) for name, value in values.items())
-        body = "\n".join(f"{name}: {said}" for name, said in lines if said.strip())
+        body = "\n".join(f"{name}: {value}" for name, value in lines if value.strip())
     key = " ".join(str(values[id_]).split())[:200] if id_ is not None else ""
     heading = str(values[title]) if title is not None and plain[title] is not None else ""
     return Piece(clean(body), clean(heading), clean(key) or str(number), metadata)
@@ -186,7 +186,7 @@ def _separator(text: str) -> str:
         with suppress(csv.Error):
             widths.update(len(line) for line in islice(rows, 60) if len(line) > 1)
         lines = max(1, min(60, text[:20_000].count("\n")))
-        width, count = max(widths.items(), key=lambda one: (one[1], one[0]), default=(0, 0))
+        width, count = max(widths.items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))
         if (min(count / lines, 1.0), width) > best:
             best, found = (min(count / lines, 1.0), width), sign
     return found
@@ -270,10 +270,10 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
     try:
         book = json.loads(text)
-        told = book["metadata"]
-        language = told.get("language_info", {}).get("name") or told.get("kernelspec", {}).get(
-            "language"
-        )
+        book_metadata = book["metadata"]
+        language = book_metadata.get("language_info", {}).get("name") or book_metadata.get(
+            "kernelspec", {}
+        ).get("language")
         language = str(language or "python")
         # format 3 has sheets of cells; `input` is the source of a cell of code
         sheets = [book] if "cells" in book else book["worksheets"]
@@ -293,7 +293,7 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
         return source
     language = cell.get("language") or language  # of format 3
     blocks = [f"```{language}\n{source}\n```"] if source else []
-    blocks += (_output(one) for one in cell.get("outputs", ()))
+    blocks += (_output(output) for output in cell.get("outputs", ()))
     return "\n\n".join(filter(None, blocks))
 
 
@@ -319,10 +319,12 @@ def _joined(lines: Any) -> str:
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document of a file's only object: a text, and a title or nothing that a row loses."""
-    texts = {name: one for name, one in values.items() if isinstance(one, str) and one.strip()}
+    texts = {
+        name: value for name, value in values.items() if isinstance(value, str) and value.strip()
+    }
     names = {name.strip().casefold() for name in texts}
-    tables = (one for one in values.values() if one and isinstance(one, dict | list))
-    nested = any(_plain(one) is None for one in tables)
+    tables = (value for value in values.values() if value and isinstance(value, dict | list))
+    nested = any(_plain(table) is None for table in tables)
     if names.isdisjoint(_TEXT) or (nested and "title" not in names):
         return None
     return replace(row(values, 1), key="")
@@ -375,22 +377,24 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
     lines: list[str] = []
     left: list[archive.Element | str] = [root]
     while left:
-        one = left.pop()
-        if isinstance(one, str):
-            lines.append(one)
+        node = left.pop()
+        if isinstance(node, str):
+            lines.append(node)
             continue
-        tails = [(inner.tail or "").strip() for inner in one]
-        is_line = one not in blocks and any(((one.text or "").strip(), *tails))
-        words = "".join(_words(one)) if is_line else one.text or ""
-        told = [
+        tails = [(inner.tail or "").strip() for inner in node]
+        is_line = node not in blocks and any(((node.text or "").strip(), *tails))
+        words = "".join(_words(node)) if is_line else node.text or ""
+        attributes = [
             f"{archive.local(key)}: {value}"
-            for element in (one.iter() if is_line else [one])
+            for element in (node.iter() if is_line else [node])
             for key, value in element.attrib.items()
             if value.strip()
         ]
-        said = " ".join(filter(None, (*words.split(), f"({', '.join(told)})" if told else "")))
-        lines += [f"{archive.local(one.tag)}: {said}"] if said else []
-        for inner, tail in [] if is_line else zip(reversed(one), reversed(tails), strict=True):
+        text = " ".join(
+            filter(None, (*words.split(), f"({', '.join(attributes)})" if attributes else ""))
+        )
+        lines += [f"{archive.local(node.tag)}: {text}"] if text else []
+        for inner, tail in [] if is_line else zip(reversed(node), reversed(tails), strict=True):
             left += [" ".join(tail.split()), inner] if tail else [inner]
     yield Piece(clean("\n".join(lines) + "\n"), prose=False)
 
@@ -400,19 +404,21 @@ def _with_blocks(root: archive.Element) -> set[archive.Element]:
     do: with nothing or a line end between them."""
     worded = set[archive.Element]()
     found = set[archive.Element]()
-    for one in reversed([*root.iter()]):
-        inside = [*one]
+    for element in reversed([*root.iter()]):
+        inside = [*element]
         if any(inner in worded or (inner.tail or "").strip() for inner in inside) or (
-            one.text and one.text.strip()
+            element.text and element.text.strip()
         ):
-            worded.add(one)
+            worded.add(element)
         beside = (
-            (one.tail or "") for one, other in pairwise(inside) if one in worded and other in worded
+            (inner.tail or "")
+            for inner, other in pairwise(inside)
+            if inner in worded and other in worded
         )
         if any(not gap.strip() and (not gap or "\n" in gap) for gap in beside) or any(
             inner in found for inner in inside
         ):
-            found.add(one)
+            found.add(element)
     return found
 
 
@@ -420,12 +426,12 @@ def _words(element: archive.Element) -> Iterator[str]:
     """The words in an element; an empty one is a space."""
     left: list[archive.Element | str] = [element]
     while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
+        node = left.pop()
+        if isinstance(node, str):
+            yield node
             continue
-        yield one.text or ("" if len(one) else " ")
-        for inner in reversed(one):
+        yield node.text or ("" if len(node) else " ")
+        for inner in reversed(node):
             left += [inner.tail or "", inner]
 
 

@@ -96,16 +96,16 @@ class _Child(Child):
             if size >= OUTPUT or len(pieces) > PIECES:
                 limits = f"{PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text"
                 raise ReadError(f"it holds over {limits}. Split it")
-            said = _read(line)
-            if isinstance(said, Piece | NotRead | Picture):
-                pieces.append(said)
+            message = _read(line)
+            if isinstance(message, Piece | NotRead | Picture):
+                pieces.append(message)
                 continue
-            if "more" in said:  # another picture, which has the time of a file
+            if "more" in message:  # another picture, which has the time of a file
                 self.watched(seconds + GRACE)
                 continue
-            self.sound = not said.get("last")
-            if said.get("error"):
-                raise ReadError(str(said["error"])[:300])
+            self.sound = not message.get("last")
+            if message.get("error"):
+                raise ReadError(str(message["error"])[:300])
             return pieces
         code = self.process.wait()
         # -24: SIGXCPU; 1: the clock inside, the only way to that code
@@ -156,22 +156,23 @@ def _read(line: bytes) -> Found | dict[str, Any]:
     """A line of the child: a piece, a picture, a part that was not read, or its last word. ReadError
     for anything else."""
     with contextlib.suppress(ValueError, RecursionError, TypeError):
-        said = json.loads(line)
-        if isinstance(said, dict) and "not read" in said:
-            name, reason = said["not read"]
+        message = json.loads(line)
+        if isinstance(message, dict) and "not read" in message:
+            name, reason = message["not read"]
             return NotRead(clean(str(name)), clean(str(reason))[:300])
-        if isinstance(said, dict) and "picture" in said:
-            data, place, key, metadata = said["picture"]
+        if isinstance(message, dict) and "picture" in message:
+            data, place, key, metadata = message["picture"]
             picture = base64.b64decode(data, validate=True)
             return Picture(picture, clean(str(place)), clean(str(key)), dict(metadata))
-        if isinstance(said, dict):
-            return said
+        if isinstance(message, dict):
+            return message
         kinds = [str, str, str, dict, bool, list]
-        if isinstance(said, list) and [type(one) for one in said] == kinds:
-            text, title, key, metadata, prose, places = said
+        if isinstance(message, list) and [type(field) for field in message] == kinds:
+            text, title, key, metadata, prose, places = message
             found = [(int(offset), clean(str(name))) for offset, name in places]
             ordered = all(
-                one[0] <= other[0] for one, other in pairwise([(0, ""), *found, (len(text), "")])
+                place[0] <= other[0]
+                for place, other in pairwise([(0, ""), *found, (len(text), "")])
             )
             if ordered:
                 return Piece(clean(text), clean(title), clean(key), metadata, prose, tuple(found))
@@ -205,15 +206,15 @@ def load(
         pieces: Iterable[Piece | NotRead]
         if apart(suffix, len(data)):
             found = parse(data, suffix, described=describe is not None)
-            pieces = [one for one in found if not isinstance(one, Picture)]
-            if pictures := [one for one in found if isinstance(one, Picture)]:
+            pieces = [piece for piece in found if not isinstance(piece, Picture)]
+            if pictures := [picture for picture in found if isinstance(picture, Picture)]:
                 assert describe is not None
                 described = describe(pictures)
                 pieces = _described(pieces, pictures, described)
-                digest = digest if all(one.text for one in described) else ""
+                digest = digest if all(description.text for description in described) else ""
         else:
             without = formats.pieces(data, suffix)
-            pieces = (one for one in without if not isinstance(one, Picture))
+            pieces = (piece for piece in without if not isinstance(piece, Picture))
         for number, piece in enumerate(pieces, 1):
             if isinstance(piece, NotRead):
                 if not_read is not None:
@@ -246,21 +247,21 @@ def _described(
 ) -> list[Piece | NotRead]:
     """The pieces with what was said of the pictures, in the document that holds them: the whole file,
     or one inside of it."""
-    lost = Counter(one.reason for one in descriptions if not one.text)
-    has_text = any(isinstance(one, Piece) for one in pieces)
-    if lost and not has_text and not any(one.text for one in descriptions):
+    lost = Counter(description.reason for description in descriptions if not description.text)
+    has_text = any(isinstance(piece, Piece) for piece in pieces)
+    if lost and not has_text and not any(description.text for description in descriptions):
         raise ReadError(f"the model has not described it ({next(iter(lost))})")
     by_key: dict[str, list[tuple[Picture, Described]]] = {}
-    for picture, one in zip(pictures, descriptions, strict=True):
-        by_key.setdefault(picture.key, []).append((picture, one))
+    for picture, description in zip(pictures, descriptions, strict=True):
+        by_key.setdefault(picture.key, []).append((picture, description))
     joined: list[Piece | NotRead] = []
     for piece in pieces:
         if isinstance(piece, Piece) and piece.key in by_key:
             piece = with_descriptions(piece, by_key.pop(piece.key))
         joined.append(piece)
-    for key, held in by_key.items():  # in documents without text
-        blank = Piece("", key.rpartition("/")[2], key, held[0][0].metadata)
-        joined.append(with_descriptions(blank, held))
+    for key, pairs in by_key.items():  # in documents without text
+        blank = Piece("", key.rpartition("/")[2], key, pairs[0][0].metadata)
+        joined.append(with_descriptions(blank, pairs))
     undescribed = [
         NotRead("", f"{count} pictures not described by the model ({reason})")
         for reason, count in lost.items()
@@ -285,8 +286,8 @@ def _document(
     dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
     if piece.prose and not dated:
         body = piece.text[front_matter(piece.text)[1] :]
-        said = dates.in_head(body)
-        metadata |= {"date": said} if said else {}
+        date = dates.in_head(body)
+        metadata |= {"date": date} if date else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
     title = _one_line(title)
@@ -300,15 +301,17 @@ def _one_line(title: object) -> str:
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
     """Texts of a call as documents, without blank ones; of two with one id the last counts."""
     documents: dict[str, Document] = {}
-    for given in texts:
-        text = clean(given.text)
+    for inline_text in texts:
+        text = clean(inline_text.text)
         if not text.strip():
             continue
         digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-        name = clean(" ".join(given.id.split())[:300]) or content_id(text)[:12]
-        metadata = json.loads(clean(json.dumps(given.metadata, default=str, ensure_ascii=False)))
+        name = clean(" ".join(inline_text.id.split())[:300]) or content_id(text)[:12]
+        metadata = json.loads(
+            clean(json.dumps(inline_text.metadata, default=str, ensure_ascii=False))
+        )
         uri = f"text:{name}"
-        title = _one_line(given.title or find_title(text) or name)
+        title = _one_line(inline_text.title or find_title(text) or name)
         created = iso_date(metadata.get("date", ""))
         documents[uri] = Document(uri, title, text, metadata, created, uri, digest)
     yield from documents.values()
