@@ -70,8 +70,8 @@ class App:
         names = [self.corpus] if self.corpus else self.corpora()
         for name in names:
             with contextlib.suppress(GraphRAGError):
-                held = manifest.read(self.folder(name))
-                counts = held.counters if held else {}
+                stored = manifest.read(self.folder(name))
+                counts = stored.counters if stored else {}
                 if counts.get("documents", 0) > counts.get("summarised", 0):
                     return False
         return True
@@ -88,11 +88,13 @@ class App:
 
             known.update(mirror.corpora(self.home))
         if base.is_dir():
-            for one in base.iterdir():  # a kept generation stands in for a lost manifest
-                if one.name.startswith("."):
+            for folder in base.iterdir():  # a kept generation stands in for a lost manifest
+                if folder.name.startswith("."):
                     continue  # on its way out (jobs/delete.py)
-                kept = (one / "generations").glob("*.json")
-                known |= {one.name} if (one / "manifest.json").is_file() or any(kept) else set()
+                kept = (folder / "generations").glob("*.json")
+                known |= (
+                    {folder.name} if (folder / "manifest.json").is_file() or any(kept) else set()
+                )
         return known
 
     def folder(self, corpus: str) -> Path:
@@ -127,8 +129,8 @@ class App:
                 return self.corpus
             what = f"there is no corpus {self.corpus!r} yet"
             raise NotFound(what, 'Call index_documents(paths=["."]) first')
-        if self.settings.roots and (own := corpus_name(self.settings.roots[0])) in known:
-            return own
+        if self.settings.roots and (root_corpus := corpus_name(self.settings.roots[0])) in known:
+            return root_corpus
         if len(known) == 1:
             return known[0]
         if not known:
@@ -137,8 +139,8 @@ class App:
         ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
         if len(ours) == 1:
             return ours[0]
-        made = f"{len(ours)} corpora were" if ours else f"none of the {len(known)} corpora was"
-        what = f"{made} made from this folder"
+        count = f"{len(ours)} corpora were" if ours else f"none of the {len(known)} corpora was"
+        what = f"{count} made from this folder"
         raise NotFound(what, _choose(known, ""))
 
     def several(self, corpus: str, ids: Sequence[str] = ()) -> list[str]:
@@ -172,12 +174,12 @@ class App:
         self._fetch(folder)
         stamp = file_stamp(folder / "manifest.json")
         with self._lock:
-            held = self._snapshots.get(name)
-            if held is None or held[0] != stamp:
+            cached = self._snapshots.get(name)
+            if cached is None or cached[0] != stamp:
                 # Stamp before reading: a commit in between only means one more reopening next time.
-                held = (stamp, tables.open_snapshot(folder))
-                self._snapshots[name] = held
-            return held[1]
+                cached = (stamp, tables.open_snapshot(folder))
+                self._snapshots[name] = cached
+            return cached[1]
 
     def table(self, name: str, corpus: str = "") -> DataFrame:
         """One table of the newest generation as a pandas DataFrame, sorted by id (extra [pandas]).
@@ -246,8 +248,8 @@ class App:
             raise BadInput(what, "Start with drift_search(query=...)")
         # with tokens each has a folder: the same question is then not the same session
         subject = SUBJECT.get()
-        own = folder_name(subject) if subject else ""
-        return self.home / "drift" / own / f"{session_id}.jsonl"
+        subfolder = folder_name(subject) if subject else ""
+        return self.home / "drift" / subfolder / f"{session_id}.jsonl"
 
     def warm(self) -> None:
         """Import what the first search needs, and open the default corpus where there is one."""
@@ -269,28 +271,28 @@ class App:
         if not roots:
             advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
             raise OutsideRoots("this server may not read any folder", advice)
-        wanted = roots[0] / _plain_path(str(path))
+        target = roots[0] / _plain_path(str(path))
         outside = OutsideRoots(
             f"{_short(path)} is outside the folders this server may read",
             f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
         )
         # On Windows, looking at another machine's folder would already greet that machine.
         drives = {root.drive.lower() for root in roots}
-        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in drives:
+        if target.drive.startswith("\\\\") and target.drive.lower() not in drives:
             raise outside
 
-        def within(one: Path) -> bool:
-            return any(one.is_relative_to(root) for root in roots)
+        def within(place: Path) -> bool:
+            return any(place.is_relative_to(root) for root in roots)
 
         try:
-            resolved = wanted.resolve()
+            resolved = target.resolve()
         except (OSError, RuntimeError, ValueError) as error:
             what = f"{_short(path)} cannot be resolved"
             raise BadInput(what, "Give the path of a real file or folder") from error
         if not within(resolved):
             raise outside
         try:
-            there = wanted if os.path.lexists(wanted) else _respelled(resolved, roots)
+            there = target if os.path.lexists(target) else _respelled(resolved, roots)
             real = there.resolve(strict=True)
         except (OSError, RuntimeError) as error:
             names = _names_in(resolved.parent) if within(resolved.parent) else []
@@ -333,11 +335,11 @@ class App:
         from graphrag_mcp.store import manifest
 
         try:  # one that is damaged must not keep the others from being used
-            held, roots = manifest.read(self.folder(corpus)), self._roots()
+            stored, roots = manifest.read(self.folder(corpus)), self._roots()
         except Damaged as error:
             log.warning("%s", error.what)
             return False
-        sources = held.sources.values() if held else ()
+        sources = stored.sources.values() if stored else ()
         paths = [Path(source["path"]) for source in sources if source.get("path")]
         return any(path.is_relative_to(root) for path in paths for root in roots)
 

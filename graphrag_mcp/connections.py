@@ -177,8 +177,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for one in sockets or ():
-            one.listen(QUEUE)
+        for listener in sockets or ():
+            listener.listen(QUEUE)
         if channel := self.server_state.channel:
             channel.setblocking(False)
             asyncio.get_running_loop().add_reader(channel, self._take, channel)
@@ -192,8 +192,8 @@ class Server(uvicorn.Server):
                 client = socket.socket(fileno=fds[0])
                 client.setblocking(False)
                 state = self.lifespan.state
-                made = partial(Connection, self.config, self.server_state, state)
-                task = loop.create_task(loop.connect_accepted_socket(made, client))
+                factory = partial(Connection, self.config, self.server_state, state)
+                task = loop.create_task(loop.connect_accepted_socket(factory, client))
                 self.server_state.tasks.add(cast("asyncio.Task[None]", task))  # only awaited
                 task.add_done_callback(self.server_state.tasks.discard)
             loop.remove_reader(channel)  # the supervisor has ended
@@ -302,8 +302,8 @@ class Supervisor:
 
     def _hear(self, worker: Worker) -> None:
         with contextlib.suppress(OSError):
-            for said in worker.channel.recv(QUEUE):
-                if said == TAKEN[0]:
+            for message in worker.channel.recv(QUEUE):
+                if message == TAKEN[0]:
                     worker.sent.popleft().close()
                 else:
                     worker.connections -= 1

@@ -232,7 +232,7 @@ class Door:
             scope["user"] = _user(name)
         if scope["method"] == "GET":
             # No event of ours has an id; the SDK has no answer to a client that asks to resume.
-            kept = [one for one in scope["headers"] if one[0] != b"last-event-id"]
+            kept = [header for header in scope["headers"] if header[0] != b"last-event-id"]
             scope = {**scope, "headers": kept}
         self.requests[name or ""] += 1
         try:
@@ -270,8 +270,8 @@ class Door:
 
     def owner(self, headers: Headers) -> str | None:
         """Whose token the request has; None for no one's."""
-        given = headers.getlist("authorization")
-        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        credentials = headers.getlist("authorization")
+        scheme, _, token = credentials[0].partition(" ") if len(credentials) == 1 else ("", "", "")
         digest = hashlib.sha256(token.strip().encode("latin-1", "replace")).digest()
         return self.tokens.get(digest) if scheme.lower() == "bearer" else None
 
@@ -282,8 +282,8 @@ class Door:
         from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
         if (count := self.requests[name]) >= self.most_requests:
-            said = f"{count} requests of this token are being answered"
-            return 503, f"{said}. Try again when one of them has ended."
+            reason = f"{count} requests of this token are being answered"
+            return 503, f"{reason}. Try again when one of them has ended."
         if scope["path"] != PATH or not self.servers:
             return None
         if not self.with_sessions:
@@ -304,10 +304,10 @@ class Door:
         if len(sessions) < self.most_sessions:
             return None
         # The SDK puts the end of a session off while a request of it is served.
-        oldest = min(sessions, key=lambda one: one.deadline)
+        oldest = min(sessions, key=lambda session: session.deadline)
         if oldest.deadline == math.inf:
-            said = f"{len(sessions)} sessions of this token are in use"
-            return 503, f"{said}. End one of them, or try again later."
+            reason = f"{len(sessions)} sessions of this token are in use"
+            return 503, f"{reason}. End one of them, or try again later."
         oldest.cancel()
         return None
 
@@ -430,11 +430,11 @@ def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[st
         return names
     if host not in ("0.0.0.0", "::", ""):
         return names | {host.strip("[]").lower()}
-    own = socket.gethostname()
+    hostname = socket.gethostname()
     with suppress(OSError):
-        found = socket.getaddrinfo(own, None)
+        found = socket.getaddrinfo(hostname, None)
         names |= {str(entry[4][0]).partition("%")[0] for entry in found}
-    return names | {own.lower()}
+    return names | {hostname.lower()}
 
 
 def is_loopback(host: str) -> bool:

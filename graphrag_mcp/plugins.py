@@ -83,9 +83,11 @@ def verbatim(uri: str) -> bool:
 def outline(uri: str, text: str) -> Outline | None:
     """The document as the first plug-in that can read it does; None for prose."""
     found = (reader.outline(uri, text) for reader in readers().values())
-    return next((one for one in found if one is not None), None)
+    return next((candidate for candidate in found if candidate is not None), None)
 
 
 def parameters() -> dict[str, Any]:
     """What the rows of all plug-ins depend on besides the documents."""
-    return {name: value for one in readers().values() for name, value in one.parameters().items()}
+    return {
+        name: value for reader in readers().values() for name, value in reader.parameters().items()
+    }

@@ -143,11 +143,11 @@ def build(
     plain = [*offered(tools, read_only, compat, writers=True, **has), *more]
     if app.settings.notes and not read_only:
         app.notes_folder()  # or the server does not start
-    given, extensions = with_page(plain)
+    all_tools, extensions = with_page(plain)
     updates = resources.Updates(app)
-    names = {tool.name for tool in given}
+    names = {tool.name for tool in all_tools}
     waits = app.settings.chat_model or app.settings.embedding_model or app.store
-    desk = Desk(app, anyio.CapacityLimiter(WAITING if waits else THREADS), given)
+    desk = Desk(app, anyio.CapacityLimiter(WAITING if waits else THREADS), all_tools)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[Desk]:
@@ -164,7 +164,7 @@ def build(
         "graphrag-mcp",
         title="GraphRAG",
         version=__version__,
-        tools=given,
+        tools=all_tools,
         instructions=_instructions(names),
         lifespan=lifespan,
         middleware=[
@@ -228,7 +228,7 @@ def _of_the_only_corpus(tool: dict[str, Any]) -> dict[str, Any]:
     schema = tool["inputSchema"]
     if tool["name"] == "index_documents" or "corpus" not in schema["properties"]:
         return tool
-    kept = {name: one for name, one in schema["properties"].items() if name != "corpus"}
+    kept = {name: argument for name, argument in schema["properties"].items() if name != "corpus"}
     return {**tool, "inputSchema": {**schema, "properties": kept}}
 
 
@@ -243,9 +243,11 @@ async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) ->
         return result
     result = cast(dict[str, list[dict[str, Any]]], result)
     for name in {"tools", "resources"} & result.keys():
-        kept = [one for one in result[name] if one["name"] != TOOL and one.get("uri") != URI]
+        kept = [
+            entry for entry in result[name] if entry["name"] != TOOL and entry.get("uri") != URI
+        ]
         result[name] = [
-            {key: value for key, value in one.items() if key != "_meta"} for one in kept
+            {key: value for key, value in entry.items() if key != "_meta"} for entry in kept
         ]
     return result
 

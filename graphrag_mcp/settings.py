@@ -42,7 +42,7 @@ NotesFolder = Annotated[  # a text, which a job's record can hold
 ]
 Texts = Annotated[
     tuple[str, ...],
-    AfterValidator(lambda texts: tuple(one.strip() for one in texts if one.strip())),
+    AfterValidator(lambda texts: tuple(text.strip() for text in texts if text.strip())),
 ]
 ChunkMode = Literal["auto", "tokens", "sentences", "separator", "separator_only"]
 Engine = Literal["auto", "inline", "processes", "ray"]
@@ -129,9 +129,9 @@ class Substituted(str):
     values: tuple[str, ...]
 
     def __new__(cls, text: str, template: str, values: tuple[str, ...] = ()) -> Substituted:
-        made = super().__new__(cls, text)
-        made.template, made.values = template, values
-        return made
+        substituted = super().__new__(cls, text)
+        substituted.template, substituted.values = template, values
+        return substituted
 
     def __repr__(self) -> str:
         return repr(self.template)
@@ -172,9 +172,9 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
             raise BadInput(what, "Correct that line") from error
         values |= _flat(_substituted(parsed, path, env))
     for variable, name in ENVIRONMENT.items():
-        if name.isidentifier() and (said := env.get(variable, "").strip()):
-            parts = [part for part in said.split(os.pathsep) if part]
-            values[name] = parts if name == "roots" else said
+        if name.isidentifier() and (text := env.get(variable, "").strip()):
+            parts = [part for part in text.split(os.pathsep) if part]
+            values[name] = parts if name == "roots" else text
     values |= {name: value for name, value in overrides.items() if value is not None}
     values = PRESETS.get(str(values.get("preset")), {}) | values
     if (address := str(values.get("home", ""))).startswith(SCHEMES):
@@ -213,8 +213,8 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
     inside = [root for root in settings.roots if Path(settings.notes).is_relative_to(root)]
     deepest = max(inside, key=lambda root: len(root.parts), default=None)
     notes = str(deepest / tenant / Path(settings.notes).relative_to(deepest)) if deepest else ""
-    own = {"home": home, "roots": roots, "notes": notes}
-    return replace(settings, **own, cache_bytes=settings.cache_bytes // tenants)
+    folders = {"home": home, "roots": roots, "notes": notes}
+    return replace(settings, **folders, cache_bytes=settings.cache_bytes // tenants)
 
 
 @cache
@@ -224,7 +224,7 @@ def _adapter() -> TypeAdapter[Settings]:
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values in the types of their settings. BadInput repeats none: a text may be a key."""
-    known = [one.name for one in fields(Settings)]
+    known = [setting.name for setting in fields(Settings)]
     if unknown := [name for name in values if name not in known]:
         near = difflib.get_close_matches(unknown[0], known, n=1)
         advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
@@ -233,8 +233,8 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         settings = _adapter().validate_python(values)
     except ValidationError as error:
         wrong = error.errors()[0]
-        said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
-        what = f"setting {str(wrong['loc'][0])!r} cannot be used: {said}"
+        reason = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
+        what = f"setting {str(wrong['loc'][0])!r} cannot be used: {reason}"
         advice = "Correct it in the settings file, the environment or the option"
         raise BadInput(what, advice) from None
     found = {name: getattr(settings, name) for name in values}
@@ -270,8 +270,8 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
         return env[match[1]]
 
     def changed(text: str) -> str:
-        made, names = re.sub(_VARIABLE, variable, text), re.findall(_VARIABLE, text)
-        return Substituted(made, text, tuple(env[name] for name in names)) if names else text
+        result, names = re.sub(_VARIABLE, variable, text), re.findall(_VARIABLE, text)
+        return Substituted(result, text, tuple(env[name] for name in names)) if names else text
 
     return _mapped(value, changed)
 
@@ -279,9 +279,9 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     """The value with every text in it changed."""
     if isinstance(value, Mapping):
-        return {name: _mapped(one, change) for name, one in value.items()}
+        return {name: _mapped(part, change) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_mapped(one, change) for one in value)
+        return type(value)(_mapped(part, change) for part in value)
     return change(value) if isinstance(value, str) else value
 
 
@@ -290,7 +290,7 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict) and name != "chat_options":
-            flat.update({f"{name}_{inner}": one for inner, one in value.items()})
+            flat.update({f"{name}_{inner}": setting for inner, setting in value.items()})
         else:
             flat[name] = value
     return flat
@@ -320,7 +320,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
         else:
             record[name] = [str(part) for part in value] if name == "roots" else value
     kept = {"templates": templates, "withheld": withheld}
-    return {**record, **{name: one for name, one in kept.items() if one}}
+    return {**record, **{name: part for name, part in kept.items() if part}}
 
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
@@ -341,11 +341,11 @@ def secrets_of(settings: Settings) -> list[str]:
         placed = _secret_place(path)
         if placed:
             found.append(str(text))
-        found += [one for one in getattr(text, "values", ()) if placed or len(one) >= 12]
+        found += [secret for secret in getattr(text, "values", ()) if placed or len(secret) >= 12]
     for url in (settings.base_url, settings.embedding_base_url):
-        found += [one for one in getattr(url, "values", ()) if len(one) >= 12]
-        found += [one.partition("=")[2] for one in url.partition("?")[2].split("&")]
-    return [one for one in found if one]
+        found += [secret for secret in getattr(url, "values", ()) if len(secret) >= 12]
+        found += [parameter.partition("=")[2] for parameter in url.partition("?")[2].split("&")]
+    return [secret for secret in found if secret]
 
 
 def shown_as(text: str) -> str:
@@ -355,11 +355,11 @@ def shown_as(text: str) -> str:
 
 def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _texts(one, (*path, str(name)))
+        for name, part in value.items():
+            yield from _texts(part, (*path, str(name)))
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one, path)
+        for part in value:
+            yield from _texts(part, path)
     elif isinstance(value, str):
         yield path, value
 

@@ -26,7 +26,7 @@ LONGEST = 160  # characters of an example
 BROKEN = "\ufffd"
 _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 REPAIRS: dict[str, dict[str, str]] = {
-    program: {kind: said for kinds, said in of.items() for kind in kinds.split() or [""]}
+    program: {kind: repair for kinds, repair in of.items() for kind in kinds.split() or [""]}
     for program, of in _LISTS["repairs"].items()
 }
 POINTERS = _LISTS["pointers"]
@@ -63,10 +63,12 @@ class Examination:
         """A fault, unless there is no example of it."""
         repairs, place = REPAIRS[self.program], PLACES[self.program].get(where, where)
         every = iter(examples)
-        if first := [" ".join(str(one).split())[:LONGEST] for one in islice(every, EXAMPLES)]:
+        if first := [
+            " ".join(str(example).split())[:LONGEST] for example in islice(every, EXAMPLES)
+        ]:
             count = len(first) + sum(1 for _ in every)
-            told = what, first, repairs.get(kind, repairs[""]), remark
-            self.found.append(Fault(kind, place, count, *told))
+            fields = what, first, repairs.get(kind, repairs[""]), remark
+            self.found.append(Fault(kind, place, count, *fields))
 
     def lost(
         self, where: str, pairs: Iterable[tuple[str, str]], there: Collection[str], what: str
@@ -97,9 +99,9 @@ def examine(folder: Path) -> list[Fault]:
         _counts(seen, tables)
         home = folder / "lancedb"
         for table, names in VECTORS.items() if home.is_dir() else ():
-            wanted = {str(row.get("id")) for row in tables[table]}
+            ids = {str(row.get("id")) for row in tables[table]}
             read = partial(files.lance_ids, home, names)
-            _vectors(seen, f"lancedb/{names[0]}", table, read, wanted)
+            _vectors(seen, f"lancedb/{names[0]}", table, read, ids)
     return seen.found
 
 
@@ -119,13 +121,13 @@ def _shown(row: Any) -> str:
 
 def _several(values: Iterable[str]) -> list[str]:
     """Those that stand more than once."""
-    return [one for one, count in Counter(values).items() if one and count > 1]
+    return [name for name, count in Counter(values).items() if name and count > 1]
 
 
 def _duplicates(seen: Examination) -> None:
     index = seen.index
     for where in ("documents", "units", "entities", "relations"):
-        twice = _several(one.id for one in getattr(index, where))
+        twice = _several(row.id for row in getattr(index, where))
         seen.add("duplicate", where, twice, "ids stand for several rows")
     for where in ("entities", "relations", "communities", "reports"):
         twice = _several(map(_shown, getattr(index, where)))
@@ -136,21 +138,36 @@ def _references(seen: Examination) -> None:
     """Every id leads to a row."""
     index = seen.index
     rows = index.documents, index.units, index.entities
-    documents, units, entities = ({one.id for one in some} for some in rows)
-    titles = {one.title for one in index.entities}
-    numbers = {f"community {one.number}" for one in index.communities}
-    children = (one for one in index.communities if one.parent not in (None, -1))
-    parents = ((_shown(one), f"community {one.parent}") for one in children)
+    documents, units, entities = ({row.id for row in table} for table in rows)
+    titles = {entity.title for entity in index.entities}
+    numbers = {f"community {community.number}" for community in index.communities}
+    children = (community for community in index.communities if community.parent not in (None, -1))
+    parents = ((_shown(community), f"community {community.parent}") for community in children)
     named: list[tuple[str, str, set[str], Iterable[tuple[str, str]]]] = [
         ("units", "documents", documents, _listed(index.units, "documents")),
         ("entities", "text units", units, _listed(index.entities, "units")),
         ("relations", "text units", units, _listed(index.relations, "units")),
-        ("relations", "entities", titles, ((_shown(one), one.source) for one in index.relations)),
-        ("relations", "entities", titles, ((_shown(one), one.target) for one in index.relations)),
-        ("claims", "text units", units, ((one.subject, unit) for unit, one in index.claims)),
+        (
+            "relations",
+            "entities",
+            titles,
+            ((_shown(relation), relation.source) for relation in index.relations),
+        ),
+        (
+            "relations",
+            "entities",
+            titles,
+            ((_shown(relation), relation.target) for relation in index.relations),
+        ),
+        ("claims", "text units", units, ((claim.subject, unit) for unit, claim in index.claims)),
         ("communities", "entities", entities, _listed(index.communities, "entities")),
         ("communities", "parents", numbers, parents),
-        ("reports", "communities", numbers, ((one.title, _shown(one)) for one in index.reports)),
+        (
+            "reports",
+            "communities",
+            numbers,
+            ((report.title, _shown(report)) for report in index.reports),
+        ),
     ]
     for where, others, there, pairs in named:
         seen.lost(where, pairs, there, f"{others} that rows name are not there")
@@ -174,11 +191,15 @@ def _gaps(seen: Examination) -> None:
         for column in columns:
             bare = (_shown(row) for row in rows if getattr(row, column) in ("", [], None))
             seen.add("empty", where, bare, f"rows have no {column}")
-    homes = {id for one in index.units for id in one.documents}
-    alone = [_shown(one) for one in index.documents if one.text and one.id not in homes]
+    homes = {id for unit in index.units for id in unit.documents}
+    alone = [
+        _shown(document)
+        for document in index.documents
+        if document.text and document.id not in homes
+    ]
     what = "documents have no text unit, so no search finds them"
     seen.add("bare", "documents", alone if index.units else (), what)
-    broken = [_shown(one) for one in index.units if BROKEN in one.text]
+    broken = [_shown(unit) for unit in index.units if BROKEN in unit.text]
     what = "texts hold U+FFFD: characters were cut in halves by tokens"
     seen.add("broken", "units", broken, what)
 
@@ -186,19 +207,19 @@ def _gaps(seen: Examination) -> None:
 def _communities(seen: Examination) -> None:
     """Every entity that has a relationship is in one community of each level."""
     index = seen.index
-    title_of = {one.id: one.title for one in index.entities}
-    held: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for one in index.communities:
-        for id in dict.fromkeys(one.entities):
-            held[id, one.level].append(one.number)
-    linked = {end for one in index.relations for end in (one.source, one.target)}
-    inside = {id for id, _ in held}
+    title_of = {entity.id: entity.title for entity in index.entities}
+    communities_of: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for community in index.communities:
+        for id in dict.fromkeys(community.entities):
+            communities_of[id, community.level].append(community.number)
+    linked = {end for relation in index.relations for end in (relation.source, relation.target)}
+    inside = {id for id, _ in communities_of}
     outside = [title for id, title in title_of.items() if title in linked and id not in inside]
     what = "entities have relationships and are in no community: no report speaks of them"
     seen.add("outside", "entities", outside if index.communities else (), what)
     overlap = [
         f"{title_of.get(id, id)}: communities {', '.join(map(str, numbers))} of level {level}"
-        for (id, level), numbers in held.items()
+        for (id, level), numbers in communities_of.items()
         if len(numbers) > 1
     ]
     what = "entities are in several communities of one level, as after an update that was appended"
@@ -208,19 +229,21 @@ def _communities(seen: Examination) -> None:
 def _reports(seen: Examination) -> None:
     """Communities without a report, and numbers in reports that no row has."""
     index = seen.index
-    told = {one.community for one in index.reports}
-    without = [_shown(one) for one in index.communities if one.number not in told]
-    seen.add("unreported", "communities", without if told else (), "communities have no report")
+    reported = {report.community for report in index.reports}
+    without = [
+        _shown(community) for community in index.communities if community.number not in reported
+    ]
+    seen.add("unreported", "communities", without if reported else (), "communities have no report")
     known = {
-        "Entities": {one.number for one in index.entities},
-        "Relationships": {one.number for one in index.relations},
-        "Sources": {one.number for one in index.units},
+        "Entities": {entity.number for entity in index.entities},
+        "Relationships": {relation.number for relation in index.relations},
+        "Sources": {unit.number for unit in index.units},
     }
     lost = {
         f"{_shown(report)}: {group} ({each})": None
         for report in index.reports
-        for one in cited(report.full_content)
-        for group, numbers in one.numbers.items()
+        for citation in cited(report.full_content)
+        for group, numbers in citation.numbers.items()
         for each in numbers
         if known.get(group) and each not in known[group]
     }
@@ -232,13 +255,13 @@ def _vectors(
 ) -> None:
     """A vector store opens and holds what it should, no less and no more."""
     try:
-        held = read() or []
+        stored = read() or []
     except files.Unreadable as error:
         seen.add("unreadable", where, [error], "vectors do not open")
         return
-    what = f"{rows} have no vector: {len(ids & {*held}):,} of {len(ids):,} have one"
-    seen.add("vectors", where, sorted(ids - {*held}), what)
-    seen.add("orphans", where, sorted({*held} - ids), f"vectors belong to no row of {rows}")
+    what = f"{rows} have no vector: {len(ids & {*stored}):,} of {len(ids):,} have one"
+    seen.add("vectors", where, sorted(ids - {*stored}), what)
+    seen.add("orphans", where, sorted({*stored} - ids), f"vectors belong to no row of {rows}")
 
 
 # ---- GraphRAG ------------------------------------------------------------------------------------
@@ -269,7 +292,7 @@ def _pointers(seen: Examination, tables: Tables) -> None:
 
 def _counts(seen: Examination, tables: Tables) -> None:
     """Numbers that are not what is counted. Pairs count once whatever their direction."""
-    pairs = {tuple(sorted((one.source, one.target))) for one in seen.index.relations}
+    pairs = {tuple(sorted((relation.source, relation.target))) for relation in seen.index.relations}
     degree = Counter(end for pair in pairs for end in pair)
     counted: dict[tuple[str, str], Callable[[files.Row], int]] = {
         ("entities", "frequency"): lambda row: len({*files.ids(row, "text_unit_ids")}),
@@ -299,21 +322,23 @@ def _status(seen: Examination, folder: Path) -> None:
     except files.Unreadable:
         return
     state = {id: files.text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    said = ((id, files.text(row, "error_msg", "error")[:80]) for id, row in status.items())
-    failed = [f"{id}: {error}" for id, error in said if state[id] == "failed"]
+    errors = ((id, files.text(row, "error_msg", "error")[:80]) for id, row in status.items())
+    failed = [f"{id}: {error}" for id, error in errors if state[id] == "failed"]
     seen.add("failed", files.STATUS, failed, "documents failed")
-    waiting = [id for id, one in state.items() if one in NOT_DONE]
+    waiting = [id for id, name in state.items() if name in NOT_DONE]
     seen.add("pending", files.STATUS, waiting, "documents are not done")
 
 
 def _vector_files(seen: Examination, folder: Path) -> None:
     index = seen.index
-    wanted = {
-        "chunks": {one.id for one in index.units},
-        "entities": {one.title for one in index.entities},
-        "relationships": {" - ".join(sorted((one.source, one.target))) for one in index.relations},
+    subjects = {
+        "chunks": {unit.id for unit in index.units},
+        "entities": {entity.title for entity in index.entities},
+        "relationships": {
+            " - ".join(sorted((relation.source, relation.target))) for relation in index.relations
+        },
     }
-    for kind, there in wanted.items():
+    for kind, there in subjects.items():
         _vectors(seen, f"vdb_{kind}.json", kind, partial(_subjects, folder, kind), there)
 
 
@@ -324,4 +349,4 @@ def _subjects(folder: Path, kind: str) -> list[str]:
         return [files.text(row, "__id__") for row in rows]
     names = ("entity_name",) if kind == "entities" else ("src_id", "tgt_id")
     ends = ([lightrag.name_of(files.text(row, name)) for name in names] for row in rows)
-    return [" - ".join(sorted(one)) for one in ends]
+    return [" - ".join(sorted(pair)) for pair in ends]

@@ -60,14 +60,18 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     found = tuple(_question(row, place) for place, row in _rows(path, text))
     if not found:
         raise BadInput(f"{path} holds no questions", _ADVICE)
-    if not any(one.gold or one.evidence or one.answers for one in found):
+    if not any(question.gold or question.evidence or question.answers for question in found):
         what = f"no question of {path} says what should be found"
         raise BadInput(what, "Add gold, evidence or answer to them")
     seen: Counter[str] = Counter()
     unique = []
-    for one in found:  # two questions of one id would be compared with each other
-        seen[one.id] += 1
-        unique.append(one if seen[one.id] == 1 else replace(one, id=f"{one.id}#{seen[one.id]}"))
+    for question in found:  # two questions of one id would be compared with each other
+        seen[question.id] += 1
+        unique.append(
+            question
+            if seen[question.id] == 1
+            else replace(question, id=f"{question.id}#{seen[question.id]}")
+        )
     return tuple(unique)
 
 
@@ -96,14 +100,14 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _question(row: Any, place: str) -> Question:
-    given = row if isinstance(row, dict) else {}
-    text = str(given.get("question") or "").strip()
+    record = row if isinstance(row, dict) else {}
+    text = str(record.get("question") or "").strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
     gold, evidence, answer = (
-        _strings(given.get(field) or "") for field in ("gold", "evidence", "answer")
+        _strings(record.get(field) or "") for field in ("gold", "evidence", "answer")
     )
-    id, kind = str(given.get("id") or text[:80]), str(given.get("type") or "")
+    id, kind = str(record.get("id") or text[:80]), str(record.get("type") or "")
     return Question(id, text, gold, evidence, answer, kind)
 
 
@@ -115,9 +119,9 @@ def _strings(value: Any) -> tuple[str, ...]:
         with suppress(ValueError):
             value = stored.value(value, nan=True)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    plain = (one for one in listed if isinstance(one, str | int | float))
-    found = [str(one).strip() for one in plain if not isinstance(one, bool)]
-    return tuple(dict.fromkeys(one for one in found if one))
+    plain = (part for part in listed if isinstance(part, str | int | float))
+    found = [str(part).strip() for part in plain if not isinstance(part, bool)]
+    return tuple(dict.fromkeys(text for text in found if text))
 
 
 def is_set(path: Path) -> bool:
@@ -242,7 +246,7 @@ def evaluate(
             if progress is not None:
                 progress(mode, number, len(questions))
         scores.append(_scores(mode, asked))
-    gold = dict.fromkeys(one for question in questions for one in question.gold)
+    gold = dict.fromkeys(document for question in questions for document in question.gold)
     unknown = _missing(gold, documents) if documents else ()
     return EvalResult(name, len(questions), tokens, tuple(scores), unknown)
 
@@ -256,7 +260,7 @@ def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
     except GraphRAGError as error:
         values = _values(question, "", [])
         return Asked(question.id, values, 0, 0.0, 0.0, "failed", question.gold, str(error))
-    found = list({one.document_id: one for one in wide.citations}.values())
+    found = list({citation.document_id: citation for citation in wide.citations}.values())
     values = _values(question, narrow.text, found)
     times = (round(wall, 3), round(spent, 3))
     missing = _missing(question.gold, found[: KS[-1]])
@@ -264,7 +268,7 @@ def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
 
 
 def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
-    return tuple(one for one in gold if not any(is_document(one, each) for each in documents))
+    return tuple(name for name in gold if not any(is_document(name, each) for each in documents))
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
@@ -275,9 +279,11 @@ def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[st
         values[f"recall@{k}"] = (len(gold) - len(_missing(gold, found[:k]))) / len(gold)
     body = plain(text) if evidence or question.answers else ""
     if evidence:
-        values["evidence"] = sum(plain(one) in body for one in evidence) / len(evidence)
+        values["evidence"] = sum(plain(quote) in body for quote in evidence) / len(evidence)
     if question.answers:
-        values["answer"] = float(any(plain(one) and plain(one) in body for one in question.answers))
+        values["answer"] = float(
+            any(plain(answer) and plain(answer) in body for answer in question.answers)
+        )
     return values
 
 
@@ -300,18 +306,18 @@ def is_document(gold: str, document: Citation) -> bool:
 def _scores(mode: str, asked: Sequence[Asked]) -> ModeScores:
     means, counted = {}, {}
     for metric in METRICS:
-        values = [one.values[metric] for one in asked if metric in one.values]
+        values = [question.values[metric] for question in asked if metric in question.values]
         if values:
             means[metric], counted[metric] = round(100 * sum(values) / len(values), 2), len(values)
-    went = [one for one in asked if not one.error]
+    went = [question for question in asked if not question.error]
     return ModeScores(
         mode,
         means,
         counted,
-        tokens=round(sum(one.tokens for one in went) / max(len(went), 1), 1),
-        wall_ms=_quantiles([one.wall_ms for one in went]),
-        cpu_ms=_quantiles([one.cpu_ms for one in went]),
-        not_found=sum(one.state == "not_found" for one in asked),
+        tokens=round(sum(question.tokens for question in went) / max(len(went), 1), 1),
+        wall_ms=_quantiles([question.wall_ms for question in went]),
+        cpu_ms=_quantiles([question.cpu_ms for question in went]),
+        not_found=sum(question.state == "not_found" for question in asked),
         failed=len(asked) - len(went),
         asked=tuple(asked),
     )
@@ -327,10 +333,10 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 # ---- two indexes ---------------------------------------------------------------------------------
 
 
-def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
+def compare(result: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
     """The other's values less the one's, question by question, by mode and metric of both."""
     found = []
-    for mine in one.modes:
+    for mine in result.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
         if theirs is None:
             continue
@@ -386,15 +392,15 @@ def table(result: EvalResult) -> str:
     title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
     lines = [title, "", *table_lines(head, rows)]
     if result.unknown_gold:
-        named = ", ".join(one[:60] for one in result.unknown_gold[:5])
+        named = ", ".join(name[:60] for name in result.unknown_gold[:5])
         count = counted(len(result.unknown_gold), "gold documents")
         lines += ["", f"In no document of this index: {count} ({named})."]
-    errors = dict.fromkeys(one.error for scores in result.modes for one in scores.asked)
+    errors = dict.fromkeys(question.error for scores in result.modes for question in scores.asked)
     reasons = [f"failed: {error}" for error in errors if error][:3]
     return "\n".join([*lines, *([""] if reasons else []), *reasons])
 
 
-def comparison_table(one: str, other: str, differences: Sequence[Difference]) -> str:
+def comparison_table(name: str, other: str, differences: Sequence[Difference]) -> str:
     """One line per mode and metric, Markdown; a difference that is more than chance is marked."""
     rows = []
     for row in differences:
@@ -402,9 +408,9 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
         span, counts = f"{row.low:+.1f} to {row.high:+.1f}", f"{row.better}/{row.worse}"
         sides = (f"{row.one:.1f}", f"{row.other:.1f}")
         rows.append([row.mode, row.metric, *sides, change, span, counts, f"{row.p:.3f}"])
-    head = ["mode", "metric", one, other, "difference", "95 %", "better/worse", "p"]
+    head = ["mode", "metric", name, other, "difference", "95 %", "better/worse", "p"]
     note = "* more than chance: sign test below 0.05 and an interval without 0"
-    return "\n".join([f"# {other} against {one}", "", *table_lines(head, rows), "", note])
+    return "\n".join([f"# {other} against {name}", "", *table_lines(head, rows), "", note])
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

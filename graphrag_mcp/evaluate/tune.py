@@ -98,8 +98,8 @@ def tune(
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
     domain = clean(request.domain, LONGEST["domain"])
-    given = Profile(domain, clean(request.language, LONGEST["language"]))
-    room = _checked(request, given)
+    requested = Profile(domain, clean(request.language, LONGEST["language"]))
+    room = _checked(request, requested)
     if not asker.may_answer(KIND):
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
         raise BadInput("tuning needs a chat model and none is configured", advice)
@@ -107,36 +107,40 @@ def tune(
     if not texts:
         raise NotFound("the index holds no text to tune by", "Index documents first")
     degraded: list[str] = []
-    own = settings.entity_types != DEFAULTS.entity_types
-    wanted = list(LONGEST) if own or request.untyped else [*LONGEST, "entity_types"]
-    profile = _profile(asker, _question(texts, room, given), given, wanted, degraded)
+    has_types = settings.entity_types != DEFAULTS.entity_types
+    names = list(LONGEST) if has_types or request.untyped else [*LONGEST, "entity_types"]
+    profile = _profile(asker, _question(texts, room, requested), requested, names, degraded)
     types = settings.entity_types
-    if not own:
+    if not has_types:
         types = () if request.untyped else profile.entity_types or DEFAULTS.entity_types
     profile = replace(profile, entity_types=types)
     extraction = _filled("extract", {}, profile.persona)
-    language = settings.output_language or given.language
+    language = settings.output_language or requested.language
     pool = [_example_ask(text, extraction, types, language) for text in passages(texts)]
     examples = asker.wait(_examples(asker, pool, request.min_examples, degraded))
-    made = _texts_of(profile, examples, settings, extraction)
-    facts = {**asdict(profile), "output_language": given.language, "selection": request.selection}
+    prompt_texts = _texts_of(profile, examples, settings, extraction)
+    facts = {
+        **asdict(profile),
+        "output_language": requested.language,
+        "selection": request.selection,
+    }
     facts |= {"limit": request.limit, "seed": request.seed, "sampled": len(texts)}
-    facts |= {"examples": len(examples), "model": asker.model, "files": sorted(made)}
-    if own or types == DEFAULTS.entity_types:
+    facts |= {"examples": len(examples), "model": asker.model, "files": sorted(prompt_texts)}
+    if has_types or types == DEFAULTS.entity_types:
         del facts["entity_types"]  # nothing was found that could replace anything
-    if made or "entity_types" in facts:
-        made[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
-    files = _write(request.output or folder / "prompts", made) if made else ()
+    if prompt_texts or "entity_types" in facts:
+        prompt_texts[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
+    files = _write(request.output or folder / "prompts", prompt_texts) if prompt_texts else ()
     counts = {"examples": len(examples), "sampled": len(texts), "usage": asker.spent().record()}
     return TuneResult(**asdict(profile), **counts, files=files, degraded=tuple(degraded))
 
 
-def _checked(request: TuneRequest, given: Profile) -> int:
+def _checked(request: TuneRequest, requested: Profile) -> int:
     """The tokens that the question about the sample leaves for excerpts."""
     if request.limit < 1 or not 0 <= request.min_examples <= MOST_EXAMPLES:
         what = f"limit {request.limit} with min_examples {request.min_examples} cannot be used"
         raise BadInput(what, f"Use a limit of at least 1 and 0 to {MOST_EXAMPLES} examples")
-    words = count_tokens(_question((), 0, given))
+    words = count_tokens(_question((), 0, requested))
     if request.max_tokens < words + LEAST_SAMPLE:
         what = f"max_tokens {request.max_tokens} leaves no room for a sample"
         advice = f"Use at least {words + LEAST_SAMPLE}"
@@ -183,8 +187,8 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
     found: dict[str, None] = {}
     for start in range(0, len(units), limit):  # again only where texts repeat
         if len(found) < limit:
-            some = [unit["id"] for unit in units[start : start + limit]]
-            found |= dict.fromkeys(_texts(snapshot, some))
+            ids = [unit["id"] for unit in units[start : start + limit]]
+            found |= dict.fromkeys(_texts(snapshot, ids))
     return list(found)[:limit]
 
 
@@ -277,10 +281,10 @@ PROFILE_SCHEMA: dict[str, Any] = {
 }
 
 
-def _question(texts: Sequence[str], room: int, given: Profile) -> str:
+def _question(texts: Sequence[str], room: int, requested: Profile) -> str:
     """The question about the sample, with at most `room` tokens of it, and what is decided."""
-    names = (name for name in ("domain", "language") if getattr(given, name))
-    decided = "; ".join(f"{name} is {getattr(given, name)!r}" for name in names)
+    names = (name for name in ("domain", "language") if getattr(requested, name))
+    decided = "; ".join(f"{name} is {getattr(requested, name)!r}" for name in names)
     known = f"\nAlready decided, to be repeated as it is: {decided}.\n" if decided else ""
     tags = count_tokens(_tagged("")) + 1
     texts = texts[: room // (tags + LEAST_EXCERPT)]
@@ -289,15 +293,15 @@ def _question(texts: Sequence[str], room: int, given: Profile) -> str:
 
 
 def _profile(
-    asker: Asker, prompt: str, given: Profile, names: Sequence[str], degraded: list[str]
+    asker: Asker, prompt: str, requested: Profile, names: Sequence[str], degraded: list[str]
 ) -> Profile:
     """What was found, and what was given in its place; whatever of `names` is missing is noted."""
     messages = (Message("user", prompt),)
     ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
     answer: Answer[Profile] = asker.wait(asker.ask(ask))
     found = answer.value
-    language = given.language or found.language
-    profile = replace(found, domain=given.domain or found.domain, language=language)
+    language = requested.language or found.language
+    profile = replace(found, domain=requested.domain or found.domain, language=language)
     if not answer.by:
         degraded.append(f"profile: {_reason(answer)}; every default stays")
         return profile
@@ -342,8 +346,8 @@ def clean_types(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = re.split(r"[,;、，\n]", value)
     found: dict[str, None] = {}
-    for one in value if isinstance(value, list) else ():
-        text = clean(one if isinstance(one, str) else "", 200).strip(" .-*\"'")
+    for name in value if isinstance(value, list) else ():
+        text = clean(name if isinstance(name, str) else "", 200).strip(" .-*\"'")
         words = text.casefold().replace("_", " ").split()
         kind = " ".join(words)
         short = len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE
@@ -447,7 +451,7 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
         description = _plain(record["description"], LONGEST_DESCRIPTION)
         keywords = record.get("keywords")
         listed = keywords if isinstance(keywords, list) else []
-        words = [_plain(str(one), LONGEST_NAME) for one in listed if str(one).strip()]
+        words = [_plain(str(keyword), LONGEST_NAME) for keyword in listed if str(keyword).strip()]
         strength = _strength(record.get("strength"))
         known = ends[0] != ends[1] and all(end in entities for end in ends)
         if known and description and words and strength:
@@ -461,29 +465,33 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     literally = sum(record["name"].casefold() in folded for record in entities.values())
     if literal and literally * 2 < len(entities):
         raise BadReply("most names do not stand in the text")
-    strongest = sorted(relations.values(), key=lambda one: -one["strength"])[:MOST_RECORDS]
+    strongest = sorted(relations.values(), key=lambda relation: -relation["strength"])[
+        :MOST_RECORDS
+    ]
     return Example(text, tuple(entities.values()), tuple(strongest))
 
 
-def _type(given: str, types: Sequence[str]) -> str:
+def _type(kind: str, types: Sequence[str]) -> str:
     """One of `types` or `other`; any clean type where there are none; "" for no type at all."""
-    cleaned = (clean_types([given]) or ("",))[0]
+    cleaned = (clean_types([kind]) or ("",))[0]
     if not types or not cleaned:
-        return cleaned or ("other" if given.strip().lower() == "other" else "")
+        return cleaned or ("other" if kind.strip().lower() == "other" else "")
     return cleaned if cleaned in types else "other"
 
 
 def _objects(value: Any, texts: Sequence[str]) -> list[dict[str, Any]]:
     """The objects of a list that have a text under each of these names."""
     listed = value if isinstance(value, list) else []
-    objects = (one for one in listed if isinstance(one, dict))
-    return [one for one in objects if all(isinstance(one.get(name), str) for name in texts)]
+    objects = (record for record in listed if isinstance(record, dict))
+    return [
+        record for record in objects if all(isinstance(record.get(name), str) for name in texts)
+    ]
 
 
-def _strength(given: Any) -> float:
+def _strength(strength: Any) -> float:
     """A strength of over 0 to 10; 0 for anything else."""
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    return round(float(given), 3) if number and 0 < given <= 10 else 0.0
+    number = isinstance(strength, int | float) and not isinstance(strength, bool)
+    return round(float(strength), 3) if number and 0 < strength <= 10 else 0.0
 
 
 # ---- files -----------------------------------------------------------------------------------------
@@ -496,13 +504,13 @@ def _texts_of(
     known = {"role": profile.role, "rating_criteria": profile.rating_criteria}
     if settings.claims_description == DEFAULTS.claims_description:
         known["claim_description"] = profile.claim_description
-    made = {name: _filled(name, known, profile.persona) for name in TUNED if name != "extract"}
-    made["extract"] = extraction
-    made = {name: text for name, text in made.items() if text != prompts.load(name).template}
+    texts = {name: _filled(name, known, profile.persona) for name in TUNED if name != "extract"}
+    texts["extract"] = extraction
+    texts = {name: text for name, text in texts.items() if text != prompts.load(name).template}
     if examples:
-        made["extract_examples"] = "\n\n".join(_shown(example) for example in examples)
+        texts["extract_examples"] = "\n\n".join(_shown(example) for example in examples)
     note = "<!-- Tuned for this index by graphrag-mcp tune; stands in for the shipped prompt of this name. -->\n"
-    return {f"{name}.md": f"{note}{text}\n" for name, text in made.items()}
+    return {f"{name}.md": f"{note}{text}\n" for name, text in texts.items()}
 
 
 def _filled(name: str, known: Mapping[str, str], persona: str) -> str:

@@ -63,7 +63,9 @@ def states(home: Path, job: Job) -> list[State]:
     return found
 
 
-def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
+def page(
+    home: Path, job: Job, requested: str, cursor: str
+) -> tuple[list[State], dict[str, int], str]:
     """PAGE documents in a state ("all": in any), counts by state, the cursor of the next page."""
     start = 0
     if cursor:
@@ -72,8 +74,8 @@ def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], d
             raise BadInput("that cursor is not of this list", "Leave it out to begin again")
         start = int(number)
     every = states(home, job)
-    counts = {state: sum(one["state"] == state for one in every) for state in STATES}
-    shown = [one for one in every if wanted in ("all", one["state"])]
+    counts = {state: sum(document["state"] == state for document in every) for state in STATES}
+    shown = [document for document in every if requested in ("all", document["state"])]
     more = f"{job.job_id}.{start + PAGE}" if start + PAGE < len(shown) else ""
     return shown[start : start + PAGE], {state: n for state, n in counts.items() if n}, more
 
@@ -92,9 +94,9 @@ def _documents_by_file(folder: Path) -> Held:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
     from graphrag_mcp.store.segments import live_documents
 
-    held = manifest.read(folder)
+    stored = manifest.read(folder)
     found: Held = {}
-    rows = live_documents(folder, held, ["file", "uri", "id"]).to_pylist() if held else ()
+    rows = live_documents(folder, stored, ["file", "uri", "id"]).to_pylist() if stored else ()
     for row in rows:
         found.setdefault(row["file"], {})[row["uri"]] = row["id"]
     return found
@@ -106,16 +108,16 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
     from graphrag_mcp.store.segments import live_documents
 
     folder = settings.home / "corpora" / jobs[0].corpus
-    held = manifest.read(folder)
+    stored = manifest.read(folder)
     named: list[list[str]] = []
-    rows = cache(lambda: live_documents(folder, held).to_pylist() if held else [])
+    rows = cache(lambda: live_documents(folder, stored).to_pylist() if stored else [])
     for job in jobs:
-        found, *_ = diff.look(request_of(job), held, rows, settings)
+        found, *_ = diff.look(request_of(job), stored, rows, settings)
         named.append([*sorted(file.uri for file in found.files), *_texts(job)])
         _file(settings.home, job.job_id).write_text(json.dumps(named[-1]), "ascii")
         if job.attempt > 1:
             job.repaired = ["what an interrupted run of this job had not committed is done again"]
-        if held is not None and held.stale:
+        if stored is not None and stored.stale:
             job.repaired.append("the communities that an interrupted run left undone are made now")
     return named
 
@@ -127,8 +129,8 @@ def begun(home: Path, job: Job) -> bool:
     """Count a process that begins the job; False when DEATHS did without the index moving on."""
     generation = -1
     with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
-        held = manifest.read(home / "corpora" / job.corpus)
-        generation = held.generation if held else 0
+        stored = manifest.read(home / "corpora" / job.corpus)
+        generation = stored.generation if stored else 0
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
     return job.attempt <= DEATHS
@@ -192,9 +194,9 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
         return
     after = _documents_by_file(folder) if len(jobs) > 1 else {}
     for place, job in enumerate(jobs):
-        own = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
+        share = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
         if place:  # what the run has cost is told once
-            own = own.model_copy(
+            share = share.model_copy(
                 update={
                     "usage": {},
                     "seconds": {},
@@ -203,7 +205,7 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
                     "losses": {},
                 }
             )
-        _close_with(home, job, own)
+        _close_with(home, job, share)
 
 
 def _close_with(home: Path, job: Job, result: IndexResult) -> None:
@@ -216,16 +218,19 @@ def _indexed(settings: Settings, jobs: Sequence[Job]) -> tuple[list[list[str]], 
     """What each job names, what the index held of it before, and the result of the run."""
     from graphrag_mcp.index.pipeline import index_documents
 
-    home, own = settings.home, from_record(settings, jobs[0].settings)
+    home, job_settings = settings.home, from_record(settings, jobs[0].settings)
     folder, requests = home / "corpora" / jobs[0].corpus, [request_of(job) for job in jobs]
     paths = dict.fromkeys(path for request in requests for path in request.paths)
     texts = tuple(text for request in requests for text in request.texts)
-    named, before = _write_names(own, jobs), _documents_by_file(folder) if len(jobs) > 1 else {}
+    named, before = (
+        _write_names(job_settings, jobs),
+        _documents_by_file(folder) if len(jobs) > 1 else {},
+    )
     watch = _Watch(home, jobs)
     result = index_documents(
         folder,
         replace(requests[0], paths=tuple(paths), texts=texts),
-        own,
+        job_settings,
         progress=watch.progress,
         cancelled=watch.cancelled,
         ended=lambda why: [close(home, job, "failed", why) for job in jobs],
@@ -260,11 +265,11 @@ def _share(
             counts["added" if uri not in old else "removed" if uri not in new else what] += 1
     ends = {*named, *map(os.path.basename, job.request.get("paths", ()))}
     paths = [error.get("path", "") for error in result.errors]
-    told = zip(paths, result.errors, strict=True)
-    errors = [error for path, error in told if {path, os.path.basename(path)} & ends]
+    pairs = zip(paths, result.errors, strict=True)
+    errors = [error for path, error in pairs if {path, os.path.basename(path)} & ends]
     done = counts["added"] + counts["changed"] + counts["unchanged"]
-    own = {"errors": errors, "done": done, "total": done + len(errors)}
-    return result.model_copy(update={**own, "counts": {**result.counts, **counts}})
+    fields = {"errors": errors, "done": done, "total": done + len(errors)}
+    return result.model_copy(update={**fields, "counts": {**result.counts, **counts}})
 
 
 class _Watch:

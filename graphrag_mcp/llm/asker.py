@@ -190,8 +190,8 @@ def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | No
     """What a question is known by in the book: its words and the form wanted, not who is asked."""
     said_of = [[message.role, message.content, *message.images] for message in messages]
     body = [said_of, schema]
-    said = json.dumps(body, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 class Asker:
@@ -479,11 +479,11 @@ class Asker:
 
         if self.book is None or kind not in OF_INDEXING:
             return reason
-        by, told = f"llm:{self.model}", f"{protocols.TWICE} by {self.model}: {reason}"
-        if by not in {one.answerer for one in self.book.get(key, by)}:
-            self.book.put([Stored(key, by, REFUSED, told)])
+        by, message = f"llm:{self.model}", f"{protocols.TWICE} by {self.model}: {reason}"
+        if by not in {reply.answerer for reply in self.book.get(key, by)}:
+            self.book.put([Stored(key, by, REFUSED, message)])
         self._asked.add(key)
-        return told
+        return message
 
     def _take(
         self, ask: Ask[T], key: str, reply: protocols.Reply, first: Answer[T] | None
@@ -535,8 +535,8 @@ class Asker:
             return [None] * len(texts)
         prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
         keys, found, calls = self._without_vector([prompt + text for text in texts])
-        for made in await asyncio.gather(*map(self._embed, calls)):
-            found.update(made)
+        for vectors in await asyncio.gather(*map(self._embed, calls)):
+            found.update(vectors)
         return [found.get(key) for key in keys]
 
     def embedding_calls(self, texts: Sequence[str]) -> list[list[str]]:
@@ -576,20 +576,20 @@ class Asker:
         """Vectors of one call, or of the parts of a batch that is refused: one text that is too
         long must not cost the others theirs. Where no vector ever came two texts go ahead, since a
         server may refuse everything."""
-        made = await self._vectors_of(batch)
-        if made is not None:
-            return made
-        rest, made = dict(batch), {}
+        vectors = await self._vectors_of(batch)
+        if vectors is not None:
+            return vectors
+        rest, vectors = dict(batch), {}
         # a text of a few signs may be the one that is refused
         lengths = sorted(rest, key=lambda key: len(rest[key]))
         for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
-            made = made or await self._vectors_of({key: rest.pop(key)}) or {}
-        if not (made or self._has_embedded):
+            vectors = vectors or await self._vectors_of({key: rest.pop(key)}) or {}
+        if not (vectors or self._has_embedded):
             return {}
         halves = batches(rest, (len(rest) + 1) // 2, 10**9)
         for found in await asyncio.gather(*map(self._embed, halves)):
-            made.update(found)
-        return made
+            vectors.update(found)
+        return vectors
 
     async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
@@ -599,7 +599,7 @@ class Asker:
                 return {}
             self._spent.called("embedding")
             try:
-                made = await self._embedder.embed(list(batch.values()))
+                response = await self._embedder.embed(list(batch.values()))
             except ModelError as error:
                 if error.divisible and len(batch) > 1:
                     return None
@@ -609,19 +609,19 @@ class Asker:
                 return {}
         self._embed_streak.ended()
         prices = self.budget.price_embedding, self.budget.price_output
-        self._spent.used("embedding", made.usage, *prices)
-        self._has_embedded, self.length = True, self.length or 4 * made.dimension
-        if 4 * made.dimension != self.length:
-            model, now, before = self.embedding_model, made.dimension, self.length // 4
+        self._spent.used("embedding", response.usage, *prices)
+        self._has_embedded, self.length = True, self.length or 4 * response.dimension
+        if 4 * response.dimension != self.length:
+            model, now, before = self.embedding_model, response.dimension, self.length // 4
             self._embed_off = (
                 f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
                 f"Use the model that made them, or set embedding_dimensions to {now} to make all of them again."
             )
             self.broken.append(self._embed_off)
             return {}
-        vectors = dict(zip(batch, made.vectors, strict=True))
+        vectors = dict(zip(batch, response.vectors, strict=True))
         if self.book is not None:
-            tokens = made.usage.prompt_tokens
+            tokens = response.usage.prompt_tokens
             await self._save(self.book.put_vectors, self.embedding_model, vectors, tokens)
         return vectors
 

@@ -187,9 +187,11 @@ def _note_model(check: ModelCheck) -> None:
             )
 
 
-def _same_model(one: str, other: str) -> bool:
+def _same_model(configured: str, other: str) -> bool:
     """Names of one model differ by a provider before `/`, a tag behind `:`, or a date at their end."""
-    short, long = sorted((name.rpartition("/")[2].casefold() for name in (one, other)), key=len)
+    short, long = sorted(
+        (name.rpartition("/")[2].casefold() for name in (configured, other)), key=len
+    )
     rest = long.removeprefix(short)
     return long.startswith(short) and (rest.startswith(":") or not re.search(r"[^\W\d_]", rest))
 
@@ -201,21 +203,21 @@ def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int) -> None:
             "The server does not count tokens, so limits and costs are estimates by our own counter."
         )
         return
-    told: list[str] = []
+    notes: list[str] = []
     prompt = long.usage.prompt_tokens
     if long.replied and not sent / MISCOUNT < prompt < sent * MISCOUNT:
-        told.append(
+        notes.append(
             f"The server counts {counted(prompt, 'tokens')} for the prompt of about {sent:,}: it counts in another way,"
             " adds to the prompt or cuts it."
         )
     most = max(call.usage.output_tokens for call in check.calls)
     if most > MISCOUNT * OUTPUT:
-        told.append(f"The server counts {most:,} tokens for a reply that may have {OUTPUT:,}.")
-    if told:
-        told.append(
+        notes.append(f"The server counts {most:,} tokens for a reply that may have {OUTPUT:,}.")
+    if notes:
+        notes.append(
             "Costs, max_tokens and max_cost of a run follow its figures; max_calls does not."
         )
-    check.notes += told
+    check.notes += notes
 
 
 async def _plain(chat: ChatModel) -> Call:
@@ -286,11 +288,11 @@ async def _long(chat: ChatModel, tokens: int) -> Call:
 async def _embedding(embedder: EmbeddingModel) -> Call:
     began = time.monotonic()
     try:
-        made = await embedder.embed(["Anna Berg met Tom Hill in Oslo."])
+        response = await embedder.embed(["Anna Berg met Tom Hill in Oslo."])
     except ModelError as error:
         return Call("embedding", False, str(error), time.monotonic() - began)
-    sentence = f"vectors of {made.dimension} numbers"
-    return Call("embedding", True, sentence, time.monotonic() - began, made.usage)
+    sentence = f"vectors of {response.dimension} numbers"
+    return Call("embedding", True, sentence, time.monotonic() - began, response.usage)
 
 
 async def _asked(

@@ -115,18 +115,18 @@ def _repaired(text: str) -> tuple[str, int]:
         piece = text[start:stop]
         end = _OBJECT_END.search(piece)
         is_list = end is None and piece.rstrip().endswith("[")
-        said = piece if end is None else piece[: end.end()]
+        body = piece if end is None else piece[: end.end()]
         after = "" if end is None else _KEY.sub(r'"\1"', piece[end.end() :])
-        parts.append(said)
-        if not (is_list or _strict(said)[1] or (end is None and stop == len(text))):
-            count, left = count + 1, left - len(said)
+        parts.append(body)
+        if not (is_list or _strict(body)[1] or (end is None and stop == len(text))):
+            count, left = count + 1, left - len(body)
             parts[-1] = "null" if end else "null,"
             with suppress(ValueError, RecursionError):
-                if len(said) <= LONGEST_OBJECT and left >= 0:
-                    whole = json.dumps(loads(said, skip_json_loads=True), ensure_ascii=False)
+                if len(body) <= LONGEST_OBJECT and left >= 0:
+                    whole = json.dumps(loads(body, skip_json_loads=True), ensure_ascii=False)
                     parts[-1] = whole if end else f"{whole},"
         elif is_list:
-            parts[-1] = _KEY.sub(r'"\1"', said) if '"' not in said else said
+            parts[-1] = _KEY.sub(r'"\1"', body) if '"' not in body else body
         parts.append(after)
     return _TRAILING_COMMA.sub("", "".join(parts)), max(count, 1)
 

@@ -246,7 +246,7 @@ def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> st
     """A note with more text at its end, above the definitions of its citations."""
     matter, rest = _divided(old, title, date, writer)
     rest, definitions = citing.definitions(rest)
-    definitions = [one for one in definitions if not citing.seen(one)]
+    definitions = [definition for definition in definitions if not citing.seen(definition)]
     return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, [*definitions, *linked.definitions])}\n"
 
 

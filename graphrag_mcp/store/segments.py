@@ -57,9 +57,9 @@ def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
     """The segments of `manifest` with these rows after all others of their kind. Where these have
     become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
-    own = [segment for segment in segments if segment["kind"] == kind]
-    if manifest and len(own) >= SEGMENTS:
-        _trusted(folder, own)
+    of_kind = [segment for segment in segments if segment["kind"] == kind]
+    if manifest and len(of_kind) >= SEGMENTS:
+        _trusted(folder, of_kind)
         segments = [segment for segment in segments if segment["kind"] != kind]
         table = pa.concat_tables([load(folder, manifest, kind), table])
     return [*segments, append(folder, kind, table)]
@@ -79,12 +79,12 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     segments = list(manifest.segments)
     try:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
-            own = manifest.of_kind(kind)
-            if _pays(folder, manifest, kind, own):
-                _trusted(folder, own)
-                made = _merged(folder, manifest, kind, own)
-                kept = [one for one in segments if one["kind"] != kind]
-                segments = [*kept, *([made] if made["rows"] else [])]
+            of_kind = manifest.of_kind(kind)
+            if _pays(folder, manifest, kind, of_kind):
+                _trusted(folder, of_kind)
+                merged_segment = _merged(folder, manifest, kind, of_kind)
+                kept = [segment for segment in segments if segment["kind"] != kind]
+                segments = [*kept, *([merged_segment] if merged_segment["rows"] else [])]
     except Damaged as error:
         log.warning("%s; nothing is merged", error.what)
         return manifest
@@ -128,9 +128,9 @@ def load(folder: Path, manifest: Manifest, kind: str, columns: Columns = None) -
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
     """The documents of this generation, by uri: the last row of each, unless it is "gone"."""
-    wanted = list(dict.fromkeys(["uri", "op", *columns]))
-    schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
-    parts = [part.cast(schema) for part in _live(folder, manifest.of_kind(DOCUMENTS), wanted)]
+    names = list(dict.fromkeys(["uri", "op", *columns]))
+    schema = pa.schema([DOCUMENT_LOG.field(name) for name in names])
+    parts = [part.cast(schema) for part in _live(folder, manifest.of_kind(DOCUMENTS), names)]
     live = pa.concat_tables(parts) if parts else schema.empty_table()
     # `sort_by` would import pandas.
     return live.take(pc.sort_indices(live["uri"])).select(list(columns))
@@ -169,16 +169,16 @@ def verify(folder: Path, segments: Sequence[Segment]) -> list[str]:
 
 def _load_segment(folder: Path, segment: Segment, columns: Columns) -> pa.Table:
     path = folder / "truth" / segment["file"]
-    wanted = None if columns is None else list(columns)
+    names = None if columns is None else list(columns)
     try:
         # A third of what read_table costs; threads begin too late for a few short columns.
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-            table = file.read(columns=wanted, use_threads=wanted is None or "text" in wanted)
+            table = file.read(columns=names, use_threads=names is None or "text" in names)
     except (OSError, pa.ArrowException) as error:
         raise Damaged(f"the truth segment {path} cannot be read ({error})", _REPAIR) from error
     # Page checksums do not speak for names and types of columns.
     known = SCHEMAS.get(segment["kind"], table.schema)
-    fields = list(known) if wanted is None else [known.field(name) for name in wanted]
+    fields = list(known) if names is None else [known.field(name) for name in names]
     if len(table.schema) != len(fields) or any(field not in fields for field in table.schema):
         raise Damaged(f"the truth segment {path} has other columns than were written", _REPAIR)
     if table.num_rows != segment["rows"]:
