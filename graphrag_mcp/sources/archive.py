@@ -108,12 +108,12 @@ def links(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
     folder, _, name = part.rpartition("/")
     root = tree(archive, f"{folder}/_rels/{name}.rels")
     found = {}
-    for one in root if root is not None else ():
-        if one.get("TargetMode") == "External":
+    for relationship in root if root is not None else ():
+        if relationship.get("TargetMode") == "External":
             continue
-        target = one.get("Target", "")
+        target = relationship.get("Target", "")
         path = target[1:] if target.startswith("/") else normpath(join(folder, target))
-        found[one.get("Id", "")] = (one.get("Type", "").rpartition("/")[2], path)
+        found[relationship.get("Id", "")] = (relationship.get("Type", "").rpartition("/")[2], path)
     return found
 
 

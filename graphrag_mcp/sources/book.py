@@ -21,7 +21,11 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     parts = archive.checked(data, suffix)
     container = tree(parts, "META-INF/container.xml")
     roots = (
-        [one.get("full-path", "") for one in container.iter() if local(one.tag) == "rootfile"]
+        [
+            element.get("full-path", "")
+            for element in container.iter()
+            if local(element.tag) == "rootfile"
+        ]
         if container is not None
         else []
     )
@@ -34,22 +38,24 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError("it is protected against copying")
     folder = roots[0].rpartition("/")[0]
     items: dict[str, str] = {}
-    told: dict[str, list[str]] = {"title": [], "creator": [], "date": []}
-    for one in package.iter():
-        if local(one.tag) == "item":
-            items[one.get("id", "")] = normpath(join(folder, unquote(one.get("href", ""))))
-        elif local(one.tag) in told and (words := " ".join((one.text or "").split())):
-            told[local(one.tag)].append(words)
+    fields: dict[str, list[str]] = {"title": [], "creator": [], "date": []}
+    for element in package.iter():
+        if local(element.tag) == "item":
+            items[element.get("id", "")] = normpath(join(folder, unquote(element.get("href", ""))))
+        elif local(element.tag) in fields and (words := " ".join((element.text or "").split())):
+            fields[local(element.tag)].append(words)
     spine = [
-        items.get(one.get("idref", ""), "") for one in package.iter() if local(one.tag) == "itemref"
+        items.get(element.get("idref", ""), "")
+        for element in package.iter()
+        if local(element.tag) == "itemref"
     ]
     writer = Writer()
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
             writer.add(decoded(page, whole=True)[0].text)
-    metadata = {"author": ", ".join(told["creator"]), "date": "".join(told["date"][:1])}
+    metadata = {"author": ", ".join(fields["creator"]), "date": "".join(fields["date"][:1])}
     yield writer.piece(
-        "".join(told["title"][:1]),
+        "".join(fields["title"][:1]),
         metadata={name: value for name, value in metadata.items() if value},
     )
 
@@ -57,7 +63,7 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
 def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
     """The files of a zip, each read as if it lay in a folder."""
     parts = archive.opened(data, suffix)
-    for entry in sorted(parts.infolist(), key=lambda one: one.filename):
+    for entry in sorted(parts.infolist(), key=lambda entry: entry.filename):
         name = normpath(_name(entry).replace("\\", "/"))
         if entry.is_dir() or name.startswith("__MACOSX/"):
             continue

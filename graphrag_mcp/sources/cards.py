@@ -51,9 +51,12 @@ def cards(data: bytes, suffix: str) -> Iterator[Piece]:
             record = open_records.pop()
             if record.lines and record.kind in ("VCARD", "VEVENT", "VTODO", "VJOURNAL"):
                 number += 1
-                told = metadata | ({"date": record.date} if record.date else {})
+                record_metadata = metadata | ({"date": record.date} if record.date else {})
                 yield Piece(
-                    "\n".join(record.lines) + "\n", record.title, record.key or str(number), told
+                    "\n".join(record.lines) + "\n",
+                    record.title,
+                    record.key or str(number),
+                    record_metadata,
                 )
         elif open_records:
             _take(open_records[-1], name, options, _plain(value, options))
@@ -73,7 +76,7 @@ def _take(record: _Record, name: str, options: str, value: str) -> None:
         if name == "DTSTART":
             record.date = f"{year}-{month}-{day}"
     if name in ("ADR", "ORG"):
-        value = ", ".join(one.strip() for one in value.split(";") if one.strip())
+        value = ", ".join(part.strip() for part in value.split(";") if part.strip())
     named = re.search(r";CN=\"?([^\";:]+)", options, re.IGNORECASE)
     value = re.sub(r"(?i)\Amailto:", "", value)
     if named:
@@ -103,4 +106,4 @@ def _unfolded(text: str) -> Iterator[str]:
 def _plain(value: str, options: str) -> str:
     if "QUOTED-PRINTABLE" in options.upper():
         value = decode(quopri.decodestring(value.encode("utf-8")))[0]
-    return re.sub(r"\\([nN,;\\])", lambda one: "\n" if one[1] in "nN" else one[1], value)
+    return re.sub(r"\\([nN,;\\])", lambda match: "\n" if match[1] in "nN" else match[1], value)

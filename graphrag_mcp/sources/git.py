@@ -50,9 +50,9 @@ Commit = tuple[str, str]  # id of a file's blob, and the day by its author's clo
 def is_blob(id: str, data: bytes) -> bool:
     """Is this what was committed? Line ends may be those of the checkout."""
     for text in (data, data.replace(b"\r\n", b"\n")):
-        made = hashlib.sha1(usedforsecurity=False) if len(id) == 40 else hashlib.sha256()
-        made.update(b"blob %d\0" % len(text) + text)
-        if made.hexdigest() == id:
+        digest = hashlib.sha1(usedforsecurity=False) if len(id) == 40 else hashlib.sha256()
+        digest.update(b"blob %d\0" % len(text) + text)
+        if digest.hexdigest() == id:
             return True
     return False
 
@@ -70,19 +70,19 @@ def repositories(files: Iterable[FoundFile]) -> dict[str, list[tuple[Repository,
 
 def heads(inside: Iterable[tuple[Repository, FoundFile]]) -> str:
     """What changes when another commit is checked out."""
-    every = {(one.root, one.head) for one, _ in inside}
+    every = {(repository.root, repository.head) for repository, _ in inside}
     return content_id(*(part for pair in sorted(every) for part in pair)) if every else ""
 
 
 def commits(inside: Iterable[tuple[Repository, FoundFile]]) -> dict[str, Commit]:
     """The last commit of each file, by its path."""
-    wanted: dict[Repository, dict[str, str]] = {}
+    by_repository: dict[Repository, dict[str, str]] = {}
     for repository, file in inside:
         name = file.path[len(repository.root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-        wanted.setdefault(repository, {})[unicodedata.normalize("NFC", name)] = file.path
+        by_repository.setdefault(repository, {})[unicodedata.normalize("NFC", name)] = file.path
     git = shutil.which("git") or ""
     found: dict[str, Commit] = {}
-    for repository, names in wanted.items():
+    for repository, names in by_repository.items():
         # A program in a folder of documents, or of the working directory, is not Git.
         if os.path.isabs(git) and not git.startswith(os.path.join(repository.root, "")):
             with suppress(OSError):
@@ -105,8 +105,8 @@ def _opened(root: str) -> Repository | None:
     place = os.path.join(root, ".git")
     try:
         if stat.S_ISREG(os.lstat(place).st_mode):  # of a linked work tree or a submodule
-            said = os.fsdecode(read(place, 4_096)).strip().removeprefix("gitdir:").strip()
-            place = os.path.realpath(os.path.join(root, said))
+            target = os.fsdecode(read(place, 4_096)).strip().removeprefix("gitdir:").strip()
+            place = os.path.realpath(os.path.join(root, target))
         common = _line(os.path.join(place, "commondir"))
         folder = os.path.realpath(os.path.join(place, common)) if common else place
         head = _commit(place, folder)
@@ -123,36 +123,38 @@ def _line(path: str, limit: int = 4_096) -> str:
 
 
 def _commit(place: str, folder: str) -> str:
-    said = _line(os.path.join(place, "HEAD"))
+    reference = _line(os.path.join(place, "HEAD"))
     for _ in range(5):  # a reference may name another one
-        named = _REF.fullmatch(said)
+        named = _REF.fullmatch(reference)
         if named is None:
-            return said if _ID.fullmatch(said) else ""
+            return reference if _ID.fullmatch(reference) else ""
         if ".." in named[1]:
             return ""
-        said = _line(os.path.join(folder, *named[1].split("/"))) or _packed(folder, named[1])
+        reference = _line(os.path.join(folder, *named[1].split("/"))) or _packed(folder, named[1])
     return ""
 
 
 def _packed(folder: str, name: str) -> str:
     lines = _line(os.path.join(folder, "packed-refs"), _REFS).splitlines()
     parts = (line.partition(" ") for line in lines)
-    return next((id for id, _, held in parts if held == name), "")
+    return next((id for id, _, reference in parts if reference == name), "")
 
 
 def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict[str, Commit]:
     """The last commits of files (name -> path), newest first, until each file has one."""
     folder = posixpath.commonpath([posixpath.dirname(name) for name in names])
     found: dict[str, Commit] = {}
-    with tempfile.TemporaryDirectory() as own:
-        began = _prepared(own, repository)
+    with tempfile.TemporaryDirectory() as scratch:
+        began = _prepared(scratch, repository)
         # Letters beyond ASCII may be composed otherwise there.
         limits = ["--", folder] if folder and folder.isascii() else []
-        with _running(git, own, repository, "ls-tree", "-r", "-z", repository.head, *limits) as out:
+        with _running(
+            git, scratch, repository, "ls-tree", "-r", "-z", repository.head, *limits
+        ) as out:
             blobs = {name: blob for name, blob in _listed(out) if name in names}
         form = ["--raw", "-z", "--no-abbrev", "--no-renames", "-c", "--date=short"]
         form += ["--format=%H %ad", repository.head, *limits]
-        with _running(git, own, repository, "log", *form) as out:
+        with _running(git, scratch, repository, "log", *form) as out:
             for commit, day, name, blob in _logged(out):
                 if blobs.get(name) != blob:
                     continue
@@ -168,13 +170,13 @@ def _prepared(scratch: str, repository: Repository) -> frozenset[str]:
     """An empty repository; gives the commits with which a shallow clone begins."""
     for name in ("objects", "refs"):
         os.mkdir(os.path.join(scratch, name))
-    said = _line(os.path.join(repository.folder, "shallow"), _REFS)
-    began = frozenset(one for one in said.split() if _ID.fullmatch(one))
+    shallow = _line(os.path.join(repository.folder, "shallow"), _REFS)
+    began = frozenset(id for id in shallow.split() if _ID.fullmatch(id))
     version, form = (1, "sha256") if len(repository.head) == 64 else (0, "")
     config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n"
     config += f"[extensions]\n\tobjectformat = {form}\n" if form else ""
     written = {"HEAD": f"{repository.head}\n", "config": config}
-    written |= {"shallow": "".join(f"{one}\n" for one in sorted(began))} if began else {}
+    written |= {"shallow": "".join(f"{id}\n" for id in sorted(began))} if began else {}
     for name, text in written.items():
         with open(os.path.join(scratch, name), "w", encoding="ascii", newline="\n") as file:
             file.write(text)

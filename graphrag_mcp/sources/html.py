@@ -132,7 +132,7 @@ def _written(markup: str, without_quotes: bool, layouts: frozenset[int]) -> _Wri
 
 def _attributes(inside: str) -> dict[str, str]:
     found = _ATTRIBUTE.finditer(inside)
-    return {one[1].lower(): html.unescape((one[2] or "").strip("\"'")) for one in found}
+    return {match[1].lower(): html.unescape((match[2] or "").strip("\"'")) for match in found}
 
 
 @dataclass
@@ -198,14 +198,14 @@ class _Writer:
 
     def _linked_data(self, value: Any) -> None:
         """Date and author of schema.org, which pages have in JSON-LD."""
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, dict):
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, dict):
                 continue
-            if isinstance(one.get("@graph"), list):
-                self._linked_data(one["@graph"])
-            if isinstance(one.get("datePublished"), str):
-                self._said.setdefault("datepublished", one["datePublished"])
-            authors = one.get("author")
+            if isinstance(node.get("@graph"), list):
+                self._linked_data(node["@graph"])
+            if isinstance(node.get("datePublished"), str):
+                self._said.setdefault("datepublished", node["datePublished"])
+            authors = node.get("author")
             for author in authors if isinstance(authors, list) else [authors]:
                 name = author.get("name") if isinstance(author, dict) else author
                 if isinstance(name, str):
@@ -393,11 +393,11 @@ class _Writer:
             kept = parts
         text = tidy("\n".join(part.text for part in kept))
         for name, keys in (("date", [*_DATES, "time"]), ("author", _AUTHORS)):
-            said = next(
+            value = next(
                 (self._said[key].strip() for key in keys if self._said.get(key, "").strip()), ""
             )
-            if said and not said.startswith("http"):
-                self.metadata[name] = " ".join(said.split())[:200]
+            if value and not value.startswith("http"):
+                self.metadata[name] = " ".join(value.split())[:200]
         return Page(self.title, text + "\n" if text else "", self.metadata)
 
 
@@ -407,13 +407,13 @@ def _without_menus(parts: list[_Part]) -> list[_Part]:
     run: list[_Part] = []
     for part in [*parts, _Part("# end", 0, False, False)]:
         if part.text and part.links < 0.8 * len(part.text.lstrip("-# 0123456789.")):
-            menu = sum(1 for one in run if one.text) >= _LINKS
+            menu = sum(1 for paragraph in run if paragraph.text) >= _LINKS
             if menu and (level := _level(part)):
                 last = next((at for at in range(len(kept) - 1, -1, -1) if kept[at].text), -1)
                 # Nothing else stands below its heading, which is not that of the page.
                 if last >= 0 and _level(kept[last]) >= max(level, 2):
                     del kept[last]
-            kept += [one for one in run if not one.text] if menu else run
+            kept += [paragraph for paragraph in run if not paragraph.text] if menu else run
             run = []
             kept.append(part)
         else:

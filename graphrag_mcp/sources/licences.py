@@ -27,7 +27,11 @@ def licence_of(text: str) -> str:
     the texts of choosealicense.com: of the words of both, the share that both have (Dice 1945)."""
     found = _WORD.findall(text.casefold())
     total = len(found)
-    near = [one for one in _templates() if abs(one[2] - total) <= (1 - SAME) * (one[2] + total)]
+    near = [
+        template
+        for template in _templates()
+        if abs(template[2] - total) <= (1 - SAME) * (template[2] + total)
+    ]
     if not near:
         return ""
     words = Counter(found)
@@ -39,7 +43,7 @@ def licence_of(text: str) -> str:
 
 def _common(words: Counter[str], others: Counter[str]) -> int:
     """How many words two texts share; `words & others` would look at all that only one has."""
-    return sum(min(words[one], others[one]) for one in words.keys() & others.keys())
+    return sum(min(words[word], others[word]) for word in words.keys() & others.keys())
 
 
 def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:

@@ -71,19 +71,19 @@ def read_links(text: str) -> list[Link]:
     lines = Lines(text)
     placed = [
         replace(link, start=link.start + from_, end=link.end + from_)
-        for from_, some in ((0, _of_matter(text[:body], matter)), (body, _of_body(text[body:])))
-        for link in some
+        for from_, links in ((0, _of_matter(text[:body], matter)), (body, _of_body(text[body:])))
+        for link in links
     ]
     return [
         replace(link, line=lines.at(link.start))
-        for link in sorted(placed, key=lambda one: (one.start, one.end))
+        for link in sorted(placed, key=lambda link: (link.start, link.end))
     ]
 
 
 def listed(value: Any) -> list[str]:
     """The values of a property that holds a list, or a text with commas between them."""
     values = value if isinstance(value, list) else str(value or "").split(",")
-    return [text for one in values if (text := str(one).strip(" \t\"'"))]
+    return [text for element in values if (text := str(element).strip(" \t\"'"))]
 
 
 def aliases(metadata: Mapping[str, Any]) -> list[str]:
@@ -103,7 +103,7 @@ def tags(metadata: Mapping[str, Any]) -> list[str]:
         found += (
             listed(value) if isinstance(value, list) else str(value or "").replace(",", " ").split()
         )
-    return list(dict.fromkeys(tag for one in found if (tag := one.strip("#\"' "))))
+    return list(dict.fromkeys(tag for text in found if (tag := text.strip("#\"' "))))
 
 
 @cache
@@ -154,7 +154,7 @@ def _link(shown: bool, fields: Mapping[str, Any], start: int, end: int) -> Link 
         return None
     if wiki:
         target = target.removesuffix("\\")  # between the cells of a table the bar is written as \|
-    page, _, part = (one.strip() for one in target.partition("#"))
+    page, _, part = (text.strip() for text in target.partition("#"))
     if not page or (wiki and _NO_PAGE.search(target)):
         return None
     if wiki:

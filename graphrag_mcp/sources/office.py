@@ -61,7 +61,7 @@ def xls(data: bytes, suffix: str) -> Iterator[Piece]:
     sections = found.get("sections", ())
     read = old_sheets(data) if len(data) <= PLACED else None
     if read is not None:
-        sections = [one for one in sections if not one.get("sheet_kind")]
+        sections = [section for section in sections if not section.get("sheet_kind")]
         metadata["parser"] = parser("xlrd")
     piece = written([*(read or ()), *map(_sheet, sections)])
     yield replace(piece, metadata=metadata)
@@ -84,14 +84,14 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
         for text in _section(section, seen):
             writer.add(text, place)
     metadata: dict[str, Any] = {"parser": parser("office-oxide")}
-    told = found.get("metadata", {})
-    if author := str(told.get("author") or "").strip():
+    properties = found.get("metadata", {})
+    if author := str(properties.get("author") or "").strip():
         metadata["author"] = author
-    if told.get("text_truncated"):
+    if properties.get("text_truncated"):
         metadata["not_read"] = "a part of its text"
     if slides:
         metadata["slides"] = len(found.get("sections", ()))
-    title = str(told.get("title") or "")
+    title = str(properties.get("title") or "")
     borne = (
         "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
     )
@@ -107,8 +107,8 @@ def _section(section: Node, seen: set[str]) -> Iterator[str]:
     for element in section.get("elements", ()):
         yield _block(element, notes)
     yield from notes
-    if said := "\n\n".join(_block(one, []) for one in section.get("speaker_notes", ()) or ()):
-        yield f"Notes: {said}"
+    if text := "\n\n".join(_block(node, []) for node in section.get("speaker_notes", ()) or ()):
+        yield f"Notes: {text}"
     for name in (
         "header",
         "first_page_header",
@@ -128,7 +128,7 @@ def _once(part: Node | None, seen: set[str]) -> Iterator[str]:
 
 
 def _blocks(nodes: Sequence[Node], notes: list[str], gap: str = "\n\n") -> str:
-    return gap.join(text for text in (_block(one, notes) for one in nodes) if text)
+    return gap.join(text for text in (_block(node, notes) for node in nodes) if text)
 
 
 def _block(node: Node, notes: list[str]) -> str:
@@ -160,12 +160,12 @@ def _block(node: Node, notes: list[str]) -> str:
         notes.append(f"{mark}: {_blocks(content, notes, ' ')}")
         return ""
     if kind in ("image", "picture"):
-        said = str(node.get("alt_text") or node.get("alt") or node.get("description") or "").strip()
-        return f"[image: {said}]" if said else ""
-    if all(isinstance(one, Mapping) and one.get("type") in _INLINE for one in content):
+        text = str(node.get("alt_text") or node.get("alt") or node.get("description") or "").strip()
+        return f"[image: {text}]" if text else ""
+    if all(isinstance(child, Mapping) and child.get("type") in _INLINE for child in content):
         return _inline(content).strip()
     inner = [*content, *(node.get("elements") or ()), *(node.get("items") or ())]
-    return _blocks([one for one in inner if isinstance(one, Mapping)], notes)
+    return _blocks([child for child in inner if isinstance(child, Mapping)], notes)
 
 
 def _list(node: Node, notes: list[str]) -> str:

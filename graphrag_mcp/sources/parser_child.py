@@ -103,8 +103,8 @@ def _resident() -> int:
     """The most memory that this process has held, in bytes; 0 where no one says."""
     if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
         with open("/proc/self/status", encoding="ascii") as file:
-            held = (line.split()[1] for line in file if line.startswith("VmHWM:"))
-            return int(next(held, 0)) * 1024
+            peaks = (line.split()[1] for line in file if line.startswith("VmHWM:"))
+            return int(next(peaks, 0)) * 1024
     with contextlib.suppress(ImportError):
         import resource
 
@@ -231,14 +231,14 @@ def main() -> None:
         data = frames.read(head["size"])
         if len(data) < head["size"]:
             return
-        said = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
+        message = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
         del data
         room = ENGINE_KEEPS if _reads_pictures else 0
         grown = _address_space() > _libraries + GROWN + room or _resident() > began + MEMORY + room
-        said["last"] = said.get("last", False) or grown
-        out.write(json.dumps(said).encode() + b"\n")
+        message["last"] = message.get("last", False) or grown
+        out.write(json.dumps(message).encode() + b"\n")
         out.flush()
-        if said["last"]:
+        if message["last"]:
             return
 
 

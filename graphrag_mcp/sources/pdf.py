@@ -171,7 +171,7 @@ def _lines(page: PdfTextPage, rotation: int) -> Iterator[_Line]:
         }.get(rotation, (x.value, y.value))
         yield _Line(line, along, height, found is not None and found[0] == "\ufffe")
         if not line.isascii():
-            beyond += sum(one > "\uffff" for one in line)
+            beyond += sum(character > "\uffff" for character in line)
         start = found.end() if found else start
 
 

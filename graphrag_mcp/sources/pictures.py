@@ -89,7 +89,7 @@ def _of_slides(parts: ZipFile) -> Iterator[tuple[str, str]]:
     root = tree(parts, "ppt/presentation.xml")
     links = archive.links(parts, "ppt/presentation.xml")
     slides = (
-        [attribute(one, "id") for one in root.iter() if local(one.tag) == "sldId"]
+        [attribute(slide, "id") for slide in root.iter() if local(slide.tag) == "sldId"]
         if root is not None
         else []
     )

@@ -93,16 +93,21 @@ def tidy(text: str) -> str:
 def with_descriptions(piece: Piece, pictures: Sequence[tuple[Picture, Described]]) -> Piece:
     """The piece with a paragraph for each picture that was described, at the end, with its place."""
     text, places, by = piece.text.rstrip("\n"), list(piece.places), ""
-    for picture, one in pictures:
-        if one.text:
+    for picture, description in pictures:
+        if description.text:
             text += "\n\n" if text else ""
             places += [(len(text), picture.place)] if picture.place else []
-            text += f"Picture: {one.text}"
-            by = one.by
+            text += f"Picture: {description.text}"
+            by = description.by
     if not by:
         return piece
-    told = {"pictures_described": sum(bool(one.text) for _, one in pictures), "described_by": by}
-    return replace(piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | told)
+    metadata = {
+        "pictures_described": sum(bool(description.text) for _, description in pictures),
+        "described_by": by,
+    }
+    return replace(
+        piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | metadata
+    )
 
 
 @dataclass

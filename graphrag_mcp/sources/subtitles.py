@@ -31,8 +31,8 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
     writer = Writer()
     for turn in _turns(text):
-        said = " ".join(" ".join(turn.words).split())
-        writer.add(f"{turn.speaker}: {said}" if turn.speaker else said, turn.time)
+        speech = " ".join(" ".join(turn.words).split())
+        writer.add(f"{turn.speaker}: {speech}" if turn.speaker else speech, turn.time)
     if not writer.size and text.strip():
         raise ReadError(f"it is damaged, or no {suffix} file: no cue with a time")
     yield writer.piece(metadata=metadata, prose=False)

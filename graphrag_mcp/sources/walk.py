@@ -104,7 +104,9 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
     if folded in _DEPENDENCIES or folded.endswith((".egg-info", ".dist-info")):
         return DEPENDENCY
     makers = _BUILT_BY.get(folded, ())
-    return DEPENDENCY if any(fnmatchcase(one, maker) for maker in makers for one in beside) else ""
+    return (
+        DEPENDENCY if any(fnmatchcase(name, maker) for maker in makers for name in beside) else ""
+    )
 
 
 def start_reason(name: str, start: bytes, described: bool = False) -> str:
@@ -126,8 +128,8 @@ def start_reason(name: str, start: bytes, described: bool = False) -> str:
 def shown(name: str) -> str:
     """A name as uris have it: NFC; what is no UTF-8, and characters that break lines, as \\xNN."""
     if not name.isascii():
-        given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
-        name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
+        raw = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
+        name = unicodedata.normalize("NFC", raw.decode("utf-8", "backslashreplace"))
     return _BREAKING.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
@@ -172,8 +174,8 @@ def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
                 continue
             raise
         if len(data) > IGNORE_LIMIT:
-            said = f"{os.path.basename(name)} is over 256 KB, so this folder is left out"
-            raise OSError(errno.EFBIG, said)
+            message = f"{os.path.basename(name)} is over 256 KB, so this folder is left out"
+            raise OSError(errno.EFBIG, message)
         lines = map(_tame, data.decode("utf-8-sig", "replace").splitlines())
         rules.append(Rules(base, GitIgnoreSpec.from_lines(filter(_valid, lines))))
     return rules
@@ -328,9 +330,9 @@ def find(
         except (OSError, ValueError) as error:
             found.fail(shown(path), why(error))
             continue
-        if within and not any(_inside(real, one) for one in within):
+        if within and not any(_inside(real, root) for root in within):
             found.fail(shown(path), OUTSIDE)  # moved since the caller looked
-        elif any(_inside(real, one) for one in walk.ours):
+        elif any(_inside(real, own_path) for own_path in walk.ours):
             found.fail(shown(path), f"{OURS}, and such files are never indexed")
         else:
             (folders if folder else singles).add(real)
@@ -352,7 +354,9 @@ def find(
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Labels of folders that are not there any more, are empty, or links that lead elsewhere."""
-    known = ((label, one["path"]) for label, one in sources.items() if one["kind"] != "import")
+    known = (
+        (label, source["path"]) for label, source in sources.items() if source["kind"] != "import"
+    )
     return [label for label, path in known if _absent(path)]
 
 
@@ -436,7 +440,7 @@ class _Walk:
             if self.entries > WALK_LIMIT:
                 reason = f"over {WALK_LIMIT:,} entries were looked at; name a part of this folder"
                 self._fail(place, folder, reason)
-                self.complete |= {one.prefix: False for one in stack}
+                self.complete |= {place.prefix: False for place in stack}
                 break
         scopes = sorted(self.complete.items())
         self.found.scopes += [Scope(prefix, complete) for prefix, complete in scopes]
