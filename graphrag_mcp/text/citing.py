@@ -115,20 +115,20 @@ class Searchable:
         places, _, sums = self._sums
         return Fingerprint(len(places), f"{int(sums[-1]):016x}")
 
-    def find(self, wanted: Fingerprint) -> tuple[int, int] | None:
+    def find(self, cited: Fingerprint) -> tuple[int, int] | None:
         """The characters (start, end) of the first text with this fingerprint; None without one."""
         import numpy as np
 
         places, powers, sums = self._sums
-        count = len(places) - wanted.length + 1
-        if count < 1 or not wanted.length:
+        count = len(places) - cited.length + 1
+        if count < 1 or not cited.length:
             return None
-        windows = sums[wanted.length :] - sums[:count]
-        same = np.flatnonzero(windows == np.uint64(int(wanted.hash, 16)) * powers[:count])
+        windows = sums[cited.length :] - sums[:count]
+        same = np.flatnonzero(windows == np.uint64(int(cited.hash, 16)) * powers[:count])
         if not len(same):
             return None
         first = int(same[0])
-        return int(places[first]), int(places[first + wanted.length - 1]) + 1
+        return int(places[first]), int(places[first + cited.length - 1]) + 1
 
 
 def fingerprint(text: str) -> Fingerprint:
@@ -148,7 +148,7 @@ def collection(of: Fingerprint) -> str:
 
 def seen(text: str) -> Fingerprint | None:
     """The documents among which a note was written; None where it does not say which."""
-    found = [one for one in _DEFINITION.finditer(text) if one["mark"] == _SEEN]
+    found = [match for match in _DEFINITION.finditer(text) if match["mark"] == _SEEN]
     return _citation(found[-1], "").fingerprint if found else None
 
 

@@ -26,8 +26,10 @@ HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
 _SAID = Patterns(_TABLE["patterns"])
-_NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
-_QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
+_NUMBER = {
+    folded(word): at for at, words in enumerate(_TABLE["months"], 1) for word in words.split()
+}
+_QUARTER = {word: at for at, words in enumerate(_TABLE["quarters"], 1) for word in words.split()}
 _PARTS = _TABLE["parts"]
 
 
@@ -123,9 +125,9 @@ def clock(metadata: Mapping[str, Any]) -> str:
     hour, minute, second, half, utc, east, rest = match.groups()
     if half and int(hour) <= 12:
         hour = str(int(hour) % 12 + 12 * (half in "pP"))
-    said = f"{int(hour):02}:{minute}" + (f":{second}" if second else "")
+    time_of_day = f"{int(hour):02}:{minute}" + (f":{second}" if second else "")
     zone = f"{east}:{rest}" if east else "+00:00" if utc else ""
-    return "" if not said.strip("0:") else said + zone.replace("+00:00", "Z")
+    return "" if not time_of_day.strip("0:") else time_of_day + zone.replace("+00:00", "Z")
 
 
 def moment(date: str, clock: str) -> str:
@@ -154,12 +156,12 @@ def in_head(text: str) -> str:
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     first = day_first(text)
     for forms in (DAYS, _SPANS):
-        said = (
+        candidates = (
             dated_line(line, first, line is lines[0] or line[0] == "#", forms)
             or (_dated_at_end(line, first) if forms is DAYS else None)
             for line in lines
         )
-        dated = [one.date for one in said if one and one.date]
+        dated = [candidate.date for candidate in candidates if candidate and candidate.date]
         if dated and (forms is DAYS or len(dated) == 1):  # not the months of an archive
             return dated[0]
     labelled = (_LABELLED.fullmatch(line.strip(" *#_>-")) for line in lines)
@@ -197,7 +199,7 @@ def dated_line(
     days = dates_in(line[:HEAD], (*(forms or DAYS), *STAMPS * bool(_STAMP.match(line))), day_first)
     if not days or line.count("|") > 1:
         return None
-    start, end, day = max(days, key=lambda one: (one[0] == days[0][0], bool(one[2])))
+    start, end, day = max(days, key=lambda span: (span[0] == days[0][0], bool(span[2])))
     before, after = line[:start], line[end:]
     spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
     if _BEFORE.fullmatch(before) and (_AFTER.fullmatch(after) or spoken):
@@ -228,9 +230,9 @@ def _dated_at_end(line: str, day_first: bool | None) -> Dated | None:
 def without_year(line: str, last: date) -> str:
     """A line that is a day and month alone: of the years around `last` that in which it is nearest;
     "" for any other line."""
-    said = re.sub(rf"(?i)\A(?:{_TABLE['weekdays']})\W*", "", line.strip(" #*_\n"))
-    years = (last.year - 1, last.year, last.year + 1) if len(said) < DAY else ()
-    days = [read(f"{said} {year}") or read(f"{year}年{said}") for year in years]
+    day_text = re.sub(rf"(?i)\A(?:{_TABLE['weekdays']})\W*", "", line.strip(" #*_\n"))
+    years = (last.year - 1, last.year, last.year + 1) if len(day_text) < DAY else ()
+    days = [read(f"{day_text} {year}") or read(f"{year}年{day_text}") for year in years]
     exact = [day for day in days if len(day) == 10]
     return min(exact, key=lambda day: abs((date.fromisoformat(day) - last).days), default="")
 

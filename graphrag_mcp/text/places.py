@@ -52,10 +52,10 @@ def place_of(document: Placed, start: int, end: int) -> str:
 def _joined(first: str, last: str) -> str:
     if first == last:
         return first
-    one, other = _NUMBERED.match(first), _NUMBERED.match(last)
-    if one and other:
-        kind = "pp." if one[1] == "p." else "slides"
-        return f"{kind} {one[2]}-{other[2]}"
+    first_match, last_match = _NUMBERED.match(first), _NUMBERED.match(last)
+    if first_match and last_match:
+        kind = "pp." if first_match[1] == "p." else "slides"
+        return f"{kind} {first_match[2]}-{last_match[2]}"
     return f"{first}-{last}"
 
 
@@ -67,12 +67,12 @@ def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str
     if _CELL.match(places[last][1]) is None:
         return f"{begin}-{places[last][1]}"
     final = _cell_at(text, places[last], start + max(len(before) - 1, 0))
-    one, other = _CELL.match(begin), _CELL.match(final)
-    assert one is not None and other is not None
-    if one[1] != other[1]:
+    first_cell, last_cell = _CELL.match(begin), _CELL.match(final)
+    assert first_cell is not None and last_cell is not None
+    if first_cell[1] != last_cell[1]:
         return f"{begin}-{final}"
-    rows = sorted((int(one[3]), int(other[3])))
-    columns = sorted((one[2], other[2]), key=lambda name: (len(name), name))
+    rows = sorted((int(first_cell[3]), int(last_cell[3])))
+    columns = sorted((first_cell[2], last_cell[2]), key=lambda name: (len(name), name))
     if rows[0] != rows[1]:  # whole rows, which are as wide as the last
         lowest = min(
             column_number(found[2])
@@ -83,7 +83,7 @@ def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str
         bars = text.count(_bar(text, line), line, _line_end(text, line))
         columns = [column_name(lowest), column_name(lowest + max(bars - 2, 0))]
     top, bottom = f"{columns[0]}{rows[0]}", f"{columns[1]}{rows[1]}"
-    return f"{one[1]}!{top}" + (f":{bottom}" if top != bottom else "")
+    return f"{first_cell[1]}!{top}" + (f":{bottom}" if top != bottom else "")
 
 
 def _bar(text: str, line: int) -> str:

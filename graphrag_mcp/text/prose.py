@@ -216,31 +216,31 @@ def _indented(text: str) -> list[int]:
     return places
 
 
-def is_menu(text: str, told: str) -> bool:
+def is_menu(text: str, readable_text: str) -> bool:
     """Is most of a text links, as in the navigation of a page, or the rest of an address that begins
-    before it? `told`: what is readable of it."""
-    cut = sum(map(len, _CUT.findall(told))) if "](" in text or "%" in text else 0
-    return len(told) - cut < MENU * len(text)
+    before it? `readable_text`: what is readable of it."""
+    cut = sum(map(len, _CUT.findall(readable_text))) if "](" in text or "%" in text else 0
+    return len(readable_text) - cut < MENU * len(text)
 
 
-def asks_consent(told: str) -> bool:
+def asks_consent(text: str) -> bool:
     """Is it the notice of a page on cookies or personal data, with such a word in each line, which
     says what the reader may do?"""
-    found = [word.casefold() for word in _FORMS.consent.findall(told)]
+    found = [word.casefold() for word in _FORMS.consent.findall(text)]
     strong = sum(word.startswith(("cook", "consent", "personal", "privacy")) for word in found)
-    dense = len(found) >= 4 and len(found) * CONSENT > len(told)
-    return dense and strong >= 2 and _FORMS.choice.search(told) is not None
+    dense = len(found) >= 4 and len(found) * CONSENT > len(text)
+    return dense and strong >= 2 and _FORMS.choice.search(text) is not None
 
 
-def is_bibliography(told: str) -> bool:
+def is_bibliography(text: str) -> bool:
     """Does it list works: most of it entries, or, where lines are lost, authors, years and pages all
     over?"""
-    lines = told.split("\n")
-    if 5 * sum(len(line) for line in lines if _is_entry(line)) > 3 * len(told):
+    lines = text.split("\n")
+    if 5 * sum(len(line) for line in lines if _is_entry(line)) > 3 * len(text):
         return True
-    if len(_YEAR.findall(told)) < RUN or len(_FORMS.works.findall(told)) < RUN:
+    if len(_YEAR.findall(text)) < RUN or len(_FORMS.works.findall(text)) < RUN:
         return False
-    return CITED * len(_FORMS.cited.findall(told)) > max(len(told), 4 * CITED)
+    return CITED * len(_FORMS.cited.findall(text)) > max(len(text), 4 * CITED)
 
 
 def _is_entry(line: str) -> bool:
@@ -300,18 +300,22 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
     menus, linked, pages = set[str](), set[str](), set[str]()
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for id, document, text in rows:
-        told = readable(text)
-        found[id] = document, told.split("\n")
-        if is_menu(text, told):
+        readable_text = readable(text)
+        found[id] = document, readable_text.split("\n")
+        if is_menu(text, readable_text):
             menus.add(id)
             pages |= {document} if "](http" in text else set()
-        elif 2 * len(told) < len(text) or asks_consent(told) or is_bibliography(told):
+        elif (
+            2 * len(readable_text) < len(text)
+            or asks_consent(readable_text)
+            or is_bibliography(readable_text)
+        ):
             linked.add(id)
         for line in found[id][1]:
-            some = holders.get(line, ())
-            if len(some) < SHARED and document not in some:
-                holders[line] = (*some, document)
-    shared = {line for line, some in holders.items() if line and len(some) >= SHARED}
+            documents = holders.get(line, ())
+            if len(documents) < SHARED and document not in documents:
+                holders[line] = (*documents, document)
+    shared = {line for line, documents in holders.items() if line and len(documents) >= SHARED}
     repeats = {
         id
         for id, (_, lines) in found.items()
@@ -322,16 +326,16 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
     for document, lines in found.values():
         for line in shared.intersection(lines) if document in pages else ():
             of_pages.setdefault(line, set()).add(document)
-    lines_of = {line for line, some in of_pages.items() if len(some) >= SHARED}
+    lines_of = {line for line, documents in of_pages.items() if len(documents) >= SHARED}
     texts = menus | {id for id in repeats | linked if found[id][0] in says_more}
     return Furniture(texts, pages, lines_of)
 
 
-def own_lines(told: str, shared: Set[str]) -> str:
+def own_lines(text: str, shared: Set[str]) -> str:
     """A readable text without the lines that pages of its site share; paragraphs stay: two pages may
     quote one speech."""
-    lines = told.split("\n")
-    return "\n".join(one for one in lines if one not in shared or len(one) > PARAGRAPH)
+    lines = text.split("\n")
+    return "\n".join(line for line in lines if line not in shared or len(line) > PARAGRAPH)
 
 
 def paragraphs(text: str) -> str:
@@ -347,12 +351,12 @@ def paragraphs(text: str) -> str:
         size = len(outside.encode())  # a sign of Chinese says as much as three letters
         if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
             continue
-        own = _line(line)
-        frame = _FORMS.noise.search(own[:PARAGRAPH]) or _FORMS.frame.search(own[: 2 * PARAGRAPH])
-        asks = _STRONG.search(own) and CONSENT * len(_FORMS.consent.findall(own)) > len(own)
-        said = not (frame or asks or _FORMS.author_page.search(line))
-        if said and 2 * len(outside) > len(own):
-            kept += [heading, own] if heading else [own]
+        bare = _line(line)
+        frame = _FORMS.noise.search(bare[:PARAGRAPH]) or _FORMS.frame.search(bare[: 2 * PARAGRAPH])
+        asks = _STRONG.search(bare) and CONSENT * len(_FORMS.consent.findall(bare)) > len(bare)
+        is_content = not (frame or asks or _FORMS.author_page.search(line))
+        if is_content and 2 * len(outside) > len(bare):
+            kept += [heading, bare] if heading else [bare]
             heading = ""
     return "\n".join(kept)
 
@@ -467,10 +471,10 @@ def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
 
 def _formula(image: re.Match[str]) -> str:
     """What a picture of a formula says; other pictures are left out."""
-    said, address = image[0][2:].split("](", 1)
-    said = _COUNTED.sub("", said)
-    is_formula = _MATHEMATICS.search(said) or (said and "latex" in address)
-    return f" {said} " if is_formula else " "
+    alt_text, address = image[0][2:].split("](", 1)
+    alt_text = _COUNTED.sub("", alt_text)
+    is_formula = _MATHEMATICS.search(alt_text) or (alt_text and "latex" in address)
+    return f" {alt_text} " if is_formula else " "
 
 
 # ---- what a sentence is worth -----------------------------------------------------------------------

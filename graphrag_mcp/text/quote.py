@@ -67,28 +67,30 @@ def quotes(
     score is small, so that a text always has a quotation. `literals` must be seen: a sentence that
     holds one comes before all others. `skip`: sentences that are not quoted, such as the title.
     """
-    order = sorted(scored(text, worth, literals, skip), key=lambda one: (-one.score, one.start))
+    order = sorted(
+        scored(text, worth, literals, skip), key=lambda quote: (-quote.score, quote.start)
+    )
     if most == 1:  # nothing before it that it could repeat
         return order[:1]
-    return distinct(((one, set(terms(one.text))) for one in order), most)
+    return distinct(((quote, set(terms(quote.text))) for quote in order), most)
 
 
 def scored(
     text: str, worth: Worth, literals: Collection[str] = (), skip: Collection[str] = ()
 ) -> list[Quote]:
     """All sentences of a text with their scores, in its order, as `quotes` weighs them."""
-    left_out = {plain(one) for one in skip if one}
+    left_out = {plain(sentence) for sentence in skip if sentence}
     whole = math.fsum(worth.values()) or 1.0
-    folded = [one.casefold() for one in literals]
+    folded = [literal.casefold() for literal in literals]
     found: list[Quote] = []
-    for start, end, line, held, factor in _sentences(text):
+    for start, end, line, sentence_terms, factor in _sentences(text):
         if left_out and plain(text[start:end]) in left_out:
             continue
-        share = math.fsum(worth[term] for term in worth.keys() & held) / whole
+        share = math.fsum(worth[term] for term in worth.keys() & sentence_terms) / whole
         exact = 0
         if folded:
-            said = text[start:end].casefold()
-            exact = sum(one in said for one in folded)
+            sentence = text[start:end].casefold()
+            exact = sum(literal in sentence for literal in folded)
         score = (share + 0.01) * factor
         found.append(Quote(start, end, line, round(score + 2 * exact, 9), share))
     return found
@@ -117,27 +119,27 @@ def best(
 ) -> Quote | None:
     """The best sentence of a text; None for a text without words."""
     found = scored(text, worth, literals, skip)
-    return min(found, key=lambda one: (-one.score, one.start), default=None)
+    return min(found, key=lambda quote: (-quote.score, quote.start), default=None)
 
 
 def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:
     """The first `most` of these quotes with their terms, without those that repeat one before."""
     kept: list[Quote] = []
     seen: list[Set[str]] = []
-    for quote, held in found if most > 0 else ():
-        if not repeats(held, seen):
+    for quote, quote_terms in found if most > 0 else ():
+        if not repeats(quote_terms, seen):
             kept.append(quote)
-            seen.append(held)
+            seen.append(quote_terms)
             if len(kept) == most:  # before the terms of the next one are worked out
                 break
     return kept
 
 
-def repeats(held: Set[str], seen: Iterable[Set[str]]) -> bool:
+def repeats(quote_terms: Set[str], seen: Iterable[Set[str]]) -> bool:
     """Do these terms say the same as one of the sets before?"""
-    size = len(held)
+    size = len(quote_terms)
     for other in seen:
-        both, all_ = len(held & other), size + len(other)
+        both, all_ = len(quote_terms & other), size + len(other)
         if both > SAME * (all_ - both):
             return True
     return False
@@ -210,12 +212,12 @@ def with_speaker(text: str, quote: Quote) -> Quote:
     who = speaker(text, quote.start)
     if not who:
         return quote
-    said = quote.text if quote.text.startswith(who.strip()) else who + quote.text
-    if _ASKS.search(said):
+    quotation = quote.text if quote.text.startswith(who.strip()) else who + quote.text
+    if _ASKS.search(quotation):
         following = (span for span in sentences(text) if span[0] >= quote.end)
         if span := next(following, None):
-            said = f"{said} {one_line(text[slice(*span)])}"
-    return replace(quote, text=said)
+            quotation = f"{quotation} {one_line(text[slice(*span)])}"
+    return replace(quote, text=quotation)
 
 
 def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
@@ -291,7 +293,9 @@ def marks(text: str, words: Collection[str]) -> list[list[int]]:
         if holds_cjk(match[0]):  # no blanks between words
             at = match.start()
             places = (re.finditer(re.escape(word), match[0]) for word in joined)
-            found += [[at + one.start(), at + one.end()] for some in places for one in some]
+            found += [
+                [at + place.start(), at + place.end()] for matches in places for place in matches
+            ]
         elif not set(terms(match[0])).isdisjoint(words):
             found.append(list(match.span()))
     merged: list[list[int]] = []

@@ -79,17 +79,17 @@ def expressions(
     by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
     figures = dates.dates_in(text, dates.NUMERIC, day_first)
     matches = [_Match(start, end, "figures", _days_of(day)) for start, end, day in figures]
-    starts = [one.at for one in anchors]
+    starts = [anchor.at for anchor in anchors]
     for vocabulary in _vocabularies(text, language):
-        for match, rule, given in vocabulary.matches(text):
+        for match, rule, which in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             anchor = anchors[at].day if at >= 0 else None
-            found = _meant(vocabulary, match, rule, given, anchor)
+            found = _meant(vocabulary, match, rule, which, anchor)
             if found:
                 matches.append(found)
-    hidden = [(one.at, one.until, False) for one in anchors if one.until]
+    hidden = [(anchor.at, anchor.until, False) for anchor in anchors if anchor.until]
     hidden = sorted([*hidden, *_titles(text)])
-    return [one.when() for one in _kept(text, _outermost(matches), hidden)]
+    return [match.when() for match in _kept(text, _outermost(matches), hidden)]
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
@@ -107,31 +107,31 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else dates.HEADING.match(line)
         level = len(heading[1]) if heading else dates.QUOTE if line[0] == ">" else dates.TURN
-        said = None if at < body else dates.dated_line(line, first, bool(heading))
-        day = said.date if said else dates.without_year(line, now) if now else ""
-        if level == dates.QUOTE and not said:
+        dated = None if at < body else dates.dated_line(line, first, bool(heading))
+        day = dated.date if dated else dates.without_year(line, now) if now else ""
+        if level == dates.QUOTE and not dated:
             if above[1][:1] != ">":
                 head = dates.of_quoted(above[1], first) or dates.of_quoted("".join(above), first)
                 open_.append((level, _day(head)))
-        elif said or day or heading:
-            level = dates.PARAGRAPH if said and said.is_entry else level
-            open_ = [one for one in open_ if one[0] < level]
-            open_ += [(level, _day(day))] if said or day else []
+        elif dated or day or heading:
+            level = dates.PARAGRAPH if dated and dated.is_entry else level
+            open_ = [entry for entry in open_ if entry[0] < level]
+            open_ += [(level, _day(day))] if dated or day else []
         elif line.isspace():
-            open_ = [one for one in open_ if one[0] != dates.PARAGRAPH]
+            open_ = [entry for entry in open_ if entry[0] != dates.PARAGRAPH]
         else:
             lowest = dates.PARAGRAPH if dates.ENTRY.match(line) else dates.QUOTE
-            open_ = [one for one in open_ if one[0] < lowest]
+            open_ = [entry for entry in open_ if entry[0] < lowest]
         here = open_[-1][1] if open_ else base
-        if said or here != now:
-            found.append(Anchor(at, here, at + said.end if said else 0))
+        if dated or here != now:
+            found.append(Anchor(at, here, at + dated.end if dated else 0))
         now, above = here, above if line.isspace() else [above[1], line]
         at += len(line)
     return found
 
 
-def _day(said: str) -> date | None:
-    return date.fromisoformat(said) if said else None
+def _day(iso_date: str) -> date | None:
+    return date.fromisoformat(iso_date) if iso_date else None
 
 
 # ---- which expressions count -------------------------------------
@@ -159,11 +159,11 @@ class _Match:
 def _outermost(found: Sequence[_Match]) -> list[_Match]:
     """The longest of the matches that overlap."""
     kept: list[_Match] = []
-    for one in sorted(found, key=lambda match: (match.start, -match.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-        elif one.end - one.start > kept[-1].end - kept[-1].start:
-            kept[-1] = one
+    for expression in sorted(found, key=lambda match: (match.start, -match.end)):
+        if not kept or expression.start >= kept[-1].end:
+            kept.append(expression)
+        elif expression.end - expression.start > kept[-1].end - kept[-1].start:
+            kept[-1] = expression
     return kept
 
 
@@ -173,47 +173,53 @@ def _kept(
     """Those that mean an interval and stand in no head and no title; no weekday before its date, no
     part of "three months ago today", and no day without a year beside another year ("In 1943 she
     married. On 3 May she moved.")."""
-    for at, one in enumerate(found):
-        place = bisect_right(hidden, (one.start, len(text) + 1, True)) - 1
+    for at, expression in enumerate(found):
+        place = bisect_right(hidden, (expression.start, len(text) + 1, True)) - 1
         _, end, relative = hidden[place] if place >= 0 else (0, 0, False)
-        if one.interval is None or (one.start < end and (one.anchor or not relative)):
+        if expression.interval is None or (
+            expression.start < end and (expression.anchor or not relative)
+        ):
             continue
         before, after = found[max(at - 1, 0)], found[min(at + 1, len(found) - 1)]
-        if one.rule.startswith("weekday") and _TO_DATE.fullmatch(text, one.end, after.start):
+        if expression.rule.startswith("weekday") and _TO_DATE.fullmatch(
+            text, expression.end, after.start
+        ):
             continue
-        if one.anchor and any(
+        if expression.anchor and any(
             _TOGETHER.fullmatch(text, first.end, last.start) and "day" in (first.rule, last.rule)
-            for first, last in ((before, one), (one, after))
+            for first, last in ((before, expression), (expression, after))
             if first is not last
         ):
             continue
-        if one.rule in _OF_A_YEAR and one.anchor and _other_year(text, found, at):
+        if expression.rule in _OF_A_YEAR and expression.anchor and _other_year(text, found, at):
             continue
-        yield one
+        yield expression
 
 
 def _other_year(text: str, found: Sequence[_Match], at: int) -> bool:
     """Does an expression in the two sentences up to this one say another year than its anchor, or do all of the
     text that say a year, and one of them before it? A narrative of 1968, printed in 1998, names its year once,
     goes on with days, and never counts from the day on which it was printed."""
-    one = found[at]
-    assert one.anchor
+    expression = found[at]
+    assert expression.anchor
     years = [other for other in found if other.interval and other.rule not in _OF_A_YEAR]
-    told = [
-        other.interval[0].year <= one.anchor.year <= other.interval[1].year
+    same_year = [
+        other.interval[0].year <= expression.anchor.year <= other.interval[1].year
         for other in years
         if other.interval
     ]
-    past = one.interval is not None and one.interval[1] < one.anchor
-    narrated = years and years[0].start < one.start and not any(other.anchor for other in years)
-    if past and narrated and not any(told):
+    past = expression.interval is not None and expression.interval[1] < expression.anchor
+    narrated = (
+        years and years[0].start < expression.start and not any(other.anchor for other in years)
+    )
+    if past and narrated and not any(same_year):
         return True
     for other in found[max(at - 2, 0) : at + 2]:
-        if other is one or not other.interval or other.rule in _OF_A_YEAR:
+        if other is expression or not other.interval or other.rule in _OF_A_YEAR:
             continue
-        first, last = sorted([one, other], key=lambda match: match.start)
+        first, last = sorted([expression, other], key=lambda match: match.start)
         near = len(re.findall(r"[.!?。！？\n]", text[first.end : last.start])) <= 1
-        if near and not other.interval[0].year <= one.anchor.year <= other.interval[1].year:
+        if near and not other.interval[0].year <= expression.anchor.year <= other.interval[1].year:
             return True
     return False
 
@@ -281,10 +287,10 @@ def _by_tense(anchor: date, named: Sequence[Interval], tense: int) -> Interval:
     """Of the intervals of one name the last that has begun (-1), the first that is not over (1), or
     the nearest (0)."""
     if tense < 0:
-        return [one for one in named if one[0] <= anchor][-1]
+        return [interval for interval in named if interval[0] <= anchor][-1]
     if tense > 0:
-        return next(one for one in named if one[1] >= anchor)
-    return min(named, key=lambda one: abs((one[0] - anchor).days))
+        return next(interval for interval in named if interval[1] >= anchor)
+    return min(named, key=lambda interval: abs((interval[0] - anchor).days))
 
 
 # ---- rules: what the words of a match mean -------------------------------------
@@ -382,8 +388,8 @@ def _named_month(anchor: date, words: _Words) -> Interval:
             raise _Unclear
         return found
     if words.which < 0:
-        return [one for one in every if one[1] < anchor][words.which]
-    return [one for one in every if one[0] > anchor][words.which - 1]
+        return [interval for interval in every if interval[1] < anchor][words.which]
+    return [interval for interval in every if interval[0] > anchor][words.which - 1]
 
 
 def _day_of_month(anchor: date, words: _Words) -> Interval:
@@ -451,16 +457,16 @@ _BY_TENSE = _OF_A_YEAR | {"weekday by tense"}
 
 
 def _meant(
-    vocabulary: _Vocabulary, match: re.Match[str], rule: str, given: int | None, anchor: date | None
+    vocabulary: _Vocabulary, match: re.Match[str], rule: str, which: int | None, anchor: date | None
 ) -> _Match | None:
-    """What a match means; None where that is unclear. `given`: a value of `which`."""
+    """What a match means; None where that is unclear. `which`: a value that the rule gives."""
     text, (start, end) = match.string, match.span()
     around = text[max(start - _AROUND, 0) : end + _AROUND // 2]
     if _FORMS.calendar.search(around) or (
         _FORMS.fiscal.search(around) and "d" not in match.re.groupindex
     ):
         return _Match(start, end, rule, None)
-    words, few = vocabulary.words(match, given)
+    words, few = vocabulary.words(match, which)
     try:
         if rule in _STATED:
             return _Match(start, end, rule, _STATED[rule](words))
@@ -516,7 +522,7 @@ class _Vocabulary:
         for kind in ("day", "which", "season", "year_word"):
             listed[kind] = table.get(kind, {})
         self._words = {
-            kind: {one: value for words, value in of_kind.items() for one in _alternatives(words)}
+            kind: {word: value for words, value in of_kind.items() for word in _alternatives(words)}
             for kind, of_kind in listed.items()
         }
         self._words["number"] |= dict.fromkeys(self._few, 3)
@@ -531,15 +537,15 @@ class _Vocabulary:
             ("(?:", ")") if self.han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
         )
         self._rules: list[_Rule] = []
-        for template, rule, *given in table["patterns"]:
+        for template, rule, *which in table["patterns"]:
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
             compiled = re.compile(edge[0] + pattern + edge[1], re.IGNORECASE)
             self._rules.append(
-                _Rule(compiled, rule, given[0] if given else None, _needed(template))
+                _Rule(compiled, rule, which[0] if which else None, _needed(template))
             )
-        needed = {kind for one in self._rules for kinds in one.needed for kind in kinds}
+        needed = {kind for rule in self._rules for kinds in rule.needed for kind in kinds}
         self._kinds = {kind: re.compile(places[kind]) for kind in sorted(needed)}
         bounds = ("", "") if self.han else (r"(?<![\w’'])", r"(?![\w])")
         verbs = "|".join(f"(?P<{tense}>{table[tense]})" for tense in table["tenses"])
@@ -549,29 +555,29 @@ class _Vocabulary:
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, int | None]]:
         # Ten searches for words tell which of the thirty patterns are worth trying.
         lower = text.lower()
-        held = {kind for kind, words in self._kinds.items() if words.search(lower)}
-        for one in self._rules:
-            if not any(kinds <= held for kinds in one.needed):
+        present = {kind for kind, words in self._kinds.items() if words.search(lower)}
+        for rule in self._rules:
+            if not any(kinds <= present for kinds in rule.needed):
                 continue
-            for match in one.pattern.finditer(text):
-                if not _is_name(match, one.rule):
-                    yield match, one.rule, one.given
+            for match in rule.pattern.finditer(text):
+                if not _is_name(match, rule.rule):
+                    yield match, rule.rule, rule.given
 
     @staticmethod
     def said(match: re.Match[str]) -> set[str]:
-        return {name.rstrip("2") for name, said in match.groupdict().items() if said}
+        return {name.rstrip("2") for name, word in match.groupdict().items() if word}
 
-    def words(self, match: re.Match[str], given: int | None) -> tuple[_Words, bool]:
+    def words(self, match: re.Match[str], which: int | None) -> tuple[_Words, bool]:
         """The values of the placeholders, and whether the number is "a few"."""
         clause, at = self._clause(match)
         values: dict[str, Any] = {"rolling": self._rolling, "tense": self._tense(clause, at)}
         values["every"] = bool(self._every.search(clause))
-        values |= {} if given is None else {"which": given}
+        values |= {} if which is None else {"which": which}
         few = False
-        for name, said in match.groupdict().items():
-            if said is None:
+        for name, text in match.groupdict().items():
+            if text is None:
                 continue
-            word, kind = " ".join(said.lower().split()), name.rstrip("2")
+            word, kind = " ".join(text.lower().split()), name.rstrip("2")
             name = name if name in ("y2", "d2", "month2") and name[:-1] in values else kind
             name = "q" if name == "quarter" else name
             few |= kind == "number" and word in self._few
@@ -620,9 +626,9 @@ def _is_name(match: re.Match[str], rule: str) -> bool:
     if rule == "day":
         before = match.string[max(match.start() - 2, 0) : match.start()]
         return match[0][0].isupper() and before[:1].isalnum()
-    said = match.groupdict()
-    word = said.get("month") or said.get("weekday") or ""
-    return word in ("may", "march", "mar", "sun", "sat", "mon", "wed") and not said.get("y")
+    groups = match.groupdict()
+    word = groups.get("month") or groups.get("weekday") or ""
+    return word in ("may", "march", "mar", "sun", "sat", "mon", "wed") and not groups.get("y")
 
 
 def _number(word: str) -> int:

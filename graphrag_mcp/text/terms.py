@@ -202,7 +202,9 @@ def _cyrillic(word: str) -> str:
             word = word[:-2] + _SOFTENED[word[-2:]]
         word = _CYRILLIC.sub("", word)
         if word == before and len(word) > 3:
-            word = _WEAK_VOWEL.sub("", _CLOSED.sub(lambda one: "о" if one[0] == "і" else "е", word))
+            word = _WEAK_VOWEL.sub(
+                "", _CLOSED.sub(lambda match: "о" if match[0] == "і" else "е", word)
+            )
     return word
 
 
@@ -259,8 +261,8 @@ def stemmer(language: str) -> Stemmer:
 # Word of grammar -> the languages that have it.
 _IN_LATIN = {
     word: [name for name in _LATIN_STEMS if word in LANGUAGES[name]]
-    for one in _LATIN_STEMS
-    for word in LANGUAGES[one]
+    for language in _LATIN_STEMS
+    for word in LANGUAGES[language]
 }
 
 
@@ -519,12 +521,12 @@ def _searched(grams: Sequence[str]) -> tuple[str, ...]:
         return () if stop_word(grams[0]) else tuple(grams)
     pairs = [term for term in grams if len(term) > 1]
     within = _POINTING.union(*(pair for pair in pairs if not _of_two(pair)))
-    said = (
+    candidates = (
         term
         for pair in pairs
         for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,))
     )
-    return tuple(term for term in dict.fromkeys(said) if not stop_word(term))
+    return tuple(term for term in dict.fromkeys(candidates) if not stop_word(term))
 
 
 def _of_two(pair: str) -> bool:
@@ -618,8 +620,8 @@ def _singular(key: str) -> str:
 
 def bracketed(*parts: str) -> str:
     """The parts that are not empty, "(e3, person)"; "" where none is left."""
-    said = ", ".join(part for part in parts if part)
-    return f"({said})" if said else ""
+    text = ", ".join(part for part in parts if part)
+    return f"({text})" if text else ""
 
 
 def lists_of(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

@@ -47,10 +47,10 @@ def parts(
     their number, times the root of the `share` of texts that hold it."""
     worth: dict[str, float] = {}
     for form, kind in (*((name, _NAME) for name in names), *_words(sentences[:_READ], weights)):
-        held = stems(form)
-        found = math.fsum(sorted(weights.get(stem, 0.0) for stem in held))
+        form_stems = stems(form)
+        found = math.fsum(sorted(weights.get(stem, 0.0) for stem in form_stems))
         if found and len(form) <= _LONG and not any(map(str.isdigit, form)):
-            value = kind * found / math.sqrt(len(held))
+            value = kind * found / math.sqrt(len(form_stems))
             value *= math.sqrt(share(form)) if share else 1.0
             worth[form] = max(worth.get(form, 0.0), round(value, 9))
     used: Set[str] = {start for word in _WORD.findall(known) for start in _starts(word)}
@@ -108,5 +108,5 @@ def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple
         for stem, form in _forms_of(sentence):
             if stem in weights:
                 forms.setdefault(stem, Counter())[form] += 1
-    best = (max(some, key=lambda form: (some[form], form)) for some in forms.values())
+    best = (max(counts, key=lambda form: (counts[form], form)) for counts in forms.values())
     return [(form, _OTHER) for form in best]
