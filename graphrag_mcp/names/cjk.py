@@ -155,13 +155,16 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     if (begun := _ja_hiragana(text, start)) < start and form in lex.JA_HEADS:
         yield begun, end, lex.JA_HEADS[form], True  # さざなみ市
         return
-    title = next((one for one in lex.JA_TITLES if form.endswith(one) and len(form) > len(one)), "")
+    title = next(
+        (suffix for suffix in lex.JA_TITLES if form.endswith(suffix) and len(form) > len(suffix)),
+        "",
+    )
     bare = form.removesuffix(title)
     surname = next((bare[:size] for size in (3, 2) if bare[:size] in lex.JA_SURNAMES), "")
     if surname and len(bare) - len(surname) <= 3 and (title or not _head(lex.JA_HEADS, bare, 2)):
-        given = _ja_given(text, end) if bare == surname and not title else 0
-        if given:
-            yield start, given, "person", True  # 中村レイナ
+        given_end = _ja_given(text, end) if bare == surname and not title else 0
+        if given_end:
+            yield start, given_end, "person", True  # 中村レイナ
         elif title or bare != surname:
             yield start, start + len(bare), "person", True  # 小野寺健一, 田中氏
         else:
@@ -223,7 +226,12 @@ def _korean(text: str, short: bool) -> list[Candidate]:
     for match in _HANGUL.finditer(text):
         form = match[0]
         particle = next(
-            (one for one in lex.JOSA if form.endswith(one) and len(form) > len(one) + 1), ""
+            (
+                suffix
+                for suffix in lex.JOSA
+                if form.endswith(suffix) and len(form) > len(suffix) + 1
+            ),
+            "",
         )
         bare = form.removesuffix(particle)
         words.append(_Eojeol(match.start(), match.start() + len(bare), bare, bool(particle)))
@@ -311,7 +319,7 @@ def _tokens(text: str) -> Iterator[list[_Token]]:
 
 def _is_named(behind: Sequence[tuple[str, str]]) -> bool:
     """Does the noun of an organisation or place follow, whose name a word begins: 太平人寿保险公司?"""
-    nouns = takewhile(lambda one: one[1][0] in "njlv", behind)
+    nouns = takewhile(lambda noun: noun[1][0] in "njlv", behind)
     kinds = (lex.ZH_HEAD_TYPE.get(word) or lex.ZH_HEAD_TYPE.get(word[-2:]) for word, _ in nouns)
     return any(kind in ("organization", "location") for kind in kinds)
 
@@ -345,8 +353,10 @@ def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
     names = {text[start:end] for start, end, kind, sure in found if kind == "person" and sure}
     ends = {end for _, end, kind, _ in found if kind == "person"}
     for match in _TITLED.finditer(text):
-        own = (one for one in names if one[0] == match[1] and len(one) < 4 and "·" not in one)
-        bearers = [one for one in own if one[1:] not in lex.ZH_TITLES]
+        namesakes = (
+            name for name in names if name[0] == match[1] and len(name) < 4 and "·" not in name
+        )
+        bearers = [name for name in namesakes if name[1:] not in lex.ZH_TITLES]
         if len(bearers) == 1 and match.end(1) not in ends:  # not 李王 + 经理
             yield *match.span(), "person", True
 
@@ -372,7 +382,7 @@ def _single_nouns(text: str) -> Iterator[str]:
             if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not _NOUN(token.tag):
                 continue
             beside = [*run[max(at - 1, 0) : at], *run[at + 1 : at + 2]]
-            piece = any(len(one.word) == 1 and _NOUN(one.tag) for one in beside)
+            piece = any(len(neighbour.word) == 1 and _NOUN(neighbour.tag) for neighbour in beside)
             if not piece and not (at and run[at - 1].tag.startswith(_NAME_TAGS)):
                 yield text[token.start : token.end]
 
@@ -581,5 +591,7 @@ def titled_names(keys: Iterable[str], type_of: Mapping[str, str]) -> dict[str, s
         key for key, kind in type_of.items() if kind == "person" and key[1:] not in lex.ZH_TITLES
     }
     return {
-        key: {one for one in people if one[0] == key[0]} for key in keys if key[1:] in lex.ZH_TITLES
+        key: {person for person in people if person[0] == key[0]}
+        for key in keys
+        if key[1:] in lex.ZH_TITLES
     }

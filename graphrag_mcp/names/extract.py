@@ -227,7 +227,9 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
     types: dict[str, Counter[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
-    for start, end, kind, strong in sorted(found, key=lambda one: (one[0], -one[1])):
+    for start, end, kind, strong in sorted(
+        found, key=lambda candidate: (candidate[0], -candidate[1])
+    ):
         if end - start > LONGEST:
             continue
         if start >= ended:
@@ -289,12 +291,12 @@ def _short_names(
     before them. John Adams is not his son, John Quincy Adams.
 
     Who is later called by the last word alone is a person."""
-    held = dict.fromkeys(row[0] for row in rows)
+    keys = dict.fromkeys(row[0] for row in rows)
     acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
     full: dict[str, set[str]] = {}
-    given: set[str] = set()
+    given_names: set[str] = set()
     by_family: set[str] = set()
-    for key in sorted(held, key=lambda key: (-key.count(" "), key)):
+    for key in sorted(keys, key=lambda key: (-key.count(" "), key)):
         kind = type_of.get(key, "")
         if " " not in key:
             break  # the rest are single words
@@ -312,31 +314,31 @@ def _short_names(
         if middle and len(middle[0].rstrip(".")) == 1:
             short.add(f"{first} {last}")
         if kind:
-            given.add(first)
-        for one in (*short, first):
-            full.setdefault(one, set()).add(key)
+            given_names.add(first)
+        for short_name in (*short, first):
+            full.setdefault(short_name, set()).add(key)
         if sure:
             by_family.update(short)
-    titled = cjk.titled_names(held, type_of)
+    titled = cjk.titled_names(keys, type_of)
     full |= titled
-    usable = by_family | given | titled.keys()
+    usable = by_family | given_names | titled.keys()
     return {
         key: min(full[key])
-        for key in held
+        for key in keys
         if key in usable
         and len(full[key]) == 1
-        and (len(key) > (1 if key in given else 2) or cjk.is_han(key[0]))
+        and (len(key) > (1 if key in given_names else 2) or cjk.is_han(key[0]))
         and key not in alias_of
         and type_of.get(key, "person") == "person"
         and (" " not in key or not _apart(text, rows, key, min(full[key])))
     }
 
 
-def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
-    """Does the shorter name `one` stand first, or does a sentence name both, and so tell them apart:
+def _apart(text: str, rows: Iterable[Row], name: str, other: str) -> bool:
+    """Does the shorter `name` stand first, or does a sentence name both, and so tell them apart:
     George Bush and George W. Bush?"""
-    places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
-    return bool(places and places[0][2] == one) or any(
+    places = sorted((start, end, key) for key, _, start, end in rows if key in (name, other))
+    return bool(places and places[0][2] == name) or any(
         a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0] + 1) for a, b in pairwise(places)
     )
 

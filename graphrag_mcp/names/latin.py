@@ -481,8 +481,8 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
     if len(usual) == 2 and all(usual) and name.lows[1].isdigit():
         return False  # Figure 2
     shown = evidence.inside[name.form] or evidence.subject[name.form] > 1
-    given = name.words[-1].rpartition("-")[2].islower()  # Moon Jae-in
-    if name.opening and usual[0] and not (shown or given) and name.kind != "person":
+    is_given_name = name.words[-1].rpartition("-")[2].islower()  # Moon Jae-in
+    if name.opening and usual[0] and not (shown or is_given_name) and name.kind != "person":
         return False  # Exploring Japan
     if evidence.language == "de" and not by_form(name.words) and evidence.inside[name.form] < 2:
         return all(low not in evidence.lower for low in name.lows) and not name.opening
