@@ -99,9 +99,9 @@ class Links:
 
     def tagged(self, tag: str) -> list[Link]:
         """The places of a tag, and of tags below it (`harbour/sill` of `harbour`), in any case."""
-        wanted = tag.casefold().strip("#/ ")
+        folded = tag.casefold().strip("#/ ")
         names = enumerate(values_of(self.rows["target"]))
-        found = [place for place, name in names if self.is_tag[place] and wanted in above(name)]
+        found = [place for place, name in names if self.is_tag[place] and folded in above(name)]
         return self._at(found)
 
     def all_tags(self) -> Counter[str]:
@@ -113,24 +113,24 @@ class Links:
             name = str(self.rows["target"][int(place)].as_py())
             names = above(name)
             spelled.setdefault(names[-1], name)
-            seen |= {(int(self.source[place]), one) for one in names}
+            seen |= {(int(self.source[place]), tag) for tag in names}
         return Counter(spelled[name] for _, name in sorted(seen) if name in spelled)
 
     def missing(self) -> list[Link]:
         """Links to pages that are not in the index: pages that do not exist, have another name, or are not indexed."""
-        return [one for one in self._open() if one.misses()]
+        return [link for link in self._open() if link.misses()]
 
     def missing_pages(self) -> list[tuple[str, list[Link]]]:
         """The pages that links miss, as first written, with these links; those that most links name first."""
         of: dict[str, list[Link]] = {}
-        for one in self.missing():
-            of.setdefault(one.written.casefold(), []).append(one)
+        for link in self.missing():
+            of.setdefault(link.written.casefold(), []).append(link)
         ranked = sorted(of.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-        return [(some[0].written, some) for _, some in ranked]
+        return [(links[0].written, links) for _, links in ranked]
 
     def files(self) -> list[Link]:
         """Links to files without text, as pictures."""
-        return [one for one in self._open() if not one.misses()]
+        return [link for link in self._open() if not link.misses()]
 
     def degrees(self) -> np.ndarray[Any, Any]:
         """How many other documents link to each document."""
@@ -148,7 +148,7 @@ class Links:
                 found.update(self.target[np.isin(self.source, inside)].tolist())
             if direction != "out":
                 found.update(self.source[np.isin(self.target, inside)].tolist())
-            ring = {one for one in found if one >= 0 and one not in steps}
+            ring = {document for document in found if document >= 0 and document not in steps}
             steps |= dict.fromkeys(sorted(ring), hop)
         return steps
 
@@ -162,13 +162,13 @@ class Links:
                 (self.target, self.source, "in"),
             ):
                 if direction in ("", way_in):
-                    held = np.isin(end, ring) & (other >= 0) & ~self.is_tag
-                    steps += zip(other[held].tolist(), end[held].tolist(), strict=True)
+                    mask = np.isin(end, ring) & (other >= 0) & ~self.is_tag
+                    steps += zip(other[mask].tolist(), end[mask].tolist(), strict=True)
             ring = []
-            for one, from_ in sorted(steps):
-                if one not in before:
-                    before[one] = from_
-                    ring.append(one)
+            for document, from_ in sorted(steps):
+                if document not in before:
+                    before[document] = from_
+                    ring.append(document)
         way = [goal] if goal in before else []
         while way and way[-1] != start:
             way.append(before[way[-1]])
@@ -223,7 +223,7 @@ def tags_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
         for id, tag in rows_of(snapshot.rows("links", where, ["document_id", "target"])):
             if id in found:
                 found[id].append(tag)
-    return {id: sorted({name for tag in some for name in above(tag)}) for id, some in found.items()}
+    return {id: sorted({name for tag in tags for name in above(tag)}) for id, tags in found.items()}
 
 
 # ---- explore_graph -------------------------------------------------------------------------------
@@ -263,9 +263,11 @@ def document_of(snapshot: Snapshot, asked: str) -> int:
     facts = documents(snapshot)
     folded = asked.casefold()
 
-    def named(some: slice) -> int:
+    def named(fields: slice) -> int:
         same = (
-            id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][some])
+            id
+            for id, fact in facts.items()
+            if folded in map(str.casefold, fact["document"][fields])
         )
         return min((known.number[id] for id in same), default=-1)
 
@@ -275,7 +277,7 @@ def document_of(snapshot: Snapshot, asked: str) -> int:
         partial(known.find, asked.strip("[]")),
         partial(named, slice(2, None)),
     )
-    found = next((one for way in ways if (one := way()) >= 0), -1)
+    found = next((number for way in ways if (number := way()) >= 0), -1)
     if found < 0:
         what = f"there is no document {one_line(asked, 80)!r} to follow links from"
         raise NotFound(what, "list_documents gives the ids of all")
@@ -294,8 +296,8 @@ def _of_document(
 ) -> ExploreResult:
     name = _names(snapshot)
     out, into = found.out(number), found.into(number)
-    lost = [one for one in out if one.target < 0]
-    out = [one for one in out if one.target >= 0 and one.target != number]
+    lost = [link for link in out if link.target < 0]
+    out = [link for link in out if link.target >= 0 and link.target != number]
     result.start = name[number][0]
     head = f"# {one_line(name[number][1], 120)} ({result.start}, {name[number][2]})\n{counts_of(found, number)}."
     sections: list[Section] = []
@@ -305,11 +307,11 @@ def _of_document(
         sections.append(Section("Links out", _items(snapshot, out, "target"), 0.4))
         sections.append(Section("Not in the index", _items(snapshot, lost, ""), 0.1))
     steps = found.near(number, hops, direction)
-    far = {one: step for one, step in steps.items() if step > 1}
+    far = {document: step for document, step in steps.items() if step > 1}
     sections.append(Section("Further", _documents(snapshot, far, most), 0.1))
     edges = {"Links in": "edges", "Links out": "edges", "Not in the index": "edges"}
     result = compose(result, sections, budget, intro=head, first="Links in", into=edges)
-    result.nodes = [_node(name[one], step) for one, step in list(steps.items())[:most]]
+    result.nodes = [_node(name[document], step) for document, step in list(steps.items())[:most]]
     return finish(result, budget)
 
 
@@ -317,7 +319,7 @@ def _of_tag(
     snapshot: Snapshot, found: Links, result: ExploreResult, tag: str, budget: int
 ) -> ExploreResult:
     places_of = found.tagged(tag)
-    of = list(dict.fromkeys(one.source for one in places_of))
+    of = list(dict.fromkeys(link.source for link in places_of))
     result.start = tag
     if not places_of:
         known = ", ".join(f"#{name}" for name, _ in found.all_tags().most_common(LISTED))
@@ -330,7 +332,7 @@ def _of_tag(
         result, sections, budget, intro=head, first="Documents", into={"Documents": "edges"}
     )
     name = _names(snapshot)
-    result.nodes = [_node(name[one], 1) for one in of]
+    result.nodes = [_node(name[document], 1) for document in of]
     return finish(result, budget)
 
 
@@ -351,16 +353,16 @@ def _between(
         result.state, result.text = "not_found", f"No way over links leads between {both}."
         return finish(result, budget)
     steps: list[Link] = []
-    for one, other in zip(way, way[1:], strict=False):
-        forward = [link for link in found.out(one) if link.target == other]
-        steps += forward[:1] or [link for link in found.out(other) if link.target == one][:1]
+    for document, other in zip(way, way[1:], strict=False):
+        forward = [link for link in found.out(document) if link.target == other]
+        steps += forward[:1] or [link for link in found.out(other) if link.target == document][:1]
     chain = _shown(name[way[0]])
     for link, other in zip(steps, way[1:], strict=True):
         chain += f" {'->' if link.target == other else '<-'} {_shown(name[other])}"
     sections = [Section("Links", _items(snapshot, steps, "both"), 1.0)]
     intro = f"# How {both} are linked\n{chain}"
     result = compose(result, sections, budget, intro=intro, first="Links", into={"Links": "edges"})
-    result.nodes = [_node(name[one], step) for step, one in enumerate(way)]
+    result.nodes = [_node(name[document], step) for step, document in enumerate(way)]
     return finish(result, budget)
 
 
@@ -369,12 +371,20 @@ def _overview(
 ) -> ExploreResult:
     """The documents that most others link to, tags, and pages that links miss."""
     name, degrees = _names(snapshot), found.degrees()
-    central = [int(one) for one in np.argsort(-degrees, kind="stable")[:LISTED] if degrees[one]]
+    central = [
+        int(document)
+        for document in np.argsort(-degrees, kind="stable")[:LISTED]
+        if degrees[document]
+    ]
     items = []
-    for one in central:
-        text = f"- [{name[one][0]}] {one_line(name[one][1], 80)}: {counted(int(degrees[one]), 'documents')} link to it"
+    for document in central:
+        text = f"- [{name[document][0]}] {one_line(name[document][1], 80)}: {counted(int(degrees[document]), 'documents')} link to it"
         items.append(
-            Item(name[one][0], text, data=_node(name[one], 0) | {"degree": int(degrees[one])})
+            Item(
+                name[document][0],
+                text,
+                data=_node(name[document], 0) | {"degree": int(degrees[document])},
+            )
         )
     tags = [
         Item(f"#{tag}", f"- #{one_line(tag, 60)}: {counted(count, 'documents')}")
@@ -412,13 +422,13 @@ def lost_parts(snapshot: Snapshot) -> list[Link]:
 def summary(found: Links) -> str:
     """`40 links in 12 documents, 3 lead to pages that are not in the index, 5 tags`."""
     real = ~found.is_tag
-    said = f"{counted(int(real.sum()), 'links')} in {counted(len(set(found.source[real])), 'documents')}"
+    text = f"{counted(int(real.sum()), 'links')} in {counted(len(set(found.source[real])), 'documents')}"
     missing, files = len(found.missing()), len(found.files())
     if missing:
-        said += f", {missing} of them to pages that are not in the index"
+        text += f", {missing} of them to pages that are not in the index"
     if files:
-        said += f", {files} to pictures and other files without text"
-    return f"{said}, {counted(len(found.all_tags()), 'tags')}"
+        text += f", {files} to pictures and other files without text"
+    return f"{text}, {counted(len(found.all_tags()), 'tags')}"
 
 
 def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
@@ -427,7 +437,7 @@ def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
         return {}, [], ""
     found = links(snapshot)
     missing = found.missing_pages()
-    lost = sum(len(some) for _, some in missing)
+    lost = sum(len(links) for _, links in missing)
     counts = {"links": int((~found.is_tag).sum()), "unresolved_links": lost}
     lines = [f"Links: {summary(found)}."]
     if not missing:
@@ -446,8 +456,8 @@ def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
         return "", ""
     found = links(snapshot)
     number = found.pages.number[id]
-    said = counts_of(found, number, empty="")
-    return (f"{said}.", shows(_names(snapshot)[number][0])) if said else ("", "")
+    sentence = counts_of(found, number, empty="")
+    return (f"{sentence}.", shows(_names(snapshot)[number][0])) if sentence else ("", "")
 
 
 def shows(alias: str) -> str:
@@ -465,8 +475,8 @@ def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]
     lines, calls = [], []
     for number in numbers:
         alias, _, uri = _names(snapshot)[number]
-        said, call = of_outline(snapshot, known.ids[number])
-        lines.append(f"Page: {uri} ({alias}). {said}".strip())
+        sentence, call = of_outline(snapshot, known.ids[number])
+        lines.append(f"Page: {uri} ({alias}). {sentence}".strip())
         calls += [call] if call else []
     return lines, calls[0] if calls else ""
 
@@ -476,15 +486,15 @@ def counts_of(found: Links, number: int, empty: str = "No links") -> str:
     out, into, tags = found.out(number), found.into(number), found.tags(number)
     if not (out or into or tags):
         return empty
-    lost = sum(one.misses() for one in out)
-    said = f"{counted(len(out), 'links')} out"
-    said += f" ({lost} of them to no page of the index)" if lost else ""
-    said += f", {len(into)} in"
+    lost = sum(link.misses() for link in out)
+    text = f"{counted(len(out), 'links')} out"
+    text += f" ({lost} of them to no page of the index)" if lost else ""
+    text += f", {len(into)} in"
     if tags:
-        named = list(dict.fromkeys(f"#{one_line(one.written, 40)}" for one in tags))
+        named = list(dict.fromkeys(f"#{one_line(tag.written, 40)}" for tag in tags))
         more = f" and {len(named) - LISTED} more" if len(named) > LISTED else ""
-        said += f"; tags {', '.join(named[:LISTED])}{more}"
-    return said
+        text += f"; tags {', '.join(named[:LISTED])}{more}"
+    return text
 
 
 @once
@@ -494,7 +504,7 @@ def _named(snapshot: Snapshot) -> dict[str, list[int]]:
     for id, fact in documents(snapshot).items():
         stem = stem_of(known.paths[known.number[id]])
         names = (fact["document"][2], stem, *written.aliases(fact["metadata"]))
-        for name in dict.fromkeys(normalise_name(one) for one in names):
+        for name in dict.fromkeys(normalise_name(spelling) for spelling in names):
             found.setdefault(name, []).append(known.number[id])
     return {name: sorted(numbers) for name, numbers in found.items() if name}
 
@@ -509,14 +519,15 @@ def _names(snapshot: Snapshot) -> list[Name]:
     """Of each document by number. A Markdown file is known by the name of the file, other documents by their title;
     with its path where another one has the same name."""
     known, facts = pages(snapshot), documents(snapshot)
-    held = list(zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True))
+    pairs = list(zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True))
     names = [
-        stem_of(path) if written.holds_links(uri) else title for path, (_, _, title, uri, _) in held
+        stem_of(path) if written.holds_links(uri) else title
+        for path, (_, _, title, uri, _) in pairs
     ]
     many = Counter(map(str.casefold, names))
     return [
         (alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri)
-        for name, (_, (alias, _, _, uri, _)) in zip(names, held, strict=True)
+        for name, (_, (alias, _, _, uri, _)) in zip(names, pairs, strict=True)
     ]
 
 
@@ -532,19 +543,19 @@ def _documents(snapshot: Snapshot, steps: Mapping[int, int], most: int) -> list[
     name = _names(snapshot)
     return [
         Item(
-            name[one][0],
-            f"- [{name[one][0]}] {one_line(name[one][1], 80)}, {counted(step, 'steps')} away",
+            name[document][0],
+            f"- [{name[document][0]}] {one_line(name[document][1], 80)}, {counted(step, 'steps')} away",
         )
-        for one, step in list(steps.items())[:most]
+        for document, step in list(steps.items())[:most]
     ]
 
 
-def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
+def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
     """A line each: the document at this end of the link (source, target, both; "": what is written), the line of the
     text that holds it and its passage."""
     name, items = _names(snapshot), []
-    lost = set(without_part(snapshot, some[:MOST]))
-    for link, text, cited in quoted(snapshot, some[:MOST]):
+    lost = set(without_part(snapshot, links[:MOST]))
+    for link, text, cited in quoted(snapshot, links[:MOST]):
         source = name[link.source]
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         part = f" > {one_line(link.part, 60)}" if link.part else ""
@@ -568,16 +579,16 @@ def _items(snapshot: Snapshot, some: Sequence[Link], end: str) -> list[Item]:
     return items
 
 
-def without_part(snapshot: Snapshot, some: Sequence[Link]) -> list[Link]:
+def without_part(snapshot: Snapshot, links: Sequence[Link]) -> list[Link]:
     """The links that name a heading, a block or a line which their page, a text of Markdown, does not have."""
     known = pages(snapshot)
-    asked = [one for one in some if one.part and one.target >= 0 and _is_markdown(known, one)]
-    ids = sorted({known.ids[one.target] for one in asked})
+    asked = [link for link in links if link.part and link.target >= 0 and _is_markdown(known, link)]
+    ids = sorted({known.ids[link.target] for link in asked})
     parts: dict[str, Parts] = {}
     for at in range(0, len(ids), AT_ONCE):
         rows = snapshot.by_key("documents", ids[at : at + AT_ONCE], "id", ["id", "text"])
         parts |= {id: Parts.of(text) for id, text in rows_of(rows)}
-    return [one for one in asked if one.part not in parts[known.ids[one.target]]]
+    return [link for link in asked if link.part not in parts[known.ids[link.target]]]
 
 
 def _is_markdown(known: Pages, link: Link) -> bool:
@@ -627,17 +638,17 @@ def _slug(words: str) -> str:
 def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:
     """Each page that links miss, those that most links name first, with the documents that name it."""
     name, items = _names(snapshot), []
-    for target, some in found.missing_pages():
-        held = [f"{name[one.source][0]} line {one.line}" for one in some[:NAMED]]
-        more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
-        items.append(Item(target, f"- {one_line(target, 100)}: {', '.join(held)}{more}"))
+    for target, links in found.missing_pages():
+        sources = [f"{name[link.source][0]} line {link.line}" for link in links[:NAMED]]
+        more = f" and {len(links) - NAMED} more" if len(links) > NAMED else ""
+        items.append(Item(target, f"- {one_line(target, 100)}: {', '.join(sources)}{more}"))
     return items
 
 
-def quoted(snapshot: Snapshot, some: Sequence[Link]) -> list[tuple[Link, str, Citation | None]]:
+def quoted(snapshot: Snapshot, links: Sequence[Link]) -> list[tuple[Link, str, Citation | None]]:
     """Each link with the line that holds it, and with its place."""
     known = pages(snapshot)
-    ids = list(dict.fromkeys(known.ids[one.source] for one in some))
+    ids = list(dict.fromkeys(known.ids[link.source] for link in links))
     rows = snapshot.by_key(
         "passages", ids, "document_id", list((*context.PASSAGE, "position"))
     ).to_pylist()
@@ -647,26 +658,28 @@ def quoted(snapshot: Snapshot, some: Sequence[Link]) -> list[tuple[Link, str, Ci
     for row in rows:
         of.setdefault(row["document_id"], []).append(row)
     found = []
-    for one in some:
-        held = of.get(known.ids[one.source], [])
-        row = next((row for row in held if row["char_start"] <= one.start < row["char_end"]), None)
+    for link in links:
+        passages = of.get(known.ids[link.source], [])
+        row = next(
+            (row for row in passages if row["char_start"] <= link.start < row["char_end"]), None
+        )
         if row is None:
-            found.append((one, one.written, None))
+            found.append((link, link.written, None))
             continue
         alias = documents(snapshot)[row["document_id"]]["document"][0]
-        at = one.start - row["char_start"]
+        at = link.start - row["char_start"]
         cited = Citation(
             id=passage_alias(row),
             title=row["title"],
             uri=row["uri"],
             document_id=alias,
-            char_start=one.start,
-            char_end=one.end,
-            line_start=one.line,
-            line_end=one.line,
+            char_start=link.start,
+            char_end=link.end,
+            line_start=link.line,
+            line_end=link.line,
             place=places.of_row(row),
         )
-        found.append((one, _line(row["text"], at), cited))
+        found.append((link, _line(row["text"], at), cited))
     return found
 
 

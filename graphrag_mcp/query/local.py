@@ -126,15 +126,17 @@ class _Search:
             self.found.hint = joined(self.found.hint, topics.UNASKED)
             return topics.overview(self.found, self.parts, self.budget)
         sources, notes = found_in(self.parts, request, self.keywords, self.askers)
-        useful = [one for one in sources if one.useful]
+        useful = [source for source in sources if source.useful]
         self.found.hint = joined(self.found.hint, *notes)
         if request.answer and len(self.corpora) > 1:
             self.found.hint = joined(self.found.hint, ONE_ANSWER)
         if not useful:
             return self._not_found(sources)
-        for kind in {kind for one in useful for kind in one.found.considered}:
-            self.found.coverage[kind] = sum(one.found.considered.get(kind, 0) for one in useful)
-        if empty := [one.corpus for one in sources if not one.useful]:
+        for kind in {kind for source in useful for kind in source.found.considered}:
+            self.found.coverage[kind] = sum(
+                source.found.considered.get(kind, 0) for source in useful
+            )
+        if empty := [source.corpus for source in sources if not source.useful]:
             self.found.hint = joined(self.found.hint, f"Nothing in {', '.join(empty)}.")
         if self.answers and self.first:
             return self._answered(useful[0])
@@ -184,23 +186,25 @@ class _Search:
         result.coverage |= {"passages": 0}
         counters = [snapshot.manifest.counters for _, snapshot, _ in self.parts]
         kinds = ("passages", "entities")
-        held = [counted(sum(one.get(kind, 0) for one in counters), kind) for kind in kinds]
+        counts = [
+            counted(sum(counter.get(kind, 0) for counter in counters), kind) for kind in kinds
+        ]
         near = {} if len(counters) > 1 else self._near_names(sources[0])
         advice = "Try global_search for what the corpus is about."
         if near:
             advice = "Try a name from above with get_entity."
         if len(counters) > 1:
-            result.text = f"Nothing on this was found in {len(counters)} corpora ({held[0]})."
+            result.text = f"Nothing on this was found in {len(counters)} corpora ({counts[0]})."
             advice = "Ask with other words, or one corpus alone for nearest names."
         elif found.passages:
             absent = missing(sources[0].snapshot, found).partition(" Looked for")[0]
-            said = f"Of this question only common words occur in corpus {result.corpus}."
-            result.text = joined(absent, said)
+            sentence = f"Of this question only common words occur in corpus {result.corpus}."
+            result.text = joined(absent, sentence)
             advice = "Ask without these names, or in words of the corpus."
         elif filters := sources[0].filters:
             result.text, advice = filters.nothing(sources[0].snapshot)
         else:
-            searched = f"{' and '.join(held)} of corpus {result.corpus}"
+            searched = f"{' and '.join(counts)} of corpus {result.corpus}"
             result.text = f"No word of this question occurs in the {searched}."
         if near:
             result.text += f"\nNearest names: {named_list(near.values())}."
@@ -214,9 +218,11 @@ class _Search:
         query = self.request.query
         words = [word.lower().strip("?!.,") for word in query[:200].split()]
         names = [mention.form for mention in source.found.names]
-        wanted = dict.fromkeys([*names, query[:100], *(one for one in words if not stop_word(one))])
+        phrases = dict.fromkeys(
+            [*names, query[:100], *(word for word in words if not stop_word(word))]
+        )
         near: dict[str, dict[str, Any]] = {}
-        for name in [name for name in wanted if len(name) > 1][:6]:
+        for name in [name for name in phrases if len(name) > 1][:6]:
             near |= {row["id"]: row for row in nearest_names(source.snapshot, name, 3)}
         return dict(islice(near.items(), 5))
 
@@ -234,16 +240,16 @@ def several(
     """Several questions in one result, in one corpus (its name is "") or in several. `beside` is
     the number of tokens that notes may take beside the budget."""
     budget, note = clamp_budget(max_tokens, QUERIES_TOKENS)
-    wanted = list(dict.fromkeys(one.strip() for one in queries if one.strip()))
-    dropped = len(wanted) - MOST_QUERIES
+    distinct = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
+    dropped = len(distinct) - MOST_QUERIES
     note += f" Only the first {MOST_QUERIES} queries were asked." if dropped > 0 else ""
     result = begun(corpora, "local")
     result.hint = note.strip()
     asked = []
-    for query in wanted[:MOST_QUERIES]:
+    for query in distinct[:MOST_QUERIES]:
         parts = narrowed(with_text(corpora), filters)
         sources, _ = found_in(parts, Request(query), (), askers or {})
-        asked.append((query, [one for one in sources if one.useful]))
+        asked.append((query, [source for source in sources if source.useful]))
     return show_several(result, asked, budget, render.narrowed(form), beside)
 
 
@@ -279,10 +285,10 @@ def show(
     ranked = hits.merged(sources)
     best = ranked[0][0] if ranked else 0.0
     floor = 0.0 if form.every else render.WEAK * best
-    some = ranked[offset : offset + max(20, budget // 50)]
+    scored = ranked[offset : offset + max(20, budget // 50)]
     if in_time := form.sort == "time":
-        some = [one for one in some if one[0] >= floor][: max(page.room // IN_TIME, 1)]
-    found = hits.of_ranked(sources, some, openings=True)
+        scored = [triple for triple in scored if triple[0] >= floor][: max(page.room // IN_TIME, 1)]
+    found = hits.of_ranked(sources, scored, openings=True)
     for hit in found if form.every else ():  # what stands in quotes may be in a menu
         if not any(literal.casefold() in hit.body.casefold() for literal in form.literals):
             hit.body = hit.raw
@@ -374,7 +380,7 @@ def begun(corpora: Sequence[Corpus], mode: str) -> SearchResult:
 
 def with_text(corpora: Iterable[Corpus]) -> list[Corpus]:
     """Those that hold any passage."""
-    return [one for one in corpora if one[1].manifest.counters.get("passages", 0)]
+    return [corpus for corpus in corpora if corpus[1].manifest.counters.get("passages", 0)]
 
 
 def without_text(result: SearchResult) -> SearchResult:
@@ -398,7 +404,7 @@ def paging(
     """Where this page starts, None for a stale cursor; and how the cursor of the next page is
     written. It is tied to the question and to the generation of every corpus."""
     generations = [(name, snapshot.manifest.generation) for name, snapshot in corpora]
-    generation, whole = sum(one for _, one in generations), f"{generations}|{asked}"
+    generation, whole = sum(number for _, number in generations), f"{generations}|{asked}"
     write = partial(packing.write_cursor, generation, whole)
     return packing.read_cursor(cursor, generation, whole, count), write
 
@@ -442,13 +448,17 @@ def found_in(
         if not asked_for and only_common_words(found):
             source.useful = False
         sources.append(source)
-        said = [
+        sentences = [
             kept.note if kept else "",
             length_note(request.query),
             late,
             missing(snapshot, found),
         ]
-        notes += [f"In {name}: {one[0].lower()}{one[1:]}" if name else one for one in said if one]
+        notes += [
+            f"In {name}: {sentence[0].lower()}{sentence[1:]}" if name else sentence
+            for sentence in sentences
+            if sentence
+        ]
     return sources, notes
 
 
@@ -478,8 +488,8 @@ def find(
     if mode == "hybrid" and found.passages:
         found = _ranked_by_entities(snapshot, found, filters)
     if filters is not None and filters.first:
-        some = filters.including(snapshot, found.passages, INCLUDED if query else None)
-        found = replace(found, passages=some)
+        passages = filters.including(snapshot, found.passages, INCLUDED if query else None)
+        found = replace(found, passages=passages)
     if mode == "basic":
         found = replace(found, passages=found.passages[:BASIC])
     return found
@@ -492,20 +502,21 @@ def _ranked_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | N
 
     chosen = ranked(snapshot, found)
     if filters is not None:
-        chosen = [one for one in chosen if filters.entity(one.row)]
-    best = [(one.row, one.score()) for one in chosen[:ENTITIES]]
+        chosen = [entity for entity in chosen if filters.entity(entity.row)]
+    best = [(entity.row, entity.score()) for entity in chosen[:ENTITIES]]
     worth = {row["id"]: score / (1 + math.log(max(row["frequency"], 1))) for row, score in best}
-    known = {one.id: one for one in found.passages}
-    more = [one for row, _ in best for one in naming(snapshot, row)]
-    for one in more if filters is None else filters.passing(snapshot, more):
-        known.setdefault(one.id, one)
+    known = {passage.id: passage for passage in found.passages}
+    more = [passage for row, _ in best for passage in naming(snapshot, row)]
+    for passage in more if filters is None else filters.passing(snapshot, more):
+        known.setdefault(passage.id, passage)
     scored: list[Ranked] = []
-    for one in known.values():
-        values = sorted((worth[id] for id in worth.keys() & one.entity_ids), reverse=True)
+    for passage in known.values():
+        values = sorted((worth[id] for id in worth.keys() & passage.entity_ids), reverse=True)
         parts = {"entities": sum(values), "relationships": PAIR * sum(values[1:])}
-        scored.append(replace(one, parts=parts))
-    scored.sort(key=lambda one: -round(one.total(), 9))  # equal ones stay in the order of the text
-    kept = rank.scaled([one for one in scored if one.total() > 0][:PROPOSED])
+        scored.append(replace(passage, parts=parts))
+    # equal ones stay in the order of the text
+    scored.sort(key=lambda passage: -round(passage.total(), 9))
+    kept = rank.scaled([passage for passage in scored if passage.total() > 0][:PROPOSED])
     considered = {"passages": len(kept), "entities": len(worth)}
     return replace(found, passages=kept, considered=considered)
 
@@ -522,7 +533,9 @@ def asked(part: Part, query: str, explain: bool = False) -> Source | None:
 def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Without the passages behind a fall of relevance: what a model reads should be on topic."""
     least = FALL * ranked[0].score
-    return [one for n, one in enumerate(ranked) if n < LEAST_PASSAGES or one.score >= least]
+    return [
+        passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least
+    ]
 
 
 def source_of(
@@ -536,9 +549,9 @@ def source_of(
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
     source = Source(snapshot, found, corpus, filters, explained=explain)
     source.useful = bool(found.passages)
-    if corpus and found.passages and (wanted := set(query_terms(found.query))):
-        held = wanted.intersection(found.passages[0].terms.split())
-        source.factor = 0.5 + 0.5 * len(held) / len(wanted)
+    if corpus and found.passages and (terms := set(query_terms(found.query))):
+        matched = terms.intersection(found.passages[0].terms.split())
+        source.factor = 0.5 + 0.5 * len(matched) / len(terms)
     return source
 
 
@@ -561,8 +574,8 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
         (vector,) = future.result(LOAD_SECONDS if local else EMBED_SECONDS)
     except Exception:  # a model that is late or fails in any way must not cost the search
         vector = None
-    said = "" if vector else "The question could not be embedded, so its words alone decided."
-    return vector, said
+    reason = "" if vector else "The question could not be embedded, so its words alone decided."
+    return vector, reason
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------
@@ -579,9 +592,9 @@ def read_history(history: Sequence[str], query: str, budget: int) -> tuple[str, 
     if not history:
         return "", []
     turns = []
-    for one in history:
-        match = _ROLE.match(one)
-        body = one[match.end() :] if match else one  # a turn without a role is the user's
+    for turn in history:
+        match = _ROLE.match(turn)
+        body = turn[match.end() :] if match else turn  # a turn without a role is the user's
         if body.strip() and (match is None or match[1].casefold() in _USER):
             turns.append(body.strip())
     turns = turns[-TURNS:]
@@ -591,13 +604,13 @@ def read_history(history: Sequence[str], query: str, budget: int) -> tuple[str, 
 def history_keywords(turns: Sequence[str], query: str) -> list[str]:
     """Names of earlier turns, the newest first: of all when the question names nothing itself, else
     of the newest. Where no turn names anything, the content words of the newest, as written."""
-    own = {mention.key for mention in extract(query[:NAME_CHARACTERS]) if mention.strong}
+    keys = {mention.key for mention in extract(query[:NAME_CHARACTERS]) if mention.strong}
     found: dict[str, str] = {}
-    for turn in list(reversed(turns))[: 1 if own else TURNS]:
+    for turn in list(reversed(turns))[: 1 if keys else TURNS]:
         for mention in extract(turn[:NAME_CHARACTERS]):
-            if mention.strong and mention.key not in own:
+            if mention.strong and mention.key not in keys:
                 found.setdefault(mention.key, mention.form)
-    if found or own or not turns:
+    if found or keys or not turns:
         return list(found.values())[:NAMES]
     words = [word.strip(MARKS) for word in turns[-1][:1_000].split()]
     return [word for word in words if not all(map(stop_word, query_terms(word)))][:NAMES]

@@ -127,14 +127,18 @@ def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> s
         return ""
     (alias,) = documents
     ids = context.numbered(snapshot, "documents", [int(alias[1:])])
-    told = [one for row in ids for one in summaries.read(snapshot, [row["id"]]).get(row["id"], ())]
-    lines = summaries.outline(snapshot, [one for one in told if one.place])
+    texts = [
+        summary
+        for row in ids
+        for summary in summaries.read(snapshot, [row["id"]]).get(row["id"], ())
+    ]
+    lines = summaries.outline(snapshot, [summary for summary in texts if summary.place])
     page = render.Page(budget // 2 - HEAD)
     shown = [line for line in lines if page.add(line)]
     if not shown:
         return ""
     rest = f'\n- {len(lines) - len(shown)} more: list_documents(document="{alias}")'
-    whole = next((f" {one.text}" for one in told if one.place == 0), "")
+    whole = next((f" {summary.text}" for summary in texts if summary.place == 0), "")
     head = f"[{alias}] {counted(len(lines), 'sections')}.{whole}"
     return "\n".join([head, *shown]) + (rest if len(shown) < len(lines) else "")
 
@@ -155,10 +159,10 @@ def shown(
         fair = _fair(items, room - count_tokens(intro))
         sections = [Section("Sources", fair, 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
-        made = compose(result, sections, room, intro=intro, into={"Sources": "sources"})
-        result = finish(made, room)
-        said = ((one, quoted(one.text.partition("\n")[2].strip())) for one in items)
-        return result, [one for one, text in said if text not in result.text]
+        source_result = compose(result, sections, room, intro=intro, into={"Sources": "sources"})
+        result = finish(source_result, room)
+        quotes = ((item, quoted(item.text.partition("\n")[2].strip())) for item in items)
+        return result, [item for item, text in quotes if text not in result.text]
 
     result, rest = composed(budget)
     if not rest:
@@ -200,9 +204,9 @@ def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
     return f"get_source(ids={json.dumps(ids[:IDS])}{larger}{options})"
 
 
-def _follows(one: Item, other: Item) -> bool:
+def _follows(item: Item, other: Item) -> bool:
     """Is `other` the next passage of the same document?"""
-    here, there = one.data or {}, other.data or {}
+    here, there = item.data or {}, other.data or {}
     behind = here["char_start"] < there["char_start"] <= here["char_end"] + GAP
     return behind and here["document_id"] == there["document_id"]
 
@@ -216,29 +220,29 @@ def passage_items(
     budget: int = 4_000,
 ) -> tuple[list[Item], list[str]]:
     """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
-    given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
-    given = list(dict.fromkeys(one for one in given if one.strip()))
-    meant = {one: _meant(snapshot, one) for one in given[:NAMES]}
+    references = [ids] if isinstance(ids, str) else [str(reference) for reference in ids]
+    references = list(dict.fromkeys(reference for reference in references if reference.strip()))
+    meant = {reference: _meant(snapshot, reference) for reference in references[:NAMES]}
     if not meant:
         example = 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
         raise BadInput("no ids were given", example)
-    wanted = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
+    short_ids = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
     notes = []
-    if len(given) > NAMES:
-        notes.append(f"{len(given)} ids were given; the first {NAMES} were looked up.")
-    if len(wanted) > IDS:
-        notes.append(f"{len(wanted)} ids were given; the first {IDS} were read.")
-    unknown = [one for one, aliases in meant.items() if not aliases]
+    if len(references) > NAMES:
+        notes.append(f"{len(references)} ids were given; the first {NAMES} were looked up.")
+    if len(short_ids) > IDS:
+        notes.append(f"{len(short_ids)} ids were given; the first {IDS} were read.")
+    unknown = [reference for reference, aliases in meant.items() if not aliases]
     whole = raw or bool(query.strip())
-    found, turns, left_out = _found(snapshot, wanted[:IDS], unknown, around, whole)
+    found, turns, left_out = _found(snapshot, short_ids[:IDS], unknown, around, whole)
     if not found:
-        named_ids = ", ".join(one[:40] for one in unknown[:5])
-        gone = any(was_given(snapshot, one) for one in unknown)
-        why = ". What they named has changed or is gone; search again" if gone else ""
+        named_ids = ", ".join(reference[:40] for reference in unknown[:5])
+        removed = any(was_given(snapshot, reference) for reference in unknown)
+        why = ". What they named has changed or is gone; search again" if removed else ""
         raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
-        notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
-    notes += _numbered_otherwise(snapshot, given[:IDS])
+        notes.append(f"Unknown ids: {', '.join(reference[:40] for reference in unknown[:10])}.")
+    notes += _numbered_otherwise(snapshot, references[:IDS])
     if left_out:
         of_links = counted(left_out, "passages")
         notes.append(f"Left out: {of_links} of links (raw=true shows them).")
@@ -248,7 +252,7 @@ def passage_items(
     if not raw:
         _show_ids(snapshot, found)
     documents = context.document_aliases(snapshot, of)
-    said = read(snapshot, [] if raw else [*found.values()])
+    dates = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
     rows = snapshot.with_places(list(found.values()))
     if query.strip() and not raw:
@@ -260,7 +264,7 @@ def passage_items(
     for row in rows:
         document_id: str = row["document_id"]
         document = documents.get(document_id, document_id)
-        item = _passage_item(row, document, raw, said.get(row["id"]))
+        item = _passage_item(row, document, raw, dates.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
         last = items[-1] if items else None
         quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
@@ -284,7 +288,9 @@ def changes(
     """What the sources of notes said when they were cited, and what they say now. `kept` gives the
     text of a fingerprint, "" if it was not kept. BadInput if no id names a note."""
     budget, hint = packing.clamp_budget(max_tokens, 4_000)
-    aliases = list(dict.fromkeys(one for given in ids[:NAMES] for one in _meant(snapshot, given)))
+    aliases = list(
+        dict.fromkeys(alias for reference in ids[:NAMES] for alias in _meant(snapshot, reference))
+    )
     rows = [row for alias in aliases[:IDS] for row in passages_of(snapshot, alias)[:1]]
     of = dict.fromkeys(row["document_id"] for row in rows)
     found = [id for id in of if note_sources.is_note(snapshot, id)]
@@ -339,10 +345,10 @@ def _note(snapshot: Snapshot, document: str) -> str:
     row = snapshot.by_key("documents", [document], "id", ["n", "text"]).to_pylist()[0]
     alias = f"d{row['n']}"
     check, state = note_sources.check_of(row["text"]), note_sources.state(snapshot, document)
-    said = f"{alias} is a note, its check value {check}. {state[0].upper()}{state[1:]}."
+    text = f"{alias} is a note, its check value {check}. {state[0].upper()}{state[1:]}."
     if note_sources.since(note_sources.sources(snapshot, document)):
-        said += f' get_source(ids=["{alias}"], changes=true) shows what they said and say.'
-    return said
+        text += f' get_source(ids=["{alias}"], changes=true) shows what they said and say.'
+    return text
 
 
 def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
@@ -370,9 +376,9 @@ def _found(
         if not rows:
             unknown.append(alias)
         if (alias[0] == "d" or alias[-1] == "+") and not whole:
-            told = [row for row in rows if not _only_links(row["text"])] or rows
-            left_out |= {row["id"] for row in rows} - {row["id"] for row in told}
-            rows = told
+            kept = [row for row in rows if not _only_links(row["text"])] or rows
+            left_out |= {row["id"] for row in rows} - {row["id"] for row in kept}
+            rows = kept
         for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
             found.setdefault(row["id"], row)
             turns.setdefault(row["id"], turn)
@@ -466,36 +472,38 @@ def _best_of(
     return chosen
 
 
-def _with_gaps(text: str, some: Sequence[quote.Quote]) -> str:
+def _with_gaps(text: str, sentences: Sequence[quote.Quote]) -> str:
     """These sentences of a text with who says them, and … for what is left out between them."""
-    said, last = "", some[0].start
-    for one in some:
-        between, part = text[last : one.start], text[one.start : one.end]
-        turn = not said or "\n" in between
+    joined, last = "", sentences[0].start
+    for sentence in sentences:
+        between, part = text[last : sentence.start], text[sentence.start : sentence.end]
+        turn = not joined or "\n" in between
         gap = between if not between.strip() else " …\n" if turn else " … "
-        who = quote.speaker(text, one.start) if turn else ""
-        said += gap + ("" if part.startswith(who.strip()) else who) + part
-        last = one.end
-    return said
+        who = quote.speaker(text, sentence.start) if turn else ""
+        joined += gap + ("" if part.startswith(who.strip()) else who) + part
+        last = sentence.end
+    return joined
 
 
 # ---- which ids are meant -------------------------------------------------------------------------
 
 
-def _meant(snapshot: Snapshot, given: str) -> list[str]:
+def _meant(snapshot: Snapshot, reference: str) -> list[str]:
     """The ids that one reference stands for. An id is one only where it is the whole reference or
     stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not."""
-    alone = given.strip().strip("[]()`'\" ")
+    alone = reference.strip().strip("[]()`'\" ")
     if _SECTION.fullmatch(alone) or _ALIAS.fullmatch(alone):
         return [alone.lower()]
     if _FULL_ID.fullmatch(alone):
         return _of_full_id(snapshot, alone)
-    if found := _by_uri(snapshot, given, alone) or _aliases(given):
+    if found := _by_uri(snapshot, reference, alone) or _aliases(reference):
         return found
     if cited := _CITED_LINES.fullmatch(alone):
         path, first, last = cited["path"], int(cited["first"]), int(cited["last"] or cited["first"])
         documents = _by_uri(snapshot, path, path)
-        if found := [id for one in documents for id in _at_lines(snapshot, one, first, last)]:
+        if found := [
+            id for document in documents for id in _at_lines(snapshot, document, first, last)
+        ]:
             return found
     if named := plugin.named(snapshot, alone[:300])[:SAME]:
         return [f"e{row['n']}" for row in named]
@@ -520,29 +528,32 @@ def _sql(text: str) -> str:
 
 def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
     """The short id of the row with this content id."""
-    for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
+    for letter, table in [
+        ("t", "text_units"),
+        *((letter, kind[0]) for letter, kind in KINDS.items()),
+    ]:
         for row in snapshot.served(table, [id]):
             return [packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
     return []
 
 
-def _aliases(given: str) -> list[str]:
+def _aliases(reference: str) -> list[str]:
     """The ids of a list, as `t1, t3` or `[Data: Sources (t1, t3)]`; [] for anything else."""
-    cut = given[:GIVEN]
-    if len(given) > GIVEN:
+    cut = reference[:GIVEN]
+    if len(reference) > GIVEN:
         cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
     parts = _BETWEEN.split(_GROUP.sub(" ", cut))
     found = [part for part in parts if part and part.lower() not in ("and", "see", "+more")]
-    return [one.lower() for one in found] if all(map(_ALIAS.fullmatch, found)) else []
+    return [alias.lower() for alias in found] if all(map(_ALIAS.fullmatch, found)) else []
 
 
-def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
+def _by_uri(snapshot: Snapshot, reference: str, bare: str) -> list[str]:
     """Aliases of the documents with this uri or path, or whose uri ends with it."""
-    if not bare or len(given) > 1_000:
+    if not bare or len(reference) > 1_000:
         return []
-    spellings = list(dict.fromkeys((given, given.strip(), bare, *_uris_of(snapshot, bare))))
-    names = [_sql(one) for one in spellings]
-    ways = [f"uri = '{one}' OR uri = 'text:{one}'" for one in names]
+    spellings = list(dict.fromkeys((reference, reference.strip(), bare, *_uris_of(snapshot, bare))))
+    names = [_sql(spelling) for spelling in spellings]
+    ways = [f"uri = '{name}' OR uri = 'text:{name}'" for name in names]
     ways.append(f"ends_with(uri, '/{names[-1]}') OR starts_with(uri, '{names[-1]}#')")
     for where in ways:
         if found := snapshot.rows("documents", where, ["n", "uri"]).to_pylist():
@@ -566,13 +577,13 @@ def _uris_of(snapshot: Snapshot, path: str) -> list[str]:
 # ---- the passages behind an id -------------------------------------------------------------------
 
 
-def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
+def _passage_item(row: Row, document: str, raw: bool, dates: Times | None = None) -> Item:
     """Below its text what relative dates in it mean."""
     item = packing.source_item(row, 0.0, document, True)
     whole = plugins.verbatim(row["uri"])
     text = row["text"] if raw or whole else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"
-    if said and not whole and (note := said.note(one_line(text, len(text)))):
+    if dates and not whole and (note := dates.note(one_line(text, len(text)))):
         text = f"{text}\n{note}"
     head = item.text.partition("\n")[0]
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id
@@ -598,7 +609,7 @@ def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     found = context.numbered(snapshot, KINDS[letter][0], [number])
     if letter == "t":
         part = int(match[3] or 0)
-        rows = _ordered([one for one in found if not part or one["part"] == part])
+        rows = _ordered([row for row in found if not part or row["part"] == part])
         if not match[4] or not rows:
             return rows
         place = f"document_id = '{rows[0]['document_id']}'"  # and what follows in it
@@ -608,13 +619,13 @@ def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     row = found[0]
     if letter == "d":  # its whole text is in its passages already
         return _passages(snapshot, f"document_id = '{row['id']}'")
-    if letter == "e" and (of := plugin.plugin_of(row)) and (own := of.text(snapshot, row)):
-        return own
+    if letter == "e" and (of := plugin.plugin_of(row)) and (passages := of.text(snapshot, row)):
+        return passages
     ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
     units = values_of(snapshot.by_key("text_units", ids, "id", ["n"])["n"])
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
-    return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
+    return _ordered([row for row in rows if names <= set(row["entity_ids"])] or rows)
 
 
 def section_of(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
@@ -671,8 +682,8 @@ def was_given(snapshot: Snapshot, id: str) -> bool:
 def id_range(snapshot: Snapshot, *letters: str) -> str:
     """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
-    ever = (one for one in letters if following.get(one, 1) > 1)
-    known = [f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}" for one in ever]
+    ever = (letter for letter in letters if following.get(letter, 1) > 1)
+    known = [f"{KINDS[letter][1]} {letter}1 to {letter}{following[letter] - 1}" for letter in ever]
     return "Known are " + ", ".join(known) if known else "The corpus has none yet"
 
 
@@ -697,8 +708,8 @@ def get_entity(
     if row is None:
         return _candidates(snapshot, asked, found, budget, note)
     hints, of = [note], plugin.plugin_of(row)
-    own = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
-    if of is None and own.isdisjoint((asked, normalise_name(asked))):
+    names = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
+    if of is None and names.isdisjoint((asked, normalise_name(asked))):
         title = f"{one_line(row['title'], 80)} (e{row['n']})"
         hints.append(f"{asked[:80]!r} was read as {title}.")
     if found:
@@ -721,7 +732,7 @@ def get_entity(
         communities=[f"c{group['n']}" for group in groups],
         hint=hint,
         next_call=links.of_entity(snapshot, [row["key"], *row["names"]])[1],
-        candidates=[entity_facts(one) for one in found],
+        candidates=[entity_facts(entity) for entity in found],
     )
     documents = [] if of else _documents(snapshot, row)
     into = {"Relationships": "relationships"}
@@ -731,8 +742,8 @@ def get_entity(
     if of is not None:
         result.hint = f"{result.hint} {text_of(result.id)}".strip()
     elif not result.hint:
-        told = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
-        result.hint = told if len(documents) > 1 else ""
+        advice = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
+        result.hint = advice if len(documents) > 1 else ""
     return finish(result, budget)
 
 
@@ -780,9 +791,12 @@ def _intro(
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")
     description = one_line(row["description"], 600)
-    sentences = [one_line(readable(one["text"]), 2_000) for one in row["evidence"]]
+    sentences = [one_line(readable(sentence["text"]), 2_000) for sentence in row["evidence"]]
     if description and (
-        of or not any(description[:40] in one or one[:40] in description for one in sentences)
+        of
+        or not any(
+            description[:40] in sentence or sentence[:40] in description for sentence in sentences
+        )
     ):
         lines += ["", packing.shorten(description, budget // 4)]
     return "\n".join(lines)
@@ -794,10 +808,10 @@ def _several_people(snapshot: Snapshot, row: Row) -> str:
         return ""
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
     found = series.grouped(snapshot, set(values_of(units["document_id"])))
-    named = {one: ids for one, ids in found.items() if one and len(ids) >= SEVERAL}
+    named = {group: ids for group, ids in found.items() if group and len(ids) >= SEVERAL}
     if len(named) < 2:
         return ""
-    listed = ", ".join(f"{one.title} {len(ids)}" for one, ids in named.items() if one)
+    listed = ", ".join(f"{group.title} {len(ids)}" for group, ids in named.items() if group)
     return f"This name may stand for several people. Documents by series: {listed}."
 
 
@@ -809,7 +823,7 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
         if second is None:
             return _candidates(snapshot, other, candidates, budget, note)
         both.append(second)
-    title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
+    title = " and ".join(f"{one_line(entity['title'], 100)} (e{entity['n']})" for entity in both)
     used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
     items, how_many, undated = timeline.of(snapshot, both, budget - used)
     facts = {"id": f"e{row['n']}", "title": row["title"], "type": row["type"]}
@@ -835,22 +849,22 @@ def _candidates(
 def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
     """Names that may mean this entity too; edit_graph merges or rejects them."""
     found = duplicates.of_entity(snapshot, row)[:3]
-    return [Item(f"p{number}", duplicates.line(one)) for number, one in enumerate(found)]
+    return [Item(f"p{number}", duplicates.line(proposal)) for number, proposal in enumerate(found)]
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     """The entity's sentences, each with the place where it stands."""
-    held = dict.fromkeys(one["text_unit_id"] for one in row["evidence"])
-    units, items = context.unit_citations(snapshot, list(held)), []
-    for one in row["evidence"]:
-        unit = units.get(one["text_unit_id"])
+    unit_ids = dict.fromkeys(sentence["text_unit_id"] for sentence in row["evidence"])
+    units, items = context.unit_citations(snapshot, list(unit_ids)), []
+    for sentence in row["evidence"]:
+        unit = units.get(sentence["text_unit_id"])
         if unit is not None:
-            cited = context.sentence_citation(unit, one["start"], one["end"])
-            told = one_line(quote.one_line(readable(one["text"])), 500)
-            if quote.plain(told) == quote.plain(unit.title):
+            cited = context.sentence_citation(unit, sentence["start"], sentence["end"])
+            text = one_line(quote.one_line(readable(sentence["text"])), 500)
+            if quote.plain(text) == quote.plain(unit.title):
                 continue  # its title stands in the list of documents
             items.append(
-                Item(unit.id, f"- {told} [{unit.id}]{context.where(cited)}", cited, "Evidence")
+                Item(unit.id, f"- {text} [{unit.id}]{context.where(cited)}", cited, "Evidence")
             )
     return items
 
@@ -861,8 +875,8 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     the page, slide or cells of the first of these units."""
     rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["id", "document_id", "n"])
     listed = rows.to_pylist()
-    units = lists_of((one["document_id"], one["n"]) for one in listed)
-    at = _first_named(snapshot, row, {one["n"]: one["id"] for one in listed}, units)
+    units = lists_of((unit["document_id"], unit["n"]) for unit in listed)
+    at = _first_named(snapshot, row, {unit["n"]: unit["id"] for unit in listed}, units)
     facts, names = times.documents(snapshot), names_of(snapshot)
     written = summaries.of_documents(snapshot, list(units))
     order = sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]))
@@ -871,8 +885,8 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
         named = f"{names[id]}{at.get(id, '')}{several}{about}"
-        told = " ".join(filter(None, [facts[id]["date"], named]))
-        items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {told}"))
+        line = " ".join(filter(None, [facts[id]["date"], named]))
+        items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {line}"))
     return items
 
 
@@ -904,8 +918,8 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
     light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
     items = []
-    wanted = [row["id"] for row in light[:most]]
-    for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):
+    ids = [row["id"] for row in light[:most]]
+    for row, pair, text, cited in statements(snapshot, ids, STATEMENT, id):
         other = next((end for end in pair if end["id"] != id), entity)
         data = {"id": f"r{row['n']}", "entity": one_line(other["title"], 80)}
         data |= {"entity_id": f"e{other['n']}", "weight": row["weight"]}
@@ -931,16 +945,16 @@ def get_community_report(
         found = snapshot.served("reports", [asked])
     if not found:
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
-        gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
-        raise NotFound(f"there is no community {asked[:60]!r}{gone}", known)
+        removed = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
+        raise NotFound(f"there is no community {asked[:60]!r}{removed}", known)
     row = found[0]
     family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     ids = [*filter(None, [parent]), *children]
     kin = snapshot.by_key("reports", ids, "id", ["id", "n", "title"]).to_pylist()
-    aliases = {one["id"]: f"c{one['n']}" for one in kin}
+    aliases = {report["id"]: f"c{report['n']}" for report in kin}
     members = snapshot.served("entities", row["entity_ids"], ["id", "n", "title", "degree"])
-    members.sort(key=lambda one: (-one["degree"], one["id"]))
+    members.sort(key=lambda member: (-member["degree"], member["id"]))
     result = ReportResult(
         id=f"c{row['n']}",
         title=row["title"],
@@ -949,11 +963,11 @@ def get_community_report(
         method=row["method"],
         parent=aliases.get(parent, ""),
         children=[aliases[id] for id in children if id in aliases][:40],
-        members=[f"e{one['n']} {one_line(one['title'], 60)}" for one in members[:20]],
+        members=[f"e{member['n']} {one_line(member['title'], 60)}" for member in members[:20]],
         stale="communities" in snapshot.manifest.stale,
         hint=note,
     )
-    above = next((one["title"] for one in kin if one["id"] == parent), "")
+    above = next((report["title"] for report in kin if report["id"] == parent), "")
     page = render.page_of(result, budget - (NEXT if budget >= SMALL else 0))
     result.truncated = not _report(snapshot, page, row, result, above)
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
@@ -985,9 +999,9 @@ def _report(
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
         context.note(result, context.LATE)
-        gone = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
-        if gone:
-            texts = f"{counted(len(gone), 'texts')} that this report cites"
+        removed = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
+        if removed:
+            texts = f"{counted(len(removed), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
     text = _with_places(packing.short_references(text, named), cited)
     page.add("\n".join([*lines, ""]))
@@ -996,15 +1010,15 @@ def _report(
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
         if left or not page.add(block, places):
             left += 1
-    if told := topics.summarised(snapshot, topic, row):
+    if documents := topics.summarised(snapshot, topic, row):
         page.add("\nDocuments:")
         taken = 0
-        while taken < len(told) and page.add(told[taken]):
+        while taken < len(documents) and page.add(documents[taken]):
             taken += 1
         page.room += NEXT
-        if taken < len(told):
+        if taken < len(documents):
             more = f'list_documents(filters=["topic={result.id}"])'
-            page.add(f"- {counted(len(told) - taken, 'more documents')}: {more}")
+            page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
     elif topic.central:
         page.add(f"\nDocuments: {'; '.join(topic.central)}")
     return not left
@@ -1031,8 +1045,11 @@ def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
 def _brief(row: Row) -> str:
     """The summary, and each finding with its first statement."""
     found = [row["summary"]]
-    for one in context.findings(row):
-        heading, explanation = str(one.get("summary", "")), str(one.get("explanation", "")).strip()
+    for finding in context.findings(row):
+        heading, explanation = (
+            str(finding.get("summary", "")),
+            str(finding.get("explanation", "")).strip(),
+        )
         first = _STATEMENT.match(explanation)
         if explanation.startswith(heading):
             found.append(f"- {first[0] if first else explanation}")
