@@ -217,22 +217,22 @@ def with_answer(
     words, folder = word_limit(budget), snapshot.folder
     options = question.options
     work = answer(asker, question.query, rows, names, options, words=words, folder=folder)
-    given = waited(asker, work, options.seconds)
+    reply = waited(asker, work, options.seconds)
     result.usage = meter.usage()
-    if given is not None and given.by:
+    if reply is not None and reply.by:
         cursor = question.cursor
-        return answered(result, given, budget, snapshot=snapshot, shown=items, cursor=cursor)
-    if given is None:
+        return answered(result, reply, budget, snapshot=snapshot, shown=items, cursor=cursor)
+    if reply is None:
         unfinished(result)
     else:
         result.state = "failed"
-        note(result, failed(given.reason))
+        note(result, failed(reply.reason))
     return plain(result)
 
 
 def answered(
     result: Answerable,
-    given: Answered,
+    reply: Answered,
     budget: int,
     *,
     snapshot: Snapshot,
@@ -241,21 +241,21 @@ def answered(
 ) -> Answerable:
     """The result with a given answer: it, its references, then the cited passages of `shown` that
     fit. `cursor` leads to the context without an answer."""
-    cited = given.checked.cited
+    cited = reply.checked.cited
     known = source_places(snapshot, cited)
     places = [known[id] for id in cited if id in known]
     listed = _references(snapshot, cited, places)
-    result.state, result.method = "partial" if given.cut else "answered", given.by
-    if given.cut:
+    result.state, result.method = "partial" if reply.cut else "answered", reply.by
+    if reply.cut:
         note(result, CUT)
     lines = ["### References", *(f"* [{id}] {what}" for id, what in listed.items())]
-    result.answer = "\n\n".join([given.checked.text, *(["\n".join(lines)] if listed else [])])
-    if given.checked.unknown:
-        unknown = ", ".join(given.checked.unknown[:8])
+    result.answer = "\n\n".join([reply.checked.text, *(["\n".join(lines)] if listed else [])])
+    if reply.checked.unknown:
+        unknown = ", ".join(reply.checked.unknown[:8])
         note(result, f"References of the model to what it was not given were removed: {unknown}.")
     elif not cited:
         note(result, "The answer cites nothing; check it against the context.")
-    if VERIFY in given.checked.text:
+    if VERIFY in reply.checked.text:
         note(result, f"Sentences marked {VERIFY} are general knowledge, not from this corpus.")
     result.citations = places
     passages = [item for item in shown if item.id in {place.id for place in places}]
@@ -341,7 +341,7 @@ def _references(
 ) -> dict[str, str]:
     """What each cited id stands for, in the order of the answer: document and lines of a source;
     of another row its title with the first documents and lines that it comes from."""
-    listed = {one.id: _place(one) for one in places}
+    listed = {citation.id: _place(citation) for citation in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
         rows = context.numbered(snapshot, table, [int(id[1:]) for id in cited if id[0] == letter])
         title = context.titles(snapshot, rows) if letter == "r" else {}
@@ -352,16 +352,18 @@ def _references(
     return {id: listed[id] for id in dict.fromkeys(cited) if id in listed}
 
 
-def _place(one: Citation) -> str:
-    lines = f", lines {one.line_start}-{one.line_end}" if one.line_start else ""
-    return f"{packing.one_line(one.title, 150)}{lines}"
+def _place(citation: Citation) -> str:
+    lines = f", lines {citation.line_start}-{citation.line_end}" if citation.line_start else ""
+    return f"{packing.one_line(citation.title, 150)}{lines}"
 
 
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
     """The places of a row's evidence, of a report's references, else of its text units."""
-    units = [one["text_unit_id"] for one in row.get("evidence") or ()]
+    units = [sentence["text_unit_id"] for sentence in row.get("evidence") or ()]
     units += packing.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]
-    places = [_place(one) for one in context.unit_citations(snapshot, units[:PLACES]).values()]
+    places = [
+        _place(citation) for citation in context.unit_citations(snapshot, units[:PLACES]).values()
+    ]
     more = f"; {len(units) - PLACES} more" if len(units) > PLACES else ""
     return f" ({'; '.join(places)}{more})" if places else ""

@@ -80,7 +80,10 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
         rows = pa.concat_tables(
             [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
         )
-    found = {one.id: one for one in _read(snapshot, question, rows, cosines, keep, summarised)}
+    found = {
+        candidate.id: candidate
+        for candidate in _read(snapshot, question, rows, cosines, keep, summarised)
+    }
     return Candidates(found, summarised=summarised)
 
 
@@ -95,9 +98,9 @@ def _summarised(snapshot: Snapshot, question: Question) -> tuple[dict[str, float
     share: dict[str, float] = {}
     first: list[str] = []
     for (document, start, end), value in matched:
-        held = [id for at, id in inside.get(document, ()) if start <= at < end]
-        share |= dict.fromkeys(held, value)
-        first += held[:LEADS]
+        ids = [id for at, id in inside.get(document, ()) if start <= at < end]
+        share |= dict.fromkeys(ids, value)
+        first += ids[:LEADS]
     return share, first
 
 
@@ -111,10 +114,14 @@ def extend(
     """The candidates with the first passages of the documents whose title the question or a high
     passage names, and with the passages next to the high ones. Of these titles, the first TITLES are
     looked up."""
-    titles = [*question.named, *(id for one in high for id in one.entity_ids)]
+    titles = [*question.named, *(id for candidate in high for id in candidate.entity_ids)]
     titled = _titled(snapshot, list(dict.fromkeys(titles))[:TITLES])
-    places = {(one.document_id, one.position + step) for one in high for step in (-1, 1)}
-    rows = pa.concat_tables([titled, _at(snapshot, places - {place_of(one) for one in high})])
+    places = {
+        (candidate.document_id, candidate.position + step) for candidate in high for step in (-1, 1)
+    }
+    rows = pa.concat_tables(
+        [titled, _at(snapshot, places - {place_of(candidate) for candidate in high})]
+    )
     new = pc.invert(pc.is_in(rows["id"], pa.array(list(found.passages), pa.string())))
     rows = rows.filter(new)
     cosines: Mapping[str, float] = {}
@@ -122,7 +129,8 @@ def extend(
         ids = values_of(rows["id"])
         cosines = tables.similarities(snapshot, "passages", question.vector, 1, ids)
     added = {
-        one.id: one for one in _read(snapshot, question, rows, cosines, keep, found.summarised)
+        candidate.id: candidate
+        for candidate in _read(snapshot, question, rows, cosines, keep, found.summarised)
     }
     return Candidates({**found.passages, **added}, len(added), found.summarised)
 
@@ -139,7 +147,9 @@ def _proposed(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
 def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:
     """Passages with the same text as another candidate: the id of each, with the first id of those that
     have this text."""
-    by_end = lists_of((one.terms[-END:], one.id) for one in passages if one.terms)
+    by_end = lists_of(
+        (candidate.terms[-END:], candidate.id) for candidate in passages if candidate.terms
+    )
     alike = [id for ids in by_end.values() if len(ids) > 1 for id in ids]
     if not alike:
         return {}
@@ -181,10 +191,10 @@ def _read(
     for id, document, title, position, entities, terms, length in rows_of(
         keep(rows) if keep else rows
     ):
-        told = summarised.get(id, 0.0)
-        words = score(terms, length) + field * told
+        share = summarised.get(id, 0.0)
+        words = score(terms, length) + field * share
         place = id, document, title, position
-        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), told)
+        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), share)
 
 
 def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:

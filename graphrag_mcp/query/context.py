@@ -84,7 +84,11 @@ def topic_paths(snapshot: Snapshot, units: Iterable[str]) -> dict[str, list[str]
     votes: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for unit, ids in rows_of(snapshot.rows("passages", "", ["text_unit_id", "entity_ids"])):
         votes[unit].update(tuple(path_of[id]) for id in ids if path_of.get(id))
-    return {id: list(max(sorted(one), key=one.__getitem__)) for id, one in votes.items() if one}
+    return {
+        id: list(max(sorted(counter), key=counter.__getitem__))
+        for id, counter in votes.items()
+        if counter
+    }
 
 
 def topic_at(path: Sequence[str], level: int) -> str:
@@ -97,7 +101,10 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for unit, topic in topic_of.items():
         counts[document_of[unit]][topic] += 1
-    return {one: min(some, key=lambda id: (-some[id], id)) for one, some in counts.items()}
+    return {
+        document: min(counter, key=lambda id: (-counter[id], id))
+        for document, counter in counts.items()
+    }
 
 
 def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
@@ -117,8 +124,10 @@ def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
     items = []
     for row in claim_rows(snapshot, entities):
         dates = row["start_date"], row["end_date"]
-        said = one_line(row["description"], 300)
-        text = columns(f"k{row['n']}", row["subject"], row["object"], row["status"], *dates, said)
+        description = one_line(row["description"], 300)
+        text = columns(
+            f"k{row['n']}", row["subject"], row["object"], row["status"], *dates, description
+        )
         items.append(Item(f"k{row['n']}", text, None, "Claims"))
     return items
 
@@ -127,16 +136,16 @@ def resolve_references(
     snapshot: Snapshot, texts: Sequence[str]
 ) -> tuple[dict[str, dict[str, str]], dict[str, Citation]]:
     """Aliases by group name and content id, and the citations of the sources, by alias."""
-    wanted: dict[str, dict[str, None]] = {}
+    references: dict[str, dict[str, None]] = {}
     for text in texts:
         for group, ids in referenced_ids(text).items():
-            wanted.setdefault(group, {}).update(dict.fromkeys(ids))
+            references.setdefault(group, {}).update(dict.fromkeys(ids))
     aliases: dict[str, dict[str, str]] = {}
     for group, (table, letter) in REFERENCES.items():
-        if wanted.get(group):
-            found = snapshot.by_key(table, list(wanted[group]), "id", ["id", "n"]).to_pylist()
+        if references.get(group):
+            found = snapshot.by_key(table, list(references[group]), "id", ["id", "n"]).to_pylist()
             aliases[group] = {row["id"]: f"{letter}{row['n']}" for row in found}
-    cited = unit_citations(snapshot, list(wanted.get("Sources", ())))
+    cited = unit_citations(snapshot, list(references.get("Sources", ())))
     aliases["Sources"] = {id: citation.id for id, citation in cited.items()}
     return aliases, {citation.id: citation for citation in cited.values()}
 
@@ -158,8 +167,8 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
         return {}
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
     units = snapshot.served("text_units", list(ids), [*names, "text"])
-    wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
+    document_ids = list(dict.fromkeys(unit["document_id"] for unit in units))
+    rows = snapshot.served("documents", document_ids, ["id", "n", "title", "uri"])
     documents = {row["id"]: row for row in rows}
     found: dict[str, Citation] = {}
     for unit in units:
@@ -206,14 +215,17 @@ def relationship_statement(
     what a model made of it; `units` are citations by text unit."""
     first = next(iter(row["evidence"]), None)
     unit = units.get(first["text_unit_id"]) if first else None
-    told = one_line(row["description"], longest)
+    description = one_line(row["description"], longest)
     if first is None or unit is None:
-        return told, None
-    said = quote.one_line(first["text"]) if quote.says(first["text"]) >= quote.LEANS else ""
+        return description, None
+    sentence = quote.one_line(first["text"]) if quote.says(first["text"]) >= quote.LEANS else ""
     cited = sentence_citation(unit, first["start"], first["end"])
-    if not told or (said and said in row["description"]):  # then the description is sentences
-        return one_line(said if told or not said else f"both named: {said}", longest), cited
-    return f'{told} "{one_line(first["text"], longest)}"', cited
+    if not description or (sentence and sentence in row["description"]):
+        # then the description is sentences
+        return one_line(
+            sentence if description or not sentence else f"both named: {sentence}", longest
+        ), cited
+    return f'{description} "{one_line(first["text"], longest)}"', cited
 
 
 def findings(row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -222,11 +234,15 @@ def findings(row: Mapping[str, Any]) -> list[dict[str, str]]:
     return found
 
 
-def finding(one: Mapping[str, Any]) -> str:
+def finding(fields: Mapping[str, Any]) -> str:
     """A finding as one text: its explanation, after the summary if the explanation does not begin
     with it."""
-    summary, told = str(one.get("summary", "")), str(one.get("explanation", ""))
-    return told if not summary or told.startswith(summary) else f"{summary}: {told}"
+    summary, explanation = str(fields.get("summary", "")), str(fields.get("explanation", ""))
+    return (
+        explanation
+        if not summary or explanation.startswith(summary)
+        else f"{summary}: {explanation}"
+    )
 
 
 ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
@@ -243,5 +259,7 @@ def placed(name: str, place: Citation, factor: float = 1.0) -> Citation:
 
 def marked(name: str, text: str) -> str:
     """Ids in references and brackets with their corpus before them."""
-    text = _MARKED.sub(lambda one: f"{name}/{one.group()}", text)
-    return _DATA.sub(lambda one: _INNER.sub(lambda alias: f"{name}/{alias[1]}", one.group()), text)
+    text = _MARKED.sub(lambda match: f"{name}/{match.group()}", text)
+    return _DATA.sub(
+        lambda match: _INNER.sub(lambda alias: f"{name}/{alias[1]}", match.group()), text
+    )

@@ -22,19 +22,21 @@ def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence
     sentences that contain one of these forms, if there are any."""
     worth = quote.weights_of([text], lambda terms: term_worth(snapshot, terms)[0])
     found = quote.quotes(text, worth, MOST, skip=[title])
-    found = [one for one in found if any(form in one.text for form in forms)] or found
+    found = [
+        quotation for quotation in found if any(form in quotation.text for form in forms)
+    ] or found
     chosen: list[quote.Quote] = []
-    for one in found:
-        if chosen and (len(one.text) > room or one.score < LEAST * found[0].score):
+    for quotation in found:
+        if chosen and (len(quotation.text) > room or quotation.score < LEAST * found[0].score):
             continue
-        chosen.append(one)
-        room -= len(one.text) + 2
+        chosen.append(quotation)
+        room -= len(quotation.text) + 2
         if room < SENTENCE // 4:
             break
-    chosen.sort(key=lambda one: one.start)
-    said = [quote.with_speaker(text, one).text for one in chosen]
+    chosen.sort(key=lambda quotation: quotation.start)
+    texts = [quote.with_speaker(text, quotation).text for quotation in chosen]
     longest = max(quote.LONGEST, SENTENCE + room)
-    return " … ".join(one_line(one, longest) for one in said)
+    return " … ".join(one_line(text, longest) for text in texts)
 
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str = "") -> list[Line]:
@@ -50,28 +52,28 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
 
     order = sorted(rows, key=place)
     step = max(len(order) / READ, 1.0)
-    some = [order[int(at * step)] for at in range(int(len(order) / step))]
-    found = hits.read(snapshot, [(row["id"], 1.0) for row in some], corpus)
+    sample = [order[int(at * step)] for at in range(int(len(order) / step))]
+    found = hits.read(snapshot, [(row["id"], 1.0) for row in sample], corpus)
     bodies = [hit.body for hit in found]
     worth = quote.weights_of(bodies, lambda terms: term_worth(snapshot, terms)[0])
     best = [
-        (hit, one)
+        (hit, quotation)
         for hit in found
-        if (one := quote.best(hit.body, worth, skip=[hit.citation.title])) is not None
+        if (quotation := quote.best(hit.body, worth, skip=[hit.citation.title])) is not None
     ]
     written = summaries.read(snapshot, sorted({hit.document for hit, _ in best}))
-    told: set[tuple[str, int]] = set()
+    shown: set[tuple[str, int]] = set()
     chosen: list[Line] = []
     size = len(best) / most if most else 0
     for number in range(most):
         run = best[int(number * size) : int((number + 1) * size)]
         if run:
-            hit, one = max(run, key=lambda pair: pair[1].score)
+            hit, quotation = max(run, key=lambda pair: pair[1].score)
             about = summaries.covering(written.get(hit.document, []), hit.citation.char_start)
             if about is None:
-                said = one_line(quote.with_speaker(hit.body, one).text, SENTENCE + 40)
-                chosen.append(Line(hit, said, one.score))
-            elif (hit.document, about.place) not in told:
-                told.add((hit.document, about.place))
-                chosen.append(Line(hit, about.text, one.score, about.text))
+                sentence = one_line(quote.with_speaker(hit.body, quotation).text, SENTENCE + 40)
+                chosen.append(Line(hit, sentence, quotation.score))
+            elif (hit.document, about.place) not in shown:
+                shown.add((hit.document, about.place))
+                chosen.append(Line(hit, about.text, quotation.score, about.text))
     return chosen

@@ -108,16 +108,16 @@ def list_documents(
         return finish(result, budget)
     (part,) = local.narrowed([("", snapshot)], filters)
     if document.strip():
-        head, lines, told = _outline(snapshot, document.strip())
-        result.hint = joined(note, told)
+        head, lines, hint = _outline(snapshot, document.strip())
+        result.hint = joined(note, hint)
     else:
         result.hint = joined(note, part[2].note if part[2] else "")
-        made = (
+        listing = (
             partial(_documents, sort=sort, by=by, budget=budget)
             if by != "statement"
             else _statements
         )
-        head, lines = made(snapshot, part, query.strip())
+        head, lines = listing(snapshot, part, query.strip())
     room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
     shown: list[str] = []
     for line in lines[offsets[0] :]:
@@ -261,21 +261,22 @@ def _overview(
 ) -> Listed | None:
     """Series with what they say, else topics with titles; None where there is but one of these."""
     uri = {id: fact["uri"] for id, fact in documents(snapshot).items()}
-    held = series.grouped(snapshot, ids)
-    if len(held) > 1:
+    groups = series.grouped(snapshot, ids)
+    if len(groups) > 1:
         lines = [
-            partial(_series, snapshot, one, some, room / len(held)) for one, some in held.items()
+            partial(_series, snapshot, group, members, room / len(groups))
+            for group, members in groups.items()
         ]
-        return f", in {len(held)} series. A filter uri=... lists those of one.", lines
+        return f", in {len(groups)} series. A filter uri=... lists those of one.", lines
     found: list[topics.Topic] = []
     level = 0
     for level in range(FINEST):  # documents of one topic are listed by the topics inside it
-        found = [one for one in topics.of_level(snapshot, level, kept) if one.main]
+        found = [topic for topic in topics.of_level(snapshot, level, kept) if topic.main]
         if len(found) > 1:
             break
-    if None not in held or len(found) < 2:
+    if None not in groups or len(found) < 2:
         return None
-    todo = [(one, level) for one in found]
+    todo = [(topic, level) for topic in found]
     found, divided = [], set[str]()
     while todo:
         topic, depth = todo.pop()
@@ -286,26 +287,30 @@ def _overview(
                 topic.main -= part.main
                 divided.add(topic.id)
                 todo.append((part, depth + 1))
-    found = sorted(filter(attrgetter("main"), found), key=lambda one: (-len(one.main), one.id))
+    found = sorted(
+        filter(attrgetter("main"), found), key=lambda topic: (-len(topic.main), topic.id)
+    )
     within = set(ids)
     lines = [
         partial(
             _topic,
             snapshot,
-            one,
-            sorted(one.main & within, key=uri.__getitem__),
+            topic,
+            sorted(topic.main & within, key=uri.__getitem__),
             TITLES * room / len(ids),
-            "others in " if one.id in divided else "",
+            "others in " if topic.id in divided else "",
         )
-        for one in found
+        for topic in found
     ]
     first = f"c{found[0].n}"
     return f', in {len(found)} topics. A filter topic={first} lists one, sort="title" all.', lines
 
 
-def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], room: float) -> str:
+def _series(
+    snapshot: Snapshot, group: series.Series | None, ids: Sequence[str], room: float
+) -> str:
     """A series with the sentences of its documents that say most, in so many characters."""
-    head = f"- {series.described(snapshot, one, ids)}"
+    head = f"- {series.described(snapshot, group, ids)}"
     most = min(max(int((room - len(head)) / SAID), 1), 2 * len(ids))
     page = Page(int(room) + SAID)
     render.show_lines(page, digests.of_documents(snapshot, ids, most), indent="  ")
@@ -313,20 +318,20 @@ def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], r
 
 
 def _topic(
-    snapshot: Snapshot, one: topics.Topic, ids: Sequence[str], each: float, which: str
+    snapshot: Snapshot, topic: topics.Topic, ids: Sequence[str], each: float, which: str
 ) -> str:
     """A topic with as many titles of its documents as have room, `each` characters a document.
     `which` of its documents they are."""
-    topics.describe(snapshot, one)
-    head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
+    topics.describe(snapshot, topic)
+    head = f"- {which}[c{topic.n}] {topic.title}: {counted(len(ids), 'documents')}: "
     room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
     facts = documents(snapshot)
     first = context.first_ids(snapshot, ids)
     for id in ids:
         begins = hits.opening(_beginning(snapshot, id)) if hits.untitled(facts[id]) else ""
         # The name of a file is an id as well.
-        told = one_line(begins or names[id], TITLE)
-        shown.append(f"{names[id]}: {told}" if begins else f"[{first[id]}] {told}")
+        title = one_line(begins or names[id], TITLE)
+        shown.append(f"{names[id]}: {title}" if begins else f"[{first[id]}] {title}")
         room -= len(shown[-1]) + 2
         if room < TITLE:
             break
@@ -347,9 +352,9 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
     name = hits.names_of(snapshot)[row.content_id]
     untitled = hits.untitled(fact)
     text = _beginning(snapshot, row.content_id) if room or untitled else ""
-    said = row.summary if room else ""
-    if room and not said:
-        said = digests.digest(snapshot, text, fact["document"][2], room)
+    summary = row.summary if room else ""
+    if room and not summary:
+        summary = digests.digest(snapshot, text, fact["document"][2], room)
     if not room and untitled:
         title = hits.opening(text)
         title = f" ({one_line(title, TITLE)})" if title else ""
@@ -358,7 +363,7 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
     note = note_sources.told(snapshot, row.content_id)
     named = " ".join(filter(None, (name + title, note)))
     facts = ", ".join(filter(None, [joined(fact["by"], row.date), named, length, parts]))
-    return f"- [{row.id}] {facts}{': ' if said else ''}{said}"
+    return f"- [{row.id}] {facts}{': ' if summary else ''}{summary}"
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
@@ -382,34 +387,36 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int
                 return _naming(snapshot, part, row, name)
             # documents use a definition without a statement
             query = f'"{row["title"].rpartition(".")[2]}"'
-        elif found := _naming_word(part, name, [one for one in (row, *others) if one]):
+        elif found := _naming_word(part, name, [entity for entity in (row, *others) if entity]):
             return found
     if text_search.quoted(query):
         lines, every = _holding(part, query)
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
     source = local.asked(part, query)
-    told = survey([source], budget, most) if source else None
-    of = told.documents() if told else {}
-    held = _names_held(source, of) if source else {}
+    surveyed = survey([source], budget, most) if source else None
+    of = surveyed.documents() if surveyed else {}
+    names = _names_held(source, of) if source else {}
     worth = source.found.terms if source else {}
-    lines = {id: partial(_extract, some, held[id], worth) for id, some in of.items()}
+    lines = {id: partial(_extract, best_lines, names[id], worth) for id, best_lines in of.items()}
     rest = ""
-    if told and told.weaker:
-        rest = f" ({told.weaker:,} more hold some of its words)"
+    if surveyed and surveyed.weaker:
+        rest = f" ({surveyed.weaker:,} more hold some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
 def _names_held(source: Source, ids: Collection[str]) -> dict[str, list[str]]:
     """Which of the names that are asked for stand in each document (content id): those whose entity or
     all of whose words stand in a passage of it."""
-    passages = lists_of((one.document_id, one) for one in source.found.passages)
-    words = {id: [set(one.terms.split()) for one in passages[id]] for id in ids}
-    entities_of = {id: {entity for one in passages[id] for entity in one.entity_ids} for id in ids}
+    passages = lists_of((passage.document_id, passage) for passage in source.found.passages)
+    words = {id: [set(passage.terms.split()) for passage in passages[id]] for id in ids}
+    entities_of = {
+        id: {entity for passage in passages[id] for entity in passage.entity_ids} for id in ids
+    }
     found: dict[str, list[str]] = {id: [] for id in ids}
     for name in source.found.names if ids else ():
-        wanted = terms(name.form)
+        name_terms = terms(name.form)
         for id in ids if name.strong else ():
-            within = any(some.issuperset(wanted) for some in words[id])
+            within = any(passage_words.issuperset(name_terms) for passage_words in words[id])
             if within or entity_id(name.key) in entities_of[id]:
                 found[id].append(name.form)
     return found
@@ -423,20 +430,20 @@ def _extract(
     has the best sentence behind it, where that holds more of the question's terms."""
     chosen = list(lines[:1])
     if len(lines) == 1 and lines[0].summary and lines[0].summary != lines[0].text:
-        one = lines[0]
-        both = f"{one.summary} [{one.hit.id}] {one.text}"
-        more = worth.keys() & set(terms(one.text)) - set(terms(one.summary))
-        return _with_names(names, one, both if more and len(both) <= room else one.told)
-    for one in lines[1:]:
-        if sum(len(each.told) for each in chosen) + len(one.told) <= room:
-            chosen.append(one)
-    chosen.sort(key=lambda one: one.hit.citation.char_start)
-    said = [chosen[0].told, *(f"[{one.hit.id}] {one.told}" for one in chosen[1:])]
-    return _with_names(names, chosen[0], " ".join(said))
+        line = lines[0]
+        both = f"{line.summary} [{line.hit.id}] {line.text}"
+        more = worth.keys() & set(terms(line.text)) - set(terms(line.summary))
+        return _with_names(names, line, both if more and len(both) <= room else line.told)
+    for line in lines[1:]:
+        if sum(len(each.told) for each in chosen) + len(line.told) <= room:
+            chosen.append(line)
+    chosen.sort(key=lambda line: line.hit.citation.char_start)
+    texts = [chosen[0].told, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
+    return _with_names(names, chosen[0], " ".join(texts))
 
 
-def _with_names(names: Sequence[str], first: Line, said: str) -> str:
-    shown = render.line(first.hit, said)
+def _with_names(names: Sequence[str], first: Line, text: str) -> str:
+    shown = render.line(first.hit, text)
     words = set(terms(shown))
     more = [name for name in names if not words.issuperset(terms(name))]
     return f"{shown} (also names {', '.join(more)})" if more else shown
@@ -447,7 +454,9 @@ def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], b
     that all of it, or only most?"""
     _, narrowed, kept = part
     found, literals, note = text_search.matches(narrowed, query, kept)
-    best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
+    best = {
+        passage.document_id: (passage.id, passage.score) for passage in reversed(found.passages)
+    }
 
     def line(passage: tuple[str, float], _: int) -> str:
         read = hits.read(narrowed, [passage])
@@ -549,14 +558,14 @@ def _of_holders(snapshot: Snapshot, key: str) -> dict[str, str]:
     return _of_entities(snapshot, [row for row in near if entities.holds(row, key)])
 
 
-def _of_entities(snapshot: Snapshot, some: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _of_entities(snapshot: Snapshot, entity_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """The first passage that names one of the entities of each document, by content id."""
-    ids = {row["id"] for row in some}
-    numbers = sorted({id for row in some for id in row["text_unit_ids"]})
+    ids = {row["id"] for row in entity_rows}
+    numbers = sorted({id for row in entity_rows for id in row["text_unit_ids"]})
     units = snapshot.by_key("text_units", numbers, "id", ["document_id"])
-    held = sorted(set(values_of(units["document_id"])))
+    document_ids = sorted(set(values_of(units["document_id"])))
     names = ["id", "document_id", "position", "entity_ids"]
-    rows = snapshot.by_key("passages", held, "document_id", names).to_pylist()
+    rows = snapshot.by_key("passages", document_ids, "document_id", names).to_pylist()
     rows = [row for row in rows if not ids.isdisjoint(row["entity_ids"])]
     rows.sort(key=lambda row: -row["position"])
     return {row["document_id"]: row["id"] for row in rows}
@@ -582,8 +591,8 @@ def _telling(
 
     def line(id: str, room: int) -> str:
         for hit in hits.read(snapshot, [(passage[id], 1.0)]):
-            told = digests.digest(snapshot, hit.body, hit.citation.title, room, forms)
-            return render.line(hit, told)
+            text = digests.digest(snapshot, hit.body, hit.citation.title, room, forms)
+            return render.line(hit, text)
         return ""
 
     order = sorted(passage, key=lambda id: documents(snapshot)[id]["uri"])
@@ -607,7 +616,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     elif query:
         source = local.asked(part, query)
         known = hits.apart([source])[0].found.passages if source else []
-        key, values = "id", [one.id for one in known[:FOUND]]
+        key, values = "id", [passage.id for passage in known[:FOUND]]
         unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()
     apart = frozenset(notes)
@@ -616,7 +625,9 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         rows = _passing(snapshot, kept, rows)
     rows.sort(key=lambda row: row["n"])
     listed, undated, short = timeline.of_passages(
-        snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days, one.said)
+        snapshot,
+        rows[:PASSAGES],
+        lambda statement: kept is None or kept.speaks_of(statement.days, statement.said),
     )
     about = f' on "{one_line(query, 80)}"' if query else ""
     head = f"{counted(len(listed), 'statements')}{about} by time."
@@ -627,7 +638,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     passed = frozenset(kept.passing_documents(snapshot) if kept is not None and not listed else ())
     if passed and passed <= apart:
         head += " Only notes pass the filters, and notes stand in no timeline."
-    return head, [partial(str, one.item().text) for one in listed]
+    return head, [partial(str, statement.item().text) for statement in listed]
 
 
 def _passing(snapshot: Snapshot, kept: Filters, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -646,8 +657,8 @@ def _periods(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list[
     documents_of = Counter(date[:length] for date in dates.values() if date)
     lines = []
     for period in sorted(documents_of):
-        said = f": {', '.join(names[period])}" if names.get(period) else ""
-        lines.append(f"- {period} ({counted(documents_of[period], 'documents')}){said}")
+        listed = f": {', '.join(names[period])}" if names.get(period) else ""
+        lines.append(f"- {period} ({counted(documents_of[period], 'documents')}){listed}")
     return [partial(str, line) for line in lines]
 
 
@@ -666,11 +677,11 @@ def characteristic(
     for period, counter in counts.items():
         value = {id: counter[id] * math.log(1 + len(counts) / within[id]) for id in counter}
         best[period] = sorted(value, key=lambda id: (-value[id], id))[: NAMES * 3]
-    wanted = list(dict.fromkeys(id for some in best.values() for id in some))
-    found = snapshot.served("entities", wanted, ["id", "title"])
+    entity_ids = list(dict.fromkeys(id for ids in best.values() for id in ids))
+    found = snapshot.served("entities", entity_ids, ["id", "title"])
     title = {row["id"]: one_line(row["title"], 40) for row in found}
     return {
-        period: [title[id] for id in some if id in title][:NAMES] for period, some in best.items()
+        period: [title[id] for id in ids if id in title][:NAMES] for period, ids in best.items()
     }
 
 
@@ -699,15 +710,16 @@ def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Shown], str]:
     if (outline := plugins.outline(uri, text)) and (parts := outline.parts()):
         lines = _parts(alias, text, parts)
     else:
-        told = summaries.read(snapshot, same).get(same[0], [])
-        head += "".join(f" {one.text}" for one in told if one.place == 0)
-        sections = [one for one in told if one.place]
+        written = summaries.read(snapshot, same).get(same[0], [])
+        head += "".join(f" {summary.text}" for summary in written if summary.place == 0)
+        sections = [summary for summary in written if summary.place]
         lines = []
         for number, (at, level, words) in enumerate(headings(text), 1):
-            begun = [one for one in sections if one.start <= at]  # told with its first heading
+            # told with its first heading
+            begun = [summary for summary in sections if summary.start <= at]
             sections = sections[len(begun) :]
-            said = "".join(f": {one.text}" for one in begun)
-            lines.append(f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}{said}")
+            about = "".join(f": {summary.text}" for summary in begun)
+            lines.append(f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}{about}")
         lines = lines or summaries.outline(snapshot, sections)
     for row in rows if not lines else ():
         place = places.of_row(row)
@@ -715,16 +727,16 @@ def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Shown], str]:
         lines.append(f"- [{passage_alias(row)}] " + (f"({place}) {begins}" if place else begins))
     linked, call = links.of_outline(snapshot, same[0])
     hint = f"Its links: {call}." if call else ""
-    for told in filter(None, (threads.told(snapshot, same[0]), linked)):
-        head += f" {told}"
+    for note in filter(None, (threads.told(snapshot, same[0]), linked)):
+        head += f" {note}"
     return head, [partial(str, line) for line in lines], hint
 
 
 def _parts(alias: str, text: str, parts: Sequence[plugins.Part]) -> list[str]:
-    lines, told = Lines(text), []
+    lines, outline = Lines(text), []
     for number, part in enumerate(parts, 1):
         place = f"lines {lines.at(part.start)}-{lines.at(max(part.end - 1, part.start))}"
         about = f": {one_line(part.about, TELLING)}" if part.about else ""
         head = f"{'  ' * part.depth}- [{alias}#{number}] {one_line(part.title, 160)}"
-        told.append(f"{head}, {place}{about}")
-    return told
+        outline.append(f"{head}, {place}{about}")
+    return outline

@@ -47,11 +47,11 @@ PRIMER_SHARE = 0.6  # of the budget for them
 def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], set[str]]:
     """The answers as items, best first, and the ids named in them that the index does not have."""
     best, items = ranked(walk), []
-    known, gone = references(snapshot, [node["answer"] for node, _ in best])
+    known, removed = references(snapshot, [node["answer"] for node, _ in best])
     for node, others in best:
         score = "no score" if node["score"] is None else f"score {node['score']:g}"
         lines = [f"### {packing.one_line(node['query'], 300)} ({score})"]
-        lines.append(marked(node["answer"], gone))
+        lines.append(marked(node["answer"], removed))
         aliases = cited_aliases(node["answer"])
         if others:
             listed = "; ".join(packing.one_line(other, 200) for other in others)
@@ -63,7 +63,7 @@ def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], se
         places = {known[alias].id: known[alias] for alias in aliases if alias in known}
         text, also = "\n".join(lines), tuple(places.values())
         items.append(packing.Item(node["id"], text, section="Answers", also=also))
-    return items, gone
+    return items, removed
 
 
 def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
@@ -72,7 +72,7 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
         {**walk.graph.nodes[id], "id": id} for id in walk.with_status("answered")
     ]
     nodes.sort(
-        key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"])
+        key=lambda node: (node["score"] is None, -(node["score"] or 0.0), node["depth"], node["id"])
     )
     found: list[tuple[Mapping[str, Any], list[str]]] = []
     for node in nodes:
@@ -98,11 +98,13 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
     return known, {*named} - there
 
 
-def marked(answer: str, gone: set[str]) -> str:
+def marked(answer: str, removed: set[str]) -> str:
     """The answer with what it cites and the index no longer has marked as gone."""
 
     def mark(part: re.Match[str]) -> str:
-        return ALIAS.sub(lambda one: f"{one[0]} (gone)" if one[0] in gone else one[0], part[0])
+        return ALIAS.sub(
+            lambda match: f"{match[0]} (gone)" if match[0] in removed else match[0], part[0]
+        )
 
     return BRACKETS.sub(mark, answer)
 
@@ -172,14 +174,14 @@ class Drift:
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
-        given = str(answer or "").strip()
-        answer = given[:ANSWER_CHARACTERS]
+        text = str(answer or "").strip()
+        answer = text[:ANSWER_CHARACTERS]
         value, unread = drift_state.read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = drift_state.read_follow_ups(follow_ups, most)
-        pruned = [self.known(walk, one) for one in _listed(prune)]
+        pruned = [self.known(walk, id) for id in _listed(prune)]
         notes = [note, unread, more]
-        if len(given) > len(answer):
+        if len(text) > len(answer):
             notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         # before anything is written: a call that fails has done nothing
         chosen = self._chosen(walk, open_next)
@@ -188,13 +190,13 @@ class Drift:
         if value is not None and not answer:
             why = "a score belongs to an answer, and none was given."
             notes.append(f"The score was not recorded: {why}")
-        _, gone = references(self.snapshot, [answer])
-        if gone:
-            listed = ", ".join(sorted(gone)[:10])
+        _, removed = references(self.snapshot, [answer])
+        if removed:
+            listed = ", ".join(sorted(removed)[:10])
             notes.append(f"Not in the index: {listed}. Cite ids as they stand in the context.")
         last = walk.steps.get(node_id, {})
         event = {"answer": answer, "score": value, "prune": pruned}
-        again = all(last.get(name) == one for name, one in event.items())
+        again = all(last.get(name) == field for name, field in event.items())
         if not again or (queries and queries != last["follow_ups"]):
             if answer and not queries:
                 queries = propose(self.snapshot, walk, node_id, answer)
@@ -246,10 +248,10 @@ class Drift:
         result.done = self.over(walk)
         notes = [note, self.moved(walk)]
         query = packing.one_line(walk.header["query"], 300)
-        items, gone = ranked_items(self.snapshot, walk)
+        items, removed = ranked_items(self.snapshot, walk)
         waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
-        if gone:
-            notes.append(f"Not in the index: {', '.join(sorted(gone)[:10])}.")
+        if removed:
+            notes.append(f"Not in the index: {', '.join(sorted(removed)[:10])}.")
         if not items:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {query}"
@@ -367,11 +369,13 @@ class Drift:
 
     def _near_reports(self, query: str) -> list[reports.Rated]:
         rated, _ = reports.select(self.snapshot, query)
-        return [one for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
+        return [
+            report for report in rated[:PRIMER_REPORTS] if report.rating >= NEAR * rated[0].rating
+        ]
 
     def _report_items(self, query: str, near: Sequence[reports.Rated]) -> list[packing.Item]:
         first = reports.opening(self.snapshot, query, near, PRIMER_REPORTS + reports.TOP)
-        rows = self.snapshot.served("reports", [one.id for one in first])
+        rows = self.snapshot.served("reports", [report.id for report in first])
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:
@@ -420,24 +424,24 @@ class Drift:
 
     def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        told = []
+        sentences = []
         if then != now:
-            told.append(
+            sentences.append(
                 f"The index has changed since this session began (generation {then} to {now})."
             )
         if walk.damaged:
             what = counted(walk.damaged, "records")
-            told.append(
+            sentences.append(
                 f"{what} of this session cannot be read and {'is' if walk.damaged == 1 else 'are'} left out."
             )
-        return " ".join(told)
+        return " ".join(sentences)
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
         asked = str(id).strip().strip("[]`'\" ")
         if asked in walk.graph:
             return asked
-        ids = [one for one in walk.graph if len(asked) >= 6 and one.startswith(asked)]
+        ids = [node_id for node_id in walk.graph if len(asked) >= 6 and node_id.startswith(asked)]
         if len(ids) == 1:
             return ids[0]
         known = f"Known to go on with: {self._open_list(walk)}"
@@ -452,7 +456,7 @@ class Drift:
 def _listed(value: object) -> list[str]:
     """Ids as a list, from a list, a JSON list or words, also inside of a list."""
     text = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
-    return [one for one in re.split(r"[\s,;\[\]\"']+", text) if one]
+    return [word for word in re.split(r"[\s,;\[\]\"']+", text) if word]
 
 
 # ---- a session as data ---------------------------------------------------------------------------
@@ -490,12 +494,12 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
     form = checked(form)
     budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
-    gone = _gone(session, walk)
+    removed = _gone(session, walk)
     result = session.state(walk, DriftResult(session_id=session.id), shown=0)
     result.done = session.over(walk)
     notes = [note, session.moved(walk)]
-    if gone:
-        listed = ", ".join(sorted({alias for ids in gone.values() for alias in ids})[:10])
+    if removed:
+        listed = ", ".join(sorted({alias for ids in removed.values() for alias in ids})[:10])
         notes.append(f"Not in the index any more: {listed}.")
     for longest, most in SHORTER:
         left_out = max(0, len(walk.graph) - most) if most else 0
@@ -503,7 +507,7 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
         short = [f"{counted(left_out, 'nodes')} left out."] if left_out else []
         short += ["Answers are shortened."] if longest != WHOLE and form != "mermaid" else []
         result.hint = " ".join(filter(None, [*notes, *short]))
-        shown = walk.shortened(gone, longest, most)
+        shown = walk.shortened(removed, longest, most)
         result.text, result.tokens = _text(session, shown, form, result.hint), budget
         if packing.size(result)[0] <= budget:
             return finish(result, budget)
@@ -539,6 +543,8 @@ def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
     nodes = walk.graph.nodes(data=True)
     named = {id: [*cited_aliases(node["answer"]), *node["context"]] for id, node in nodes}
     every = sorted({alias for ids in named.values() for alias in ids})
-    _, gone = references(session.snapshot, [f"[{alias}]" for alias in every])
-    lost = {id: [one for one in dict.fromkeys(ids) if one in gone] for id, ids in named.items()}
+    _, removed = references(session.snapshot, [f"[{alias}]" for alias in every])
+    lost = {
+        id: [alias for alias in dict.fromkeys(ids) if alias in removed] for id, ids in named.items()
+    }
     return {id: ids for id, ids in lost.items() if ids}

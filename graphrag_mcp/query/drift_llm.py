@@ -169,9 +169,9 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
     if calls <= 0 or session.over(walk):
         return []
     frontier = walk.frontier()[: walk.header["breadth"]]
-    own = [id for id in frontier if walk.graph.nodes[id]["depth"] == number + 1]
+    of_round = [id for id in frontier if walk.graph.nodes[id]["depth"] == number + 1]
     groups: list[list[Context]] = []
-    for id in dict.fromkeys([*own, *frontier]):
+    for id in dict.fromkeys([*of_round, *frontier]):
         if room <= 0:
             break
         found = _context(session, walk, id)
@@ -184,15 +184,15 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
         if group is not None:
             group.append(found)
             room -= 1
-    return [[one.id for one in group] for group in groups]
+    return [[context.id for context in group] for group in groups]
 
 
 def _group_of(found: Context, groups: Sequence[list[Context]]) -> list[Context] | None:
     """The first group with room whose best node has more than half of these passages too."""
-    own = set(found.sources())
+    sources = set(found.sources())
     for group in groups:
-        shared = len(own & set(group[0].sources()))
-        if len(group) < TOGETHER and 2 * shared > len(own):
+        shared = len(sources & set(group[0].sources()))
+        if len(group) < TOGETHER and 2 * shared > len(sources):
             if not fill(_joined([*group, found]), JOINT_TOKENS).more:
                 return group
     return None
@@ -211,11 +211,11 @@ def _context(session: Drift, walk: Walk, id: str) -> Context | None:
 def _joined(contexts: Sequence[Context]) -> list[Section]:
     """The sections of several contexts as one, the best items of each first, each once."""
     sections: dict[str, Section] = {}
-    for one in reversed(contexts):
-        sections = {section.name: section for section in one.sections} | sections
+    for context in reversed(contexts):
+        sections = {section.name: section for section in context.sections} | sections
     joined = []
     for name, first in sections.items():
-        taken = zip_longest(*(one.page.taken.get(name, ()) for one in contexts))
+        taken = zip_longest(*(context.page.taken.get(name, ()) for context in contexts))
         items = {item.id: item for row in reversed([*taken]) for item in reversed(row) if item}
         items_in_order = list(reversed(items.values()))
         joined.append(Section(name, items_in_order, first.share, header=first.header))
@@ -256,7 +256,7 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     snapshot, query = session.snapshot, walk.header["query"]
     near = reports.select(snapshot, query)[0][:PRIMER_REPORTS]
     first = reports.opening(snapshot, query, near, PRIMER_REPORTS)
-    rows = snapshot.served("reports", [one.id for one in first])
+    rows = snapshot.served("reports", [report.id for report in first])
     if not rows:
         raise Stopped("there are no community reports to begin with")
     tokens = [count_tokens(answers.report_line(row, REPORT_CHARACTERS)) for row in rows]
@@ -271,18 +271,20 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
         ask = answers.asked(asker, _ask("drift_primer", text, model_replies.PRIMER_SCHEMA))
         pending.append(Pending([walk.root], names, asker.start(ask)))
-    given = [(one.taken(left), one.names) for one in pending]
-    nodes = [(node, names) for reply, names in given for node in reply.value if node]
+    replies = [(call.taken(left), call.names) for call in pending]
+    nodes = [(node, names) for reply, names in replies for node in reply.value if node]
     if not nodes:
-        raise Stopped(next((reply.reason for reply, _ in given if reply.reason), "no reply"))
+        raise Stopped(next((reply.reason for reply, _ in replies if reply.reason), "no reply"))
     text_of_all = "\n\n".join(restored(node.answer, names).text for node, names in nodes)
     scores = [node.score for node, _ in nodes if node.score is not None]
     rounds = zip_longest(*(node.follow_ups for node, _ in nodes), fillvalue="")
-    queries = model_replies.distinct(query for one in rounds for query in one)[:PRIMER_FOLLOW_UPS]
+    queries = model_replies.distinct(query for follow_ups in rounds for query in follow_ups)[
+        :PRIMER_FOLLOW_UPS
+    ]
     walk = session.opened(walk.root, [f"c{row['n']}" for row in rows], sum(tokens))
     queries = queries or tuple(propose(snapshot, walk, walk.root, text_of_all))
     score = round(sum(scores) / len(scores), 2) if scores else None
-    by = next(reply.by for reply, _ in given if reply.value)
+    by = next(reply.by for reply, _ in replies if reply.value)
     session.record(walk.root, text_of_all, score, queries, by=by)
 
 
@@ -290,23 +292,25 @@ def _answer_nodes(
     session: Drift, walk: Walk, asker: Asker, groups: Sequence[Sequence[str]], left: Left
 ) -> None:
     """Answer the nodes at once. A question for which nothing is found is pruned."""
-    pending = [one for group in groups if (one := _start(session, walk, asker, group)) is not None]
+    pending = [
+        call for group in groups if (call := _start(session, walk, asker, group)) is not None
+    ]
     reasons, late = [], False
-    for one in pending:
+    for call in pending:
         try:
-            reply = one.taken(left)
+            reply = call.taken(left)
         except Stopped:
             late = True
             continue
         if not reply.value:
             reasons.append(reply.reason or "no reply")
-        for id, node in zip(one.ids, reply.value, strict=False):
+        for id, node in zip(call.ids, reply.value, strict=False):
             if walk.graph.nodes[id]["status"] == "answered":  # before the walk was stopped
                 continue
             if node is None:  # the model passed over it twice
                 session.prune(id)
             else:
-                answer_text = restored(node.answer, one.names).text
+                answer_text = restored(node.answer, call.names).text
                 session.record(id, answer_text, node.score, node.follow_ups[:5], by=reply.by)
     if late:
         raise Stopped("")
@@ -316,15 +320,15 @@ def _answer_nodes(
 
 def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Pending | None:
     """Find the context of some nodes and begin to ask."""
-    contexts = [one for id in group if (one := _context(session, walk, id)) is not None]
-    for id in {*group} - {one.id for one in contexts}:
+    contexts = [context for id in group if (context := _context(session, walk, id)) is not None]
+    for id in {*group} - {context.id for context in contexts}:
         session.prune(id)
     if not contexts:
         return None
     sections = _joined(contexts)
     page = contexts[0].page if len(contexts) == 1 else fill(sections, JOINT_TOKENS)
     rows, names = answers.page_text(sections, page.taken)
-    queries = [data(walk.graph.nodes[one.id]["query"]) for one in contexts]
+    queries = [data(walk.graph.nodes[context.id]["query"]) for context in contexts]
     several = len(contexts) if len(contexts) > 1 else 0
     name, schema, asking = "drift_auto_step", model_replies.STEP_SCHEMA, {"node_query": queries[0]}
     if several:
@@ -333,11 +337,11 @@ def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Pe
     text = prompts.load(name, session.snapshot.folder).substitute(
         context=data(rows), question=data(walk.header["query"]), example=example(names), **asking
     )
-    for one in contexts:
-        if walk.graph.nodes[one.id]["status"] == "frontier":
-            session.opened(one.id, one.sources(), count_tokens(rows) // len(contexts))
+    for context in contexts:
+        if walk.graph.nodes[context.id]["status"] == "frontier":
+            session.opened(context.id, context.sources(), count_tokens(rows) // len(contexts))
     ask = answers.asked(asker, _ask("drift_step", text, schema, several))
-    return Pending([one.id for one in contexts], names, asker.start(ask))
+    return Pending([context.id for context in contexts], names, asker.start(ask))
 
 
 # ---- one node, one answer ------------------------------------------------------------------------
@@ -422,19 +426,19 @@ def reduce(
     words = answers.word_limit(budget)
     work = answers.answer(*asking, words=words, prompt="drift_reduce", folder=folder)
     with _accounted(session, asker):
-        given = answers.waited(asker, work, seconds)
-    if given is None or not given.by:
-        return _stopped(session, max_tokens, "" if given is None else given.reason)
+        reply = answers.waited(asker, work, seconds)
+    if reply is None or not reply.by:
+        return _stopped(session, max_tokens, "" if reply is None else reply.reason)
     walk = session.walk()
     result = session.state(walk, DriftResult(session_id=session.id, usage=walk.usage), shown=0)
     stages = sorted(walk.usage.get("by_stage", {}).items())
     listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in stages)
     result.hint = f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
     result.done = session.over(walk)
-    _, gone = drift.ranked_items(session.snapshot, walk)
-    if gone:
-        note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
-    return answers.answered(result, given, budget, snapshot=session.snapshot)
+    _, removed = drift.ranked_items(session.snapshot, walk)
+    if removed:
+        note(result, f"Not in the index: {', '.join(sorted(removed)[:10])}.")
+    return answers.answered(result, reply, budget, snapshot=session.snapshot)
 
 
 def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
@@ -453,8 +457,8 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         header = walk.header
         limits = ", ".join(f"{name}={header[name]}" for name in ("depth", "breadth", "max_nodes"))
         query = header["query"].replace("\\", "\\\\").replace('"', '\\"')
-        given = f'query="{query}", mode="auto", corpus="{header["corpus"]}", {limits}'
-        result.next_call = f"drift_search({given})"
+        arguments = f'query="{query}", mode="auto", corpus="{header["corpus"]}", {limits}'
+        result.next_call = f"drift_search({arguments})"
         note(result, TIME_IS_UP)
     answers.shorten_usage(result, budget)
     return finish(result, budget)

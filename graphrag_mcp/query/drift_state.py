@@ -113,9 +113,9 @@ class Walk:
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            given = {name: event.get(name, "") for name in ("answer", "by")}
-            given["score"] = event.get("score")
-            node.update(given, status="answered")
+            fields = {name: event.get(name, "") for name in ("answer", "by")}
+            fields["score"] = event.get("score")
+            node.update(fields, status="answered")
         for query in event.get("follow_ups", ()) if node is not None else ():
             self._follow_up(event["node"], query)
         for id in event.get("prune", ()):
@@ -146,8 +146,8 @@ class Walk:
         query = clean_query(query)
         key, asked = normalise_name(query), words(query)
         nodes = self.graph.nodes(data=True)
-        held = {id: normalise_name(node["query"]) == key for id, node in nodes}
-        target = next((id for id in held if held[id] or near(asked, self.words[id])), "")
+        equal = {id: normalise_name(node["query"]) == key for id, node in nodes}
+        target = next((id for id in equal if equal[id] or near(asked, self.words[id])), "")
         depth = self.graph.nodes[source]["depth"] + 1
         if not target and query and depth <= self.header["depth"]:
             target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)
@@ -197,7 +197,7 @@ class Walk:
     def tokens(self) -> int:
         return sum(node["tokens"] for _, node in self.graph.nodes(data=True))
 
-    def shortened(self, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
+    def shortened(self, removed: Mapping[str, list[str]], longest: int, most: int) -> Walk:
         """This walk with `gone` at its nodes. Answers of at most `longest` characters, without
         bookkeeping (WHOLE: as recorded); only the `most` first nodes (0: all)."""
         shown = copy.copy(self)
@@ -205,7 +205,7 @@ class Walk:
         if most:
             shown.graph.remove_nodes_from({*self.graph} - self._first(most))
         for id, node in shown.graph.nodes(data=True):
-            node["gone"] = gone.get(id, [])
+            node["gone"] = removed.get(id, [])
             if longest != WHOLE:
                 node["answer"] = one_line(node["answer"], longest) if longest else ""
                 node["query"] = one_line(node["query"], 200 if longest else 80)
@@ -272,9 +272,9 @@ class Walk:
         return "\n".join(lines)
 
 
-def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _added(account: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The sum of two accounts, name by name, whatever is nested in them."""
-    total = dict(one)
+    total = dict(account)
     for name, value in other.items():
         if isinstance(value, Mapping):
             total[name] = _added(total.get(name, {}), value)
@@ -287,12 +287,12 @@ def words(query: str) -> frozenset[str]:
     return frozenset(query_terms(query))
 
 
-def near(one: frozenset[str], other: frozenset[str]) -> bool:
+def near(bag: frozenset[str], other: frozenset[str]) -> bool:
     """Do two questions have nearly the same words? A number that only one of them has ("in 1990?",
     "in 1991?") is a difference."""
-    if not one or not other or len(one & other) < SAME * len(one | other):
+    if not bag or not other or len(bag & other) < SAME * len(bag | other):
         return False
-    return not any(any(ch.isdigit() for ch in word) for word in one ^ other)
+    return not any(any(ch.isdigit() for ch in word) for word in bag ^ other)
 
 
 def clean_query(query: str) -> str:
@@ -334,13 +334,13 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
         except ValueError:
             value = value.splitlines()
     if isinstance(value, Mapping):
-        value = next((one for one in value.values() if isinstance(one, list)), [value])
+        value = next((part for part in value.values() if isinstance(part, list)), [value])
     found: Iterable[object] = value if isinstance(value, list | tuple) else ()
     queries: dict[str, None] = {}
-    for one in found:
-        if isinstance(one, Mapping):
-            one = one.get("query") or one.get("question")
-        if isinstance(one, str) and (query := clean_query(one)):
+    for entry in found:
+        if isinstance(entry, Mapping):
+            entry = entry.get("query") or entry.get("question")
+        if isinstance(entry, str) and (query := clean_query(entry)):
             queries[query] = None
     note = ""
     if len(queries) > most:
