@@ -82,9 +82,9 @@ def about(snapshot: Snapshot, row: Row) -> str:
     edit = overlay.entities.get(row["key"])
     edits = []
     if edit is not None and not edit.deleted:
-        made = "Made" if edit.created and not row["frequency"] else "Edited"
+        action = "Made" if edit.created and not row["frequency"] else "Edited"
         fields = f" ({', '.join(sorted(edit.fields))})" if edit.fields else ""
-        edits.append(f"{made} by {edit.by}{fields}, {edit.time[:10]}, {edit.rows[-1]}")
+        edits.append(f"{action} by {edit.by}{fields}, {edit.time[:10]}, {edit.rows[-1]}")
         if edit.created and not row["frequency"]:
             edits[-1] += "; no document names it"
     merged = [name for name in overlay.names.get(row["key"], ()) if overlay.aliased.get(name)]
@@ -152,10 +152,10 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         found = _ranked(every, in_force(snapshot))
     shown = found[:MOST]
     result = EditResult(op="proposals")
-    for one in shown:
-        both = (one.one, one.other)
+    for proposal in shown:
+        both = (proposal.one, proposal.other)
         facts = {"ids": [f"e{row['n']}" for row in both], "names": [_short(row) for row in both]}
-        why = {"kind": one.kind, "why": one.why, "score": SCORE[one.kind]}
+        why = {"kind": proposal.kind, "why": proposal.why, "score": SCORE[proposal.kind]}
         result.proposals.append(facts | why)
     head = "No two names look like one entity."
     if shown:
@@ -169,8 +169,8 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
     return result
 
 
-def line(one: Proposal) -> str:
-    return f"- {_short(one.one)} (e{one.one['n']}) and {_short(one.other)} (e{one.other['n']}): {one.why}"
+def line(proposal: Proposal) -> str:
+    return f"- {_short(proposal.one)} (e{proposal.one['n']}) and {_short(proposal.other)} (e{proposal.other['n']}): {proposal.why}"
 
 
 def _short(row: Row) -> str:
@@ -183,37 +183,47 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
     overlay = in_force(snapshot)
     words = sorted({*terms(row["title"]), _initials_of(_words(row["key"]))} - {""})[:16]
     near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()
-    found = list(_alike({one["id"]: one for one in [*near, row]}.values()))
+    found = list(_alike({candidate["id"]: candidate for candidate in [*near, row]}.values()))
 
     def entity(key: str) -> Row | None:
         ids = [entity_id(name) for name in (key, overlay.alias.get(key, key))]
         return next(iter(snapshot.served("entities", ids)), None)
 
-    found += _glossed([one["text"] for one in row.get("evidence", ())], entity)
-    return _ranked([one for one in found if row["id"] in (one.one["id"], one.other["id"])], overlay)
+    found += _glossed([sentence["text"] for sentence in row.get("evidence", ())], entity)
+    return _ranked(
+        [proposal for proposal in found if row["id"] in (proposal.one["id"], proposal.other["id"])],
+        overlay,
+    )
 
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
     """Each pair once, by its best reason, if not refused; the surest and most named first."""
     best: dict[tuple[str, ...], Proposal] = {}
-    for one in found:
-        pair = tuple(sorted((one.one["key"], one.other["key"])))
+    for proposal in found:
+        pair = tuple(sorted((proposal.one["key"], proposal.other["key"])))
         known = best.get(pair)
-        if pair not in overlay.rejected and (known is None or SCORE[one.kind] > SCORE[known.kind]):
-            best[pair] = one
+        if pair not in overlay.rejected and (
+            known is None or SCORE[proposal.kind] > SCORE[known.kind]
+        ):
+            best[pair] = proposal
 
-    def place(one: Proposal) -> tuple[float, int, str, str]:
-        return -SCORE[one.kind], -one.other["frequency"], one.one["key"], one.other["key"]
+    def place(proposal: Proposal) -> tuple[float, int, str, str]:
+        return (
+            -SCORE[proposal.kind],
+            -proposal.other["frequency"],
+            proposal.one["key"],
+            proposal.other["key"],
+        )
 
     return sorted(best.values(), key=place)
 
 
 def _proposal(a: Row, b: Row, kind: str, why: str) -> Proposal:
     """The more frequent name stays: of an acronym or initials always the full name."""
-    one, other = sorted((a, b), key=lambda row: (-row["frequency"], row["n"]))
+    kept, other = sorted((a, b), key=lambda row: (-row["frequency"], row["n"]))
     if kind in ("acronym", "initials"):
-        one, other = sorted((a, b), key=lambda row: -len(row["key"]))
-    return Proposal(one, other, kind, why)
+        kept, other = sorted((a, b), key=lambda row: -len(row["key"]))
+    return Proposal(kept, other, kind, why)
 
 
 def _alike(rows: Iterable[Row]) -> Iterator[Proposal]:
@@ -267,27 +277,27 @@ def _fits(kind: str, a: Row, b: Row) -> bool:
     return _same_person(a["key"], b["key"]) if kind == "initials" else _typo(a["key"], b["key"])
 
 
-def _same_person(one: str, other: str) -> bool:
+def _same_person(name: str, other: str) -> bool:
     """J. Smith, Dr. John Smith and John A. Smith are John Smith."""
-    named = [[word for word in _words(key) if word not in lexicon.TITLES] for key in (one, other)]
+    named = [[word for word in _words(key) if word not in lexicon.TITLES] for key in (name, other)]
     short, long = sorted(named, key=len)
     middle = long[len(short) - 1 : -1]
-    given = zip(short[:-1], long[:-1], strict=False)
+    given_names = zip(short[:-1], long[:-1], strict=False)
     return (
         len(short) > 1
         and short[-1] == long[-1]
-        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in given)
+        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in given_names)
         and all(len(word) == 1 for word in middle)
     )
 
 
-def _typo(one: str, other: str) -> bool:
+def _typo(name: str, other: str) -> bool:
     """One letter more, less or other, inside of a word of more than four, not the first."""
     from rapidfuzz.distance import OSA
 
-    pairs = zip(one.split(), other.split(), strict=False)
+    pairs = zip(name.split(), other.split(), strict=False)
     x, y = next(((x, y) for x, y in pairs if x != y), ("", ""))
-    return OSA.distance(one, other) == 1 and min(len(x), len(y)) > 4 and x[0] == y[0]
+    return OSA.distance(name, other) == 1 and min(len(x), len(y)) > 4 and x[0] == y[0]
 
 
 def _other_kinds(a: Row, b: Row) -> bool:

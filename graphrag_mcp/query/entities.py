@@ -45,11 +45,11 @@ class Scored:
 def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     """Entities that the question names (else those whose titles share its words), those of the best
     passages, and those near it in meaning, best first; damaged rows are missing."""
-    held: dict[str, float] = defaultdict(float)
+    passage_scores: dict[str, float] = defaultdict(float)
     for place, passage in enumerate(found.passages[:HOLDING], 1):
         for id in passage.entity_ids:
-            held[id] += passage.score / place
-    often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
+            passage_scores[id] += passage.score / place
+    often = sorted(passage_scores, key=lambda id: (-round(passage_scores[id], 9), id))[:count]
     near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
     if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, PROPOSED)):
         high, low = nearest[0][1], nearest[len(nearest) // 2][1]
@@ -59,7 +59,7 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     if not any(row["key"] in keys for row in rows):
         by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"]
         rows = [*rows, *snapshot.served("entities", values_of(by_words), COLUMNS)]
-    top, named = max(held.values(), default=0.0) or 1.0, frozenset(found.named)
+    top, named = max(passage_scores.values(), default=0.0) or 1.0, frozenset(found.named)
     scored: dict[str, Scored] = {}
     for row in rows:
         words = row["terms"].split()
@@ -68,12 +68,14 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
         parts = {
             "name": name,
             "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
-            "passages": 0.4 * held.get(row["id"], 0.0) / top / rare,
+            "passages": 0.4 * passage_scores.get(row["id"], 0.0) / top / rare,
         }
         if row["id"] in near:
             parts["vector"] = MEANING * found.meaning * near[row["id"]]
         scored[row["id"]] = Scored(row, parts)
-    return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
+    return sorted(
+        scored.values(), key=lambda entity: (-round(entity.score(), 9), entity.row["id"])
+    )[:count]
 
 
 def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
@@ -84,7 +86,7 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
     found = (Ranked(**row) for row in rows.to_pylist())
-    return [one for one in found if entity["id"] in one.entity_ids]
+    return [passage for passage in found if entity["id"] in passage.entity_ids]
 
 
 # Words beside a name: el señor X.
@@ -112,9 +114,9 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     key = normalise_name(asked)
     # "Harbour Tide Authority (HTA)"
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked))
-    given = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
-    keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
-    if found := snapshot.served("entities", [entity_id(one) for one in dict.fromkeys(keys)]):
+    aliases = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
+    keys = [form for name in (key, bare) if name for form in (name, aliases.get(name, name))]
+    if found := snapshot.served("entities", [entity_id(form) for form in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
     near = snapshot.full_text("entities", terms(asked)[:16], 60).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
@@ -142,8 +144,8 @@ def called(asked: str) -> str:
 def holds(row: Mapping[str, Any], key: str) -> bool:
     """Is `key` a whole word of the entity's name, or, in a name without blanks, the family name?"""
     if key in _SURNAMES:
-        given = len(row["key"]) - len(key)
-        return row["type"] == "person" and row["key"].startswith(key) and 0 < given < 4
+        length = len(row["key"]) - len(key)
+        return row["type"] == "person" and row["key"].startswith(key) and 0 < length < 4
     return f" {key} " in f" {row['key']} "
 
 
@@ -151,10 +153,12 @@ def _called(asked: str) -> tuple[str, bool]:
     """The one name in what was asked for, where all else is a form of address: 田中さん, 김민수 씨는,
     王女士; "" for none. And is there a word that only people are called by?"""
     bare = asked.strip()
-    title = next((one for one in lexicon.ZH_TITLES if bare.endswith(one)), "")
+    title = next((suffix for suffix in lexicon.ZH_TITLES if bare.endswith(suffix)), "")
     if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
         return bare[: -len(title)], True
-    strong = {(one[4], one[5]) for one in extract.mentions(asked, short=True) if one[3]}
+    strong = {
+        (mention[4], mention[5]) for mention in extract.mentions(asked, short=True) if mention[3]
+    }
     if len(strong) != 1:
         return "", False
     start, end = strong.pop()
@@ -172,10 +176,10 @@ def _is_address(word: str) -> bool:
     return (
         not word
         or word[0] == "'"
-        or any(word in one for one in (_BESIDE, lexicon.TITLES, lexicon.JA_TITLES))
+        or any(word in forms for forms in (_BESIDE, lexicon.TITLES, lexicon.JA_TITLES))
         or word.rstrip(".") in lexicon.TITLES
         or word in lexicon.JOSA
-        or any(one in lexicon.KO_TITLES for one in korean)
+        or any(stem in lexicon.KO_TITLES for stem in korean)
     )
 
 
@@ -184,8 +188,8 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
     if " " in key or not key.isascii():
         return []
     near = snapshot.full_text("entities", [key], 20).to_pylist()
-    held = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
-    return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]
+    namesakes = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
+    return sorted(namesakes, key=lambda row: (-row["degree"], row["id"]))[:5]
 
 
 LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
@@ -224,9 +228,9 @@ def _spelled(snapshot: Snapshot) -> Names:
     """Read once a generation, since a question of which nothing is known looks for six names."""
     rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
     keys = values_of(rows["key"])
-    words = [(one, at) for at, key in enumerate(keys) if " " in key for one in key.split()]
+    words = [(word, at) for at, key in enumerate(keys) if " " in key for word in key.split()]
     places = array("I", (at for _, at in words))
-    return values_of(rows["id"]), keys, [one for one, _ in words], places
+    return values_of(rows["id"]), keys, [word for word, _ in words], places
 
 
 def named_list(found: Iterable[Row]) -> str:
@@ -243,7 +247,7 @@ def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
     for row in rows:
         words = row["title"].split()
         shorter = (" ".join(words[:count]) for count in range(1, len(words)))
-        if found := [ids[one] for one in shorter if one in ids]:
+        if found := [ids[title] for title in shorter if title in ids]:
             known[row["id"]] = found
     return known
 

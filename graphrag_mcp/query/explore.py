@@ -54,8 +54,8 @@ def explore_graph(
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
-    start, goal = (str(one).strip().strip("[]`\"' ") for one in (start, goal))
-    if [one.strip().lower() for one in kinds] == [links.LINKS]:
+    start, goal = (str(end).strip().strip("[]`\"' ") for end in (start, goal))
+    if [kind.strip().lower() for kind in kinds] == [links.LINKS]:
         return links.explore(snapshot, result, start, goal, direction, hops, nodes, budget)
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         result.state, result.text = "not_found", "This corpus has no entities yet."
@@ -70,8 +70,8 @@ def explore_graph(
         return _from_above(snapshot, result, budget, int(start[1:]))
     if (kinds or direction) and not goal:
         walk = plugin.Walk(start, kinds, direction, hops, nodes)
-        for one in plugin.plugins().values():
-            if (found := one.walk(snapshot, result, walk, budget)) is not None:
+        for extension in plugin.plugins().values():
+            if (found := extension.walk(snapshot, result, walk, budget)) is not None:
                 return found
     ends: list[Row] = []
     for end in filter(None, (start, goal)):
@@ -173,7 +173,7 @@ def statements(
     sentence that says it of several pairs is written once."""
     found = snapshot.served("relationships", ids)
     rows = _entities(snapshot, {row[end] for row in found for end in ("source_id", "target_id")})
-    first = [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]]
+    first = [row["evidence"][0]["text_unit_id"] for row in found if row["evidence"]]
     units = context.unit_citations(snapshot, first)
     shown: dict[tuple[str, int], str] = {}
     for row in found:
@@ -182,16 +182,16 @@ def statements(
             sentence, cited = context.relationship_statement(row, units, longest)
             if cited is not None:
                 again = shown.setdefault((cited.id, cited.char_start), alias)
-                told = sentence if again == alias else f"as {again}"
-                sentence = f"{told} [{cited.id}]{context.where(cited) if told is sentence else ''}"
+                text = sentence if again == alias else f"as {again}"
+                sentence = f"{text} [{cited.id}]{context.where(cited) if text is sentence else ''}"
             names = " - ".join(_named(end) for end in ends if end["id"] != start)
             yield row, ends, f"- [{alias}] {names}, weight {row['weight']:g}: {sentence}", cited
 
 
 def _edge_items(snapshot: Snapshot, ids: Sequence[str], budget: int, start: str = "") -> list[Item]:
-    longest, wanted = 120 if budget < 1_500 else 260, ids[: max(12, min(budget // 40, SENTENCES))]
+    longest, chosen = 120 if budget < 1_500 else 260, ids[: max(12, min(budget // 40, SENTENCES))]
     items = []
-    for row, ends, text, cited in statements(snapshot, wanted, longest, start):
+    for row, ends, text, cited in statements(snapshot, chosen, longest, start):
         data = {"id": f"r{row['n']}", "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
         data["weight"] = round(row["weight"], 3)
         items.append(Item(data["id"], text, cited, data=data))
@@ -204,7 +204,7 @@ def _composed(
     """The sections within the budget, the first before others; of groups of nodes each node."""
     nodes, first = result.nodes, sections[0].name
     result = compose(result, sections, budget, intro=intro, first=first, into=INTO)
-    result.nodes = nodes or [one for group in result.nodes for one in group["group"]]
+    result.nodes = nodes or [node for group in result.nodes for node in group["group"]]
     return result
 
 

@@ -81,9 +81,9 @@ def rare_name(question: Question, first: FirstRound) -> Value | None:
     if not question.rare:
         return None
     holding = {
-        place_of(one)
-        for one in first.passages.values()
-        if any(all(map(one.holds, name)) for name in question.rare)
+        place_of(passage)
+        for passage in first.passages.values()
+        if any(all(map(passage.holds, name)) for name in question.rare)
     }
     near = {(document, at + step) for document, at in holding for step in (-1, 0, 1)}
     return lambda passage: 0.0 if place_of(passage) in near else -first.words(passage)
@@ -94,7 +94,7 @@ def named_title(question: Question, first: FirstRound) -> Value | None:
     best by its words, and hardly any for those far behind it. MuSiQue 2.1, HotpotQA 2.0,
     2Wiki 1.3, news and LoCoMo 0."""
     named = frozenset(question.named)
-    if not any(one.title_id in named for one in first.passages.values()):
+    if not any(passage.title_id in named for passage in first.passages.values()):
         return None
     focus = focused(question, first)
     return lambda passage: focus(passage) if passage.title_id in named else 0.0
@@ -108,7 +108,7 @@ def title_link(question: Question, first: FirstRound) -> Value | None:
         for id in source.entity_ids:
             if id != source.title_id:
                 reach[id] = max(reach[id], first.score(source))
-    if not any(one.title_id in reach for one in first.passages.values()):
+    if not any(passage.title_id in reach for passage in first.passages.values()):
         return None
     focus = focused(question, first)
     return lambda passage: (
@@ -124,13 +124,16 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
     LoCoMo 1.5."""
     if not _name_each_other(first.passages.values()):
         return None
-    names = {id for one in first.high for id in one.entity_ids} - {*question.named}
+    names = {id for passage in first.high for id in passage.entity_ids} - {*question.named}
     holders: dict[str, list[Candidate]] = defaultdict(list)
     for passage in first.passages.values():
         for id in names.intersection(passage.entity_ids):
             holders[id].append(passage)
     gain: dict[str, float] = defaultdict(float)
-    texts = {id: len({first.text(one.id) for one in some}) for id, some in holders.items()}
+    texts = {
+        id: len({first.text(passage.id) for passage in passages})
+        for id, passages in holders.items()
+    }
     for source in first.high:
         for id in source.entity_ids:
             others = holders.get(id, ())
@@ -144,8 +147,10 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
 
 
 def _name_each_other(passages: Collection[Candidate]) -> bool:
-    titles = {one.title_id for one in passages} - {""}
-    return any(not titles.isdisjoint({*one.entity_ids} - {one.title_id}) for one in passages)
+    titles = {passage.title_id for passage in passages} - {""}
+    return any(
+        not titles.isdisjoint({*passage.entity_ids} - {passage.title_id}) for passage in passages
+    )
 
 
 def adjacency(question: Question, first: FirstRound) -> Value:
@@ -165,14 +170,14 @@ def adjacency(question: Question, first: FirstRound) -> Value:
 def focused(question: Question, first: FirstRound) -> Value:
     """From 0 to 1: the FOCUS-th power of a passage's words as a share of the best in its document,
     since what a title brings belongs where the document speaks of the matter."""
-    own = {id: first.words(one) for id, one in first.passages.items()}
+    words = {id: first.words(passage) for id, passage in first.passages.items()}
     top: dict[str, float] = defaultdict(float)
-    for id, one in first.passages.items():
-        top[one.document_id] = max(top[one.document_id], own[id])
+    for id, passage in first.passages.items():
+        top[passage.document_id] = max(top[passage.document_id], words[id])
 
     def value(passage: Candidate) -> float:
         most = top[passage.document_id]
-        return (own[passage.id] / most) ** FOCUS if most > 0 else 1.0
+        return (words[passage.id] / most) ** FOCUS if most > 0 else 1.0
 
     return value
 

@@ -25,7 +25,7 @@ def wanted(corpus: str, known: Sequence[str]) -> list[str]:
     none."""
     if corpus.strip() in ("*", "all") and corpus.strip() not in known:
         return list(known)
-    named = [one.strip() for one in re.split(r"[,，、;]", corpus) if one.strip()]
+    named = [name.strip() for name in re.split(r"[,，、;]", corpus) if name.strip()]
     return list(dict.fromkeys(named)) if len(named) > 1 else []
 
 
@@ -45,12 +45,12 @@ def named_by(ids: Iterable[str], known: Sequence[str]) -> tuple[list[str], bool]
 def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str, str, str]:
     """Corpus, start and goal of a path. A path stays in one corpus: the corpus that `a/e12` names,
     else `corpus`. BadInput if start and goal name two corpora."""
-    named, every = named_by([one for one in (start, goal) if one], known)
+    named, every = named_by([end for end in (start, goal) if end], known)
     if not named:
         return corpus, start, goal
     if len(named) > 1 or not every and corpus.strip() not in ("", *named):
-        said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
-        what = f"{said} are of different corpora"
+        quoted = " and ".join(repr(end[:60]) for end in (start, goal) if end)
+        what = f"{quoted} are of different corpora"
         raise BadInput(what, "Give two of one corpus, for no path leads out of it")
 
     def plain(asked: str) -> str:
@@ -60,17 +60,19 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
     return named[0], plain(start), plain(goal)
 
 
-def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
+def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResult:
     """The entity of the first corpus that has it; where others have it too, their ids. One corpus
     named "" is meant without a name, here and below."""
     if not parts[0][0]:
-        return lookup.get_entity(parts[0][1], name, **given)
+        return lookup.get_entity(parts[0][1], name, **arguments)
     name = qualified(name)[1]
-    results = [(corpus, lookup.get_entity(snapshot, name, **given)) for corpus, snapshot in parts]
-    held = [(corpus, result) for corpus, result in results if result.state != "not_found"]
-    if held:
-        corpus, result = held[0]
-        others = [f"{other}/{one.id} {one.title}" for other, one in held[1:]]
+    results = [
+        (corpus, lookup.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts
+    ]
+    found = [(corpus, result) for corpus, result in results if result.state != "not_found"]
+    if found:
+        corpus, result = found[0]
+        others = [f"{other}/{entity.id} {entity.title}" for other, entity in found[1:]]
         id = result.id
         result = of_corpus(corpus, result)
         # The argument takes an id of one corpus, which the call names.
@@ -80,69 +82,71 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
             result.hint = f"{result.hint} Also there: {', '.join(others)}.".strip()
     else:
         result = of_corpus(*results[0])
-        for other, one in results[1:]:
-            more = of_corpus(other, one)
+        for other, entity in results[1:]:
+            more = of_corpus(other, entity)
             result.candidates = (result.candidates + more.candidates)[:8]
             lines = (line for line in more.text.splitlines() if line.startswith("- "))
             result.text += "\n" + "\n".join(lines)
-    return finish(result, clamp_budget(given.get("max_tokens", 3_000), 3_000)[0])
+    return finish(result, clamp_budget(arguments.get("max_tokens", 3_000), 3_000)[0])
 
 
 def get_source(
-    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **given: Any
+    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **arguments: Any
 ) -> SourceResult:
     """The text behind qualified ids; others are looked up in every corpus."""
     if not parts[0][0]:
-        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **given)
+        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **arguments)
     budget, note = clamp_budget(max_tokens, 4_000)
     items: list[Item] = []
     notes, refused = [note], []
     for name, snapshot in parts:
-        own = [one for corpus, one in map(qualified, ids) if corpus in ("", name)]
-        if not own:
+        aliases = [id for corpus, id in map(qualified, ids) if corpus in ("", name)]
+        if not aliases:
             continue
         try:
-            found, said = lookup.passage_items(snapshot, own, budget=budget, **given)
+            found, messages = lookup.passage_items(snapshot, aliases, budget=budget, **arguments)
         except NotFound as error:
             refused.append(error)
             continue
         items += [sections.of_corpus(name, item) for item in found]
-        notes += [f"{name}: {_placed(name, one)}" for one in said]
+        notes += [f"{name}: {_placed(name, message)}" for message in messages]
     if not items and refused:
         raise refused[0]
     if not items:
         raise BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
-    options = lookup.options(given.get("raw", False), given.get("query", ""))
+    options = lookup.options(arguments.get("raw", False), arguments.get("query", ""))
     return lookup.shown(items, notes, budget, options)
 
 
 def changes(
-    parts: Sequence[Part], ids: Sequence[str], kept: Callable[[Fingerprint], str], **given: Any
+    parts: Sequence[Part], ids: Sequence[str], kept: Callable[[Fingerprint], str], **arguments: Any
 ) -> SourceResult:
     """What happened to the sources of notes; all notes must be in the same corpus."""
     if not parts[0][0]:
-        return lookup.changes(parts[0][1], ids, kept, **given)
-    named, known = [qualified(one) for one in ids], dict(parts)
+        return lookup.changes(parts[0][1], ids, kept, **arguments)
+    named, known = [qualified(id) for id in ids], dict(parts)
     name = named[0][0] if named else ""
     if name not in known or any(other != name for other, _ in named):
         listed = ", ".join(name for name, _ in parts[:5])
         raise BadInput(
             f"changes shows notes of one corpus, not of {listed}", "Give ids such as a/d4"
         )
-    return of_corpus(name, lookup.changes(known[name], [one for _, one in named], kept, **given))
+    return of_corpus(name, lookup.changes(known[name], [id for _, id in named], kept, **arguments))
 
 
-def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:
+def get_community_report(
+    parts: Sequence[Part], community_id: str, **arguments: Any
+) -> ReportResult:
     """A report by its qualified id: numbers mean something else in every corpus."""
     if not parts[0][0]:
-        return lookup.get_community_report(parts[0][1], community_id, **given)
+        return lookup.get_community_report(parts[0][1], community_id, **arguments)
     name, alias = qualified(community_id)
     snapshot = dict(parts).get(name)
     if snapshot is None:
         listed = ", ".join(f"{corpus}/{alias}" for corpus, _ in parts[:5])
         what = f"{community_id[:60]!r} may be of any of {len(parts)} corpora"
         raise BadInput(what, f"Say which, e.g. {listed}")
-    return of_corpus(name, lookup.get_community_report(snapshot, alias, **given))
+    return of_corpus(name, lookup.get_community_report(snapshot, alias, **arguments))
 
 
 def of_corpus(name: str, result: Found) -> Found:
@@ -151,12 +155,12 @@ def of_corpus(name: str, result: Found) -> Found:
         if field in ("id", "parent") and value:
             setattr(result, field, f"{name}/{value}")
         elif field in ("communities", "children", "members"):
-            setattr(result, field, [f"{name}/{one}" for one in value])
+            setattr(result, field, [f"{name}/{id}" for id in value])
         elif field == "citations":
-            result.citations = [context.placed(name, one) for one in value]  # type: ignore[attr-defined]
+            result.citations = [context.placed(name, citation) for citation in value]  # type: ignore[attr-defined]
         elif field in ("candidates", "relationships"):
-            for one in value:
-                one |= {key: f"{name}/{one[key]}" for key in ("id", "entity_id") if key in one}
+            for row in value:
+                row |= {key: f"{name}/{row[key]}" for key in ("id", "entity_id") if key in row}
     for advice in ("hint", "next_call"):
         setattr(result, advice, _placed(name, getattr(result, advice)))
     if not isinstance(result, SourceResult):

@@ -100,7 +100,9 @@ class Filters:
     note: str = ""  # what a reader should know about how the conditions were applied
 
     def of(self, *names: str) -> list[Condition]:
-        return [one for name in names for one in self.conditions if one.field == name]
+        return [
+            condition for name in names for condition in self.conditions if condition.field == name
+        ]
 
     def passage(self, document_id: str, entity_ids: Iterable[str]) -> bool:
         """Does a passage pass the conditions on documents, and name no excluded entity?"""
@@ -127,40 +129,46 @@ class Filters:
 
     def passing(self, snapshot: Snapshot, passages: Sequence[Ranked]) -> list[Ranked]:
         """The passages that pass."""
-        kept = [one for one in passages if self.passage(one.document_id, one.entity_ids)]
-        timely = self.timely(snapshot, [one.id for one in kept])
-        return [one for one in kept if one.id in timely]
+        kept = [
+            passage for passage in passages if self.passage(passage.document_id, passage.entity_ids)
+        ]
+        timely = self.timely(snapshot, [passage.id for passage in kept])
+        return [passage for passage in kept if passage.id in timely]
 
     def including(
         self, snapshot: Snapshot, passages: Sequence[Ranked], count: int | None
     ) -> list[Ranked]:
         """Passages that name an included entity: those of the question, then some of no word."""
-        known = {one.id for one in passages}
-        held = [one for one in passages if self.includes(one.entity_ids)]
-        naming = [one for row in self.first for one in entities.naming(snapshot, row)]
-        others = {one.id: one for one in self.passing(snapshot, naming) if one.id not in known}
-        ranked = [replace(one, score=0.5 + one.score / 2) for one in held]
-        lowest = 0.5 if held else 1.0
-        ranked += [replace(one, score=lowest) for one in list(others.values())[:count]]
-        return [replace(one, parts={**one.parts, "included": 1.0}) for one in ranked]
+        known = {passage.id for passage in passages}
+        included = [passage for passage in passages if self.includes(passage.entity_ids)]
+        naming = [passage for row in self.first for passage in entities.naming(snapshot, row)]
+        others = {
+            passage.id: passage
+            for passage in self.passing(snapshot, naming)
+            if passage.id not in known
+        }
+        ranked = [replace(passage, score=0.5 + passage.score / 2) for passage in included]
+        lowest = 0.5 if included else 1.0
+        ranked += [replace(passage, score=lowest) for passage in list(others.values())[:count]]
+        return [replace(passage, parts={**passage.parts, "included": 1.0}) for passage in ranked]
 
-    def speaks_of(self, intervals: Sequence[tuple[str, str]], said: str) -> bool:
+    def speaks_of(self, intervals: Sequence[tuple[str, str]], day: str) -> bool:
         """Does one of these intervals (pairs of ISO days) pass the conditions on `when`, and the
         day on which a sentence was said the conditions on `said` and `as_of`?"""
-        wanted = self.of("when")
-        of_then = not wanted or any(_fit(wanted, one) for one in intervals)
-        return of_then and _was_said(self.of("said", "as_of"), said)
+        conditions = self.of("when")
+        of_then = not conditions or any(_fit(conditions, interval) for interval in intervals)
+        return of_then and _was_said(self.of("said", "as_of"), day)
 
     def in_time(self, snapshot: Snapshot, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Passages cut to the longest part that passes the conditions on `said` and `as_of`."""
-        if not (wanted := self.of("said", "as_of")):
+        if not (conditions := self.of("said", "as_of")):
             return rows
         spoken, found = times.read(snapshot, rows), []
         for row in rows:
-            runs = groupby(spoken[row["id"]].parts(), lambda one: _was_said(wanted, one[2]))
-            kept = [[*some] for passes, some in runs if passes]
-            spans = [(some[0][0], some[-1][1]) for some in kept]
-            start, end = max(spans, key=lambda one: one[1] - one[0], default=(0, 0))
+            runs = groupby(spoken[row["id"]].parts(), lambda part: _was_said(conditions, part[2]))
+            kept = [[*run] for passes, run in runs if passes]
+            spans = [(run[0][0], run[-1][1]) for run in kept]
+            start, end = max(spans, key=lambda span: span[1] - span[0], default=(0, 0))
             if 0 < end - start < len(row["text"]):
                 first = start - row["char_start"]
                 text = row["text"][first : first + end - start]
@@ -178,9 +186,9 @@ class Filters:
             rows = snapshot.by_key("text_units", self.units(snapshot), "id", ["document_id"])
             named = set(values_of(rows["document_id"]))
             ids = [id for id in ids if id in named]
-        if wanted := self.of(*TIME):
+        if conditions := self.of(*TIME):
             found = times.of_documents(snapshot, ids)
-            ids = [id for id in ids if any(_timely(one, wanted) for one in found[id])]
+            ids = [id for id in ids if any(_timely(passage, conditions) for passage in found[id])]
         return ids
 
     def units(self, snapshot: Snapshot) -> list[str]:
@@ -206,83 +214,92 @@ class Filters:
         advice. The text lists the first documents that pass."""
         facts = documents(snapshot)
         passed = len(self.passing_documents(snapshot))
-        said = (one_line(f"{one.field}{one.op}{one.value}", 80) for one in self.conditions)
-        given = f"({', '.join(said)})"
+        texts = (
+            one_line(f"{condition.field}{condition.op}{condition.value}", 80)
+            for condition in self.conditions
+        )
+        listed = f"({', '.join(texts)})"
         if not passed and self.of("date"):  # the note says how many have none
             dated = sorted(fact["date"] for fact in facts.values() if fact["date"])
             span = f" Dates go from {dated[0]} to {dated[-1]}." if dated else ""
             every = counted(len(facts), "documents")
-            return f"0 of {every} pass the filters {given}.{span}", "Ask again with fewer filters."
-        text = f"Nothing that passes the filters {given} speaks of this question."
+            return f"0 of {every} pass the filters {listed}.{span}", "Ask again with fewer filters."
+        text = f"Nothing that passes the filters {listed} speaks of this question."
         text += f" {passed} of {counted(len(facts), 'documents')} pass."
         advice = f"Ask again with fewer filters{', or read one with get_source' * bool(passed)}."
         if self.documents:
-            some = [facts[id] for id in self.documents]
-            some.sort(key=lambda fact: (fact["moment"], fact["uri"]))
-            shown = times.shown(some[:LISTED])
-            names = (fact["document"][:3] for fact in some[:LISTED])
-            lines = [f"- [{one}] {shown[id]} {one_line(title, 80)}" for one, id, title in names]
-            more = [f"- and {len(some) - LISTED} more"] if len(some) > LISTED else []
+            passing = [facts[id] for id in self.documents]
+            passing.sort(key=lambda fact: (fact["moment"], fact["uri"]))
+            shown = times.shown(passing[:LISTED])
+            names = (fact["document"][:3] for fact in passing[:LISTED])
+            lines = [f"- [{alias}] {shown[id]} {one_line(title, 80)}" for alias, id, title in names]
+            more = [f"- and {len(passing) - LISTED} more"] if len(passing) > LISTED else []
             text = "\n".join([text, "These pass:", *lines, *more])
         return text, advice
 
 
-def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
+def read(snapshot: Snapshot, texts: Sequence[str], min_rating: float = 0.0) -> Filters | None:
     """The filters of a call; None when there are none. BadInput says what cannot be read."""
-    written = [one for one in wanted if one.strip()]
+    written = [text for text in texts if text.strip()]
     if len(written) > MOST:
         what = f"{len(written)} filters were given, and a call takes at most {MOST}"
         raise BadInput(what, "Join conditions with * (uri=notes/*), or search in several calls")
-    conditions = [_condition(snapshot, one) for one in written]
+    conditions = [_condition(snapshot, text) for text in written]
     if min_rating > 0:
         conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
     if not conditions:
         return None
-    made = Filters(tuple(conditions))
-    _add_entities(snapshot, made)
+    filters = Filters(tuple(conditions))
+    _add_entities(snapshot, filters)
     facts = documents(snapshot)
-    about = [one for one in conditions if one.field not in ("tag", *OF_ROWS, *TIME)]
-    about += [replace(one, field="valid") for one in made.of("as_of")]
+    about = [
+        condition for condition in conditions if condition.field not in ("tag", *OF_ROWS, *TIME)
+    ]
+    about += [replace(condition, field="valid") for condition in filters.of("as_of")]
     if about:
-        made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
-    if topics := made.of("topic"):
-        held = _in_topics(snapshot, topics)
-        made.documents = held if made.documents is None else held & made.documents
-    if tagged := made.of("tag"):
-        held = _with_tags(snapshot, tagged)
-        made.documents = held if made.documents is None else held & made.documents
-    notes = [_no_such_type(snapshot, made.of("type")), _undated(facts, made)]
-    notes.append(_no_such_tag(snapshot, made.of("tag")))
-    wrong = [one.value.strip("*") for one in made.of("document", "uri") if one.op == "="]
-    if facts and not made.documents and wrong:
+        filters.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
+    if topics := filters.of("topic"):
+        ids = _in_topics(snapshot, topics)
+        filters.documents = ids if filters.documents is None else ids & filters.documents
+    if tagged := filters.of("tag"):
+        ids = _with_tags(snapshot, tagged)
+        filters.documents = ids if filters.documents is None else ids & filters.documents
+    notes = [_no_such_type(snapshot, filters.of("type")), _undated(facts, filters)]
+    notes.append(_no_such_tag(snapshot, filters.of("tag")))
+    wrong = [
+        condition.value.strip("*")
+        for condition in filters.of("document", "uri")
+        if condition.op == "="
+    ]
+    if facts and not filters.documents and wrong:
         pattern = f"uri=*{one_line(wrong[0], 60)}*"
         notes.append(f'No document passes; * stands for anything, as in "{pattern}".')
-    made.note = " ".join(filter(None, notes))
-    return made
+    filters.note = " ".join(filter(None, notes))
+    return filters
 
 
-def _add_entities(snapshot: Snapshot, made: Filters) -> None:
+def _add_entities(snapshot: Snapshot, filters: Filters) -> None:
     """The entities that are included and excluded, with those that are part of them."""
-    for one in made.of("entity"):
-        row, near = entities.resolve(snapshot, one.value)
+    for condition in filters.of("entity"):
+        row, near = entities.resolve(snapshot, condition.value)
         if row is None:
             raise BadInput(
-                f"a filter names the entity {one_line(one.value, 60)!r}, which is not there",
+                f"a filter names the entity {one_line(condition.value, 60)!r}, which is not there",
                 "search_text finds words that are no entity",
                 names=f"Nearest: {entities.named_list(near[:5])}" if near else "",
             )
         parts = [id for id, whole in entities.part_of(snapshot).items() if row["id"] in whole]
-        if one.op == "!=":
-            made.without |= {row["id"], *parts}
+        if condition.op == "!=":
+            filters.without |= {row["id"], *parts}
         else:
-            known = {held["id"] for held in made.first}
+            known = {entity["id"] for entity in filters.first}
             rows = [row, *snapshot.served("entities", parts)]
-            made.first += [held for held in rows if held["id"] not in known]
+            filters.first += [entity for entity in rows if entity["id"] not in known]
 
 
-def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str]:
+def _in_topics(snapshot: Snapshot, conditions: Sequence[Condition]) -> frozenset[str]:
     """The documents whose main topic, of the topics of its level, passes these conditions."""
-    number = {one: int(one.value.strip("[c]")) for one in wanted}
+    number = {condition: int(condition.value.strip("[c]")) for condition in conditions}
     rows = snapshot.by_key("reports", sorted(set(number.values())), "n", ["id", "n", "level"])
     rows = rows.to_pylist()
     if lost := set(number.values()) - {row["n"] for row in rows}:
@@ -297,32 +314,38 @@ def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str
             found[document].append(topic)
     ids = {row["n"]: row["id"] for row in rows}
 
-    def passes(held: Sequence[str]) -> bool:
-        numbers = {number for number, id in ids.items() if id in held}
-        return _together(wanted, lambda one: (number[one] in numbers) == (one.op == "="))
+    def passes(topics: Sequence[str]) -> bool:
+        numbers = {number for number, id in ids.items() if id in topics}
+        return _together(
+            conditions, lambda condition: (number[condition] in numbers) == (condition.op == "=")
+        )
 
-    return frozenset(id for id, held in found.items() if passes(held))
+    return frozenset(id for id, topics in found.items() if passes(topics))
 
 
-def _with_tags(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str]:
+def _with_tags(snapshot: Snapshot, conditions: Sequence[Condition]) -> frozenset[str]:
     """The documents whose tags, in their text or metadata, pass these conditions; `harbour` is a tag of what has
     `harbour/sill`."""
-    plain = [replace(one, value=one.value.strip("#/ ")) for one in wanted]
-    held = links.tags_of_documents(snapshot)
-    return frozenset(id for id, tags in held.items() if _all(plain, tags))
+    plain = [replace(condition, value=condition.value.strip("#/ ")) for condition in conditions]
+    by_document = links.tags_of_documents(snapshot)
+    return frozenset(id for id, tags in by_document.items() if _all(plain, tags))
 
 
 # ---- notes -------------------------------------------------------------------------------------
 
 
-def _no_such_tag(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
+def _no_such_tag(snapshot: Snapshot, conditions: Sequence[Condition]) -> str:
     """That no document has a tag that was asked for, and which tags most have."""
     counts = (
         Counter(tag for tags in links.tags_of_documents(snapshot).values() for tag in tags)
-        if wanted
+        if conditions
         else {}
     )
-    lost = [one.value for one in wanted if one.value.casefold().strip("#/ ") not in counts]
+    lost = [
+        condition.value
+        for condition in conditions
+        if condition.value.casefold().strip("#/ ") not in counts
+    ]
     if not lost:
         return ""
     most = sorted(counts, key=lambda tag: (-counts[tag], tag))[:SHOWN]
@@ -330,32 +353,36 @@ def _no_such_tag(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
     return f"No document has the tag {one_line(lost[0], 40)!r}; tags are {listed or 'none'}."
 
 
-def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
+def _no_such_type(snapshot: Snapshot, conditions: Sequence[Condition]) -> str:
     """That no entity is of a type that was asked for, and which types there are."""
-    if not wanted:
+    if not conditions:
         return ""
     known = values_of(snapshot.rows("entities", "", ["type"])["type"].unique())
-    lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
+    lost = [
+        condition.value
+        for condition in conditions
+        if condition.value.casefold() not in map(str.casefold, known)
+    ]
     if not lost:
         return ""
-    listed = ", ".join(one for one in DEFAULT_TYPES if one in known)  # not what a model made up
+    listed = ", ".join(kind for kind in DEFAULT_TYPES if kind in known)  # not what a model made up
     return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
 
 
-def _undated(facts: Mapping[str, Fact], made: Filters) -> str:
+def _undated(facts: Mapping[str, Fact], filters: Filters) -> str:
     """How many documents have no date of their own, and what conditions on time make of them."""
     undated, notes = sum(not fact["date"] for fact in facts.values()), []
     every = counted(len(facts), "documents")
-    for one in made.of("as_of"):
-        later = sum(not _valid(fact, one.value) for fact in facts.values())
-        what = f"are later than {one.value} or no longer valid then, and left out."
+    for condition in filters.of("as_of"):
+        later = sum(not _valid(fact, condition.value) for fact in facts.values())
+        what = f"are later than {condition.value} or no longer valid then, and left out."
         notes.append(f"{later} of {every} {what}")
     if undated and notes:
         notes.append(f"{undated} without a date stay in.")
-    elif undated and made.of("when", "said"):
+    elif undated and filters.of("when", "said"):
         which = "only passages under a dated heading or with a date in words can pass."
         notes.append(f"{undated} of {every} state no date: of them {which}")
-    elif undated and made.of("date"):
+    elif undated and filters.of("date"):
         notes.append(f"{undated} of {every} state no date and pass no date filter.")
     return " ".join(notes)
 
@@ -393,37 +420,37 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
 
 def _check_value(name: str, op: str, value: str, date: str) -> None:
     """BadInput where a field does not take this operator or value, which is read as `date`."""
-    ordered, said = op in ORDERED, one_line(value, 40)
+    ordered, shown = op in ORDERED, one_line(value, 40)
     if ordered and name in ("document", "title", "uri", "tag", "topic", "entity", "type"):
         what = f"{name} has no order, so {name}{op} cannot be used"
         raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "topic" and not _TOPIC.fullmatch(value):
-        what = f"{said!r} is no topic"
+        what = f"{shown!r} is no topic"
         raise BadInput(what, "Write its id, as in topic=c5; global_search shows them")
     if name == "rating" and _number(value) is None:
-        raise BadInput(f"rating must be a number, not {said!r}", "Ratings go from 0 to 10")
+        raise BadInput(f"rating must be a number, not {shown!r}", "Ratings go from 0 to 10")
     if name in ("date", *TIME) and not date:
         advice = f"After {name}{op} write {dates.advice(value)}"
-        raise BadInput(f"{said!r} is no date, or could be two", advice)
+        raise BadInput(f"{shown!r} is no date, or could be two", advice)
     if name == "as_of" and op != "=":
         raise BadInput(f"as_of{op} cannot be used", "Use as_of=2024-05-03, or said>= and said<=")
     if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
-        raise BadInput(f"{said!r} is no number to compare with", f"Write one, as in {name}{op}3")
+        raise BadInput(f"{shown!r} is no number to compare with", f"Write one, as in {name}{op}3")
 
 
 # ---- testing -----------------------------------------------------------------------------------
 
 
 def _holds(fact: Fact, conditions: Sequence[Condition]) -> bool:
-    for name in dict.fromkeys(one.field for one in conditions):
-        some = [one for one in conditions if one.field == name]
+    for name in dict.fromkeys(condition.field for condition in conditions):
+        of_field = [condition for condition in conditions if condition.field == name]
         if name == "valid":
-            passes = all(_valid(fact, one.value) for one in some)
+            passes = all(_valid(fact, condition.value) for condition in of_field)
         else:
-            own = name in ("document", "title", "uri", "date")
-            value = fact[name] if own else fact["metadata"].get(name)
+            is_fact = name in ("document", "title", "uri", "date")
+            value = fact[name] if is_fact else fact["metadata"].get(name)
             values = value if isinstance(value, list) else [] if value is None else [value]
-            passes = _all(some, values)
+            passes = _all(of_field, values)
         if not passes:
             return False
     return True
@@ -432,37 +459,41 @@ def _holds(fact: Fact, conditions: Sequence[Condition]) -> bool:
 def _all(conditions: Sequence[Condition], values: Sequence[Any]) -> bool:
     """One of the `=`, and every other condition, holds; `!=` holds where no value is equal."""
 
-    def holds(one: Condition) -> bool:
-        if one.op == "!=":
-            return not any(_compare(value, replace(one, op="=")) for value in values)
-        return any(_compare(value, one) for value in values)
+    def holds(condition: Condition) -> bool:
+        if condition.op == "!=":
+            return not any(_compare(value, replace(condition, op="=")) for value in values)
+        return any(_compare(value, condition) for value in values)
 
     return _together(conditions, holds)
 
 
 def _together(conditions: Sequence[Condition], holds: Callable[[Condition], bool]) -> bool:
-    same = [one for one in conditions if one.op == "="]
-    others = [one for one in conditions if one.op != "="]
+    same = [condition for condition in conditions if condition.op == "="]
+    others = [condition for condition in conditions if condition.op != "="]
     return (not same or any(map(holds, same))) and all(map(holds, others))
 
 
-def _compare(value: Any, one: Condition) -> bool:
-    held, wanted = str(value).casefold().strip(), one.value.casefold()
-    if one.field in DATES and (day := dates.read(held)) and dates.read(one.value) == one.value:
-        inside, period = dates.days(day), dates.days(one.value)
-        if one.op == "=":
+def _compare(value: Any, condition: Condition) -> bool:
+    text, operand = str(value).casefold().strip(), condition.value.casefold()
+    if (
+        condition.field in DATES
+        and (day := dates.read(text))
+        and dates.read(condition.value) == condition.value
+    ):
+        inside, period = dates.days(day), dates.days(condition.value)
+        if condition.op == "=":
             return period[0] <= inside[0] and inside[1] <= period[1]
-        return _shares(one.op, inside, period)
-    left, right = _number(held), _number(wanted)
+        return _shares(condition.op, inside, period)
+    left, right = _number(text), _number(operand)
     numbers = left is not None and right is not None
-    if one.op == "=":
-        pattern = one.field in ("title", "uri") and fnmatchcase(held, wanted)
-        pattern = pattern or (one.field == "uri" and held.endswith("/" + wanted))
-        return held == wanted or pattern or (numbers and left == right)
+    if condition.op == "=":
+        pattern = condition.field in ("title", "uri") and fnmatchcase(text, operand)
+        pattern = pattern or (condition.field == "uri" and text.endswith("/" + operand))
+        return text == operand or pattern or (numbers and left == right)
     if left is None or right is None:
-        held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
-        return bool(held) and ORDERED[one.op](held, wanted)
-    return ORDERED[one.op](left, right)
+        text = text[: len(operand)]  # 2024-05-03 is within <=2024-05, and within <=2024
+        return bool(text) and ORDERED[condition.op](text, operand)
+    return ORDERED[condition.op](left, right)
 
 
 def _shares(op: str, days: tuple[str, str], period: tuple[str, str]) -> bool:
@@ -485,7 +516,7 @@ def _valid(fact: Fact, period: str) -> bool:
     begins, until = fact["valid"]
     begun = (fact["date"], begins)
     over = bool(until) and dates.days(until)[1] < first
-    return not over and all(dates.days(one)[0] <= last for one in begun if one)
+    return not over and all(dates.days(date)[0] <= last for date in begun if date)
 
 
 def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
@@ -494,25 +525,29 @@ def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
     """
     if not any(_was_said(conditions, day) for _, _, day in found.parts()):
         return False
-    when = [one for one in conditions if one.field == "when"]
+    when = [condition for condition in conditions if condition.field == "when"]
     return not when or any(
-        _fit(when, (one.start, one.end))
-        for one in found.days()
-        if _was_said(conditions, one.anchor or found.said_at(one.char_start))
+        _fit(when, (time.start, time.end))
+        for time in found.days()
+        if _was_said(conditions, time.anchor or found.said_at(time.char_start))
     )
 
 
 def _was_said(conditions: Sequence[Condition], day: str) -> bool:
     """Does a day on which something was said ("" for none) pass the conditions on it?"""
-    said = [one for one in conditions if one.field == "said"]
-    limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
-    if said and not (day and _fit(said, (day, day))):
+    of_day = [condition for condition in conditions if condition.field == "said"]
+    limits = [
+        dates.days(condition.value)[1] for condition in conditions if condition.field == "as_of"
+    ]
+    if of_day and not (day and _fit(of_day, (day, day))):
         return False
     return not day or all(day <= limit for limit in limits)
 
 
 def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
-    return _together(conditions, lambda one: _shares(one.op, interval, dates.days(one.value)))
+    return _together(
+        conditions, lambda condition: _shares(condition.op, interval, dates.days(condition.value))
+    )
 
 
 def _number(text: str) -> float | None:
