@@ -40,8 +40,8 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     node = walk.graph.nodes[id]
     if node["depth"] >= walk.header["depth"]:
         return []
-    nodes = [one for _, one in walk.graph.nodes(data=True)]
-    texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
+    nodes = [node for _, node in walk.graph.nodes(data=True)]
+    texts = [answer, *(node[part] for node in nodes for part in ("query", "answer"))]
     named = _entities_of(snapshot, answer, node["context"])
     return _questions(snapshot, walk.header["query"], named, texts)
 
@@ -65,20 +65,26 @@ def _questions(
     texts_so_far = " | ".join(map(normalise_name, texts))
     from_one: Counter[str] = Counter()
     chosen: list[str] = []
-    for one, here in best.items():
-        known = one not in there or _names(texts_so_far, there[one]["key"])
+    for neighbour, here in best.items():
+        known = neighbour not in there or _names(texts_so_far, there[neighbour]["key"])
         if known or from_one[here] >= FROM_ONE:
             continue
-        keys = there[one]["key"], starts[here]["key"]
+        keys = there[neighbour]["key"], starts[here]["key"]
         if _names(*keys) or _names(*keys[::-1]):  # one name is part of the other
             continue
         from_one[here] += 1
-        chosen.append(one)
+        chosen.append(neighbour)
     forms, found = FORMS[language_of(query)], chosen[:QUESTIONS]
-    edges = between(snapshot, {id for one in found for id in (one, best[one])})
-    ids = {one: edges[min(one, best[one]), max(one, best[one])][1] for one in found}
+    edges = between(snapshot, {id for neighbour in found for id in (neighbour, best[neighbour])})
+    ids = {
+        neighbour: edges[min(neighbour, best[neighbour]), max(neighbour, best[neighbour])][1]
+        for neighbour in found
+    }
     rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
-    return [question(forms, there[one], starts[best[one]], rows.get(ids[one])) for one in found]
+    return [
+        question(forms, there[neighbour], starts[best[neighbour]], rows.get(ids[neighbour]))
+        for neighbour in found
+    ]
 
 
 def language_of(query: str) -> str:
@@ -97,8 +103,8 @@ def _entities_of(snapshot: Snapshot, answer: str, shown: Sequence[str]) -> dict[
     numbers = [int(alias[1:].partition(".")[0]) for alias in places if alias[:1] == "t"]
     passages = values_of(snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"])
     found = Counter(id for ids in passages for id in ids)
-    own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
-    for id in values_of(snapshot.by_key("entities", own, "n", ["id"])["id"]):
+    entity_numbers = [int(alias[1:]) for alias in cited if alias[0] == "e"]
+    for id in values_of(snapshot.by_key("entities", entity_numbers, "n", ["id"])["id"]):
         found[id] += 5
     return dict(found)
 
@@ -113,9 +119,9 @@ def _neighbours(snapshot: Snapshot, starts: Sequence[str]) -> dict[str, str]:
     there, strength = graph.there[positions], graph.strength[positions].round(9)
     best: dict[int, int] = {}
     for at in np.lexsort((here, there, -strength)).tolist():
-        one, other = int(there[at]), int(here[at])
-        if place.get(one, len(place)) > place[other]:
-            best.setdefault(one, other)
+        neighbour, other = int(there[at]), int(here[at])
+        if place.get(neighbour, len(place)) > place[other]:
+            best.setdefault(neighbour, other)
     ends = list(best.items())[:READ]
     there, here = (graph.named([pair[side] for pair in ends]) for side in (0, 1))
     return dict(zip(there, here, strict=True))

@@ -111,8 +111,8 @@ def _notes(part: Part, level: int) -> str:
         levels = values_of(snapshot.rows("reports", "", ["level"])["level"])
         if level > (deepest := max(levels, default=0)):
             deep = f"There is no level {level}; the deepest, {deepest}, was used."
-    said = joined(kept.note if kept else "", late(snapshot), deep)
-    return f"In {name}: {said[0].lower()}{said[1:]}" if name and said else said
+    text = joined(kept.note if kept else "", late(snapshot), deep)
+    return f"In {name}: {text[0].lower()}{text[1:]}" if name and text else text
 
 
 def show(
@@ -158,17 +158,17 @@ def show(
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
-    told = survey.survey(sources, budget, worth=worth)
-    lines = told.lines[offset:]
+    surveyed = survey.survey(sources, budget, worth=worth)
+    lines = surveyed.lines[offset:]
     if any(line.summary for line in lines):
         taken = render.show_by_topic(page, lines, _topics_of(parts, lines))
     else:
         taken = render.show_lines(page, lines)
-    result.coverage |= {"documents": len(told.documents()), "weaker": told.weaker}
+    result.coverage |= {"documents": len(surveyed.documents()), "weaker": surveyed.weaker}
     if not taken and not result.communities and not result.citations and not offset:
         return _nothing(result, parts, budget)
-    if taken == len(lines) and told.weaker:
-        page.add(f"{counted(told.weaker, 'more documents')} with some of these words.")
+    if taken == len(lines) and surveyed.weaker:
+        page.add(f"{counted(surveyed.weaker, 'more documents')} with some of these words.")
     return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
 
 
@@ -176,9 +176,9 @@ def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line],
     """`[c5] Title` of the topic of each line's document; "" where the index has none."""
     heads: dict[tuple[str, str], str] = {}
     for corpus, snapshot, _ in parts:
-        own = {line.hit.document for line in lines if line.hit.corpus == corpus}
+        ids = {line.hit.document for line in lines if line.hit.corpus == corpus}
         prefix = f"{corpus}/" if corpus else ""
-        for id, (n, title) in topics.titles_of(snapshot, own).items():
+        for id, (n, title) in topics.titles_of(snapshot, ids).items():
             heads[corpus, id] = f"[{prefix}c{n}] {title}"
     return lambda line: heads.get((line.hit.corpus, line.hit.document), "")
 
@@ -186,7 +186,7 @@ def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line],
 def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:
     """The worth of the terms that are asked about, without those of how it is asked."""
     asked = (reports.asked_about(snapshot, query) or {} for _, snapshot, _ in parts)
-    return {term: worth for some in asked for term, worth in some.items()}
+    return {term: worth for terms in asked for term, worth in terms.items()}
 
 
 def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
@@ -199,7 +199,7 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     chosen, _ = reports.select(snapshot, query, level)
     if kept is not None and kept.first:
         chosen = reports.included_first(snapshot, chosen, kept)
-    chosen = [one for one in chosen if one.id in written]
+    chosen = [report for report in chosen if report.id in written]
     documents = kept.documents if kept is not None else None
     items, _ = reports.finding_items(snapshot, query, chosen, documents)
     least, found = page.room // 2, []
@@ -213,17 +213,17 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
     result.state = "not_found"
-    said, listed = [], []
+    corpora, listed = [], []
     for name, snapshot, kept in parts:
         total = snapshot.manifest.counters.get("documents", 0)
         passed = total if kept is None or kept.documents is None else len(kept.documents)
         among = f", of which {passed} pass the filters" if passed != total else ""
         corpus = name or snapshot.manifest.corpus
-        said.append(f"corpus {corpus} ({counted(total, 'documents')}{among})")
+        corpora.append(f"corpus {corpus} ({counted(total, 'documents')}{among})")
         prefix = f"{name}/" if name else ""
         for topic, _ in topics.largest(snapshot, THEMES, kept):
             listed.append((f"{prefix}c{topic.n}", topic.title))
-    result.text = f"Nothing on this was found in {' or '.join(said)}."
+    result.text = f"Nothing on this was found in {' or '.join(corpora)}."
     result.communities = [id for id, _ in listed]
     advice = "Ask again with other filters, or without."
     if alone := joined(*(notes_alone(snapshot) for _, snapshot, _ in parts)):
@@ -295,12 +295,12 @@ def with_answer(
         words = answers.word_limit(budget)
         return chosen, await read(asker, snapshot, query, chosen.reports, options, words)
 
-    given = answers.waited(asker, work(), options.seconds)
+    outcome = answers.waited(asker, work(), options.seconds)
     result.usage = meter.usage()
-    if given is None:
+    if outcome is None:
         answers.unfinished(result)
         return plain(result)
-    chosen, found = given
+    chosen, found = outcome
     result.coverage = chosen.coverage | found.counts()
     if chosen.unrated:
         unrated = f"{chosen.coverage['unrated']} reports got no rating from the model"
@@ -351,9 +351,18 @@ async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level:
         return Chosen(*await asyncio.to_thread(reports.select, snapshot, query, level))
     every = await asyncio.to_thread(reports.all_rated, snapshot, query)
     coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
-    children = lists_of((one.parent if one.parent in every else "", one) for one in every.values())
+    children = lists_of(
+        (report.parent if report.parent in every else "", report) for report in every.values()
+    )
     kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
-    kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
+    kept.sort(
+        key=lambda report: (
+            -report.rating,
+            -round(report.own, 6),
+            -round(report.weight, 6),
+            report.id,
+        )
+    )
     kept = kept[: reports.READ]
     coverage.update(rated=rated, kept=len(kept), pruned=rated - len(kept))
     if missing:
@@ -378,50 +387,50 @@ async def _descend_with_model(
     rated = fallback = 0
     while frontier and rated < reports.READ:
         left = reports.READ - rated
-        below = any(children.get(one.id) for one in frontier)
+        below = any(children.get(report.id) for report in frontier)
         frontier.sort(key=reports.by_rating)
         taken = frontier[: max(1, left // 2) if below else left]
         ratings, reasons = await _ratings(asker, snapshot, query, taken)
         missing += reasons
         rated += len(taken)
-        marked = map(lambda one, value: replace(one, rating=float(value)), taken, ratings)
-        relevant = [one for one in marked if one.rating >= reports.THRESHOLD]
-        for one in relevant:
-            kept[one.id] = one
-            kept.pop(one.parent, None)
+        marked = map(lambda report, value: replace(report, rating=float(value)), taken, ratings)
+        relevant = [report for report in marked if report.rating >= reports.THRESHOLD]
+        for report in relevant:
+            kept[report.id] = report
+            kept.pop(report.parent, None)
         if not relevant and not kept and fallback < FALLBACKS:
             fallback += 1
             relevant = frontier
-        frontier = [child for one in relevant for child in children.get(one.id, [])]
+        frontier = [child for report in relevant for child in children.get(report.id, [])]
     return list(kept.values()), rated, missing
 
 
 async def _ratings(
-    asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
+    asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated]
 ) -> tuple[list[float], list[str]]:
     """A rating of 0 to 5 for each report, asked for at once; and why some are missing."""
-    found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
+    found = await asyncio.to_thread(snapshot.served, "reports", [report.id for report in chosen])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
     missing: list[str] = []
 
-    async def rating(one: Rated) -> float:
-        row = rows.get(one.id)
+    async def rating(report: Rated) -> float:
+        row = rows.get(report.id)
         if row is None:
             return 0.0  # damaged: nothing of it may be read
         lines = [one_line(row["title"], 200), row["summary"]]
         found = context.findings(row)
-        lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in found]
+        lines += [f"- {one_line(str(finding.get('summary', '')), 160)}" for finding in found]
         headlines = answers.without_references("\n".join(lines))[:RATED_CHARACTERS]
         text = prompt.substitute(report=data(headlines), question=data(query))
         message, schema = (Message("user", text),), replies.RATING_SCHEMA
-        given = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
-        if given.by:
-            return float(given.value)
-        missing.append(given.reason or "no reply")
-        return one.rating
+        reply = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
+        if reply.by:
+            return float(reply.value)
+        missing.append(reply.reason or "no reply")
+        return report.rating
 
-    return list(await asyncio.gather(*(rating(one) for one in some))), missing
+    return list(await asyncio.gather(*(rating(report) for report in chosen))), missing
 
 
 # ---- map and reduce ------------------------------------------------------------------------------
@@ -436,7 +445,7 @@ async def read(
     words: int,
 ) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""
-    weight = {one.id: one.weight for one in chosen}
+    weight = {report.id: report.weight for report in chosen}
     rows = await asyncio.to_thread(snapshot.served, "reports", list(weight)[:MOST_REPORTS])
     lines = answers.fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
     rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
@@ -444,8 +453,8 @@ async def read(
     batches = _batches(rows)
     found = Points({number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows), len(batches))
     asks = [_map_question(snapshot, query, batch, weight, options.history) for batch in batches]
-    given = await asyncio.gather(*(asked(asker, ask) for ask in asks))
-    for batch, reply in zip(batches, given, strict=True):
+    batch_replies = await asyncio.gather(*(asked(asker, ask) for ask in asks))
+    for batch, reply in zip(batches, batch_replies, strict=True):
         if not reply.by:
             found.failed += 1
             found.reason = found.reason or reply.reason or "no reply"

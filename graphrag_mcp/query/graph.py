@@ -40,10 +40,10 @@ class Graph:
         rows = snapshot.rows("relationships", "", ["source_id", "target_id", "weight"])
         columns = [rows["source_id"], rows["target_id"]]
         ids = pc.unique(
-            pa.chunked_array([chunk for one in columns for chunk in one.chunks], pa.string())
+            pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
         )
         self.ids = ids.take(pc.sort_indices(ids))
-        source, target = (pc.index_in(one, self.ids).to_numpy() for one in columns)
+        source, target = (pc.index_in(column, self.ids).to_numpy() for column in columns)
         ends, others = np.concatenate([source, target]), np.concatenate([target, source])
         order = np.lexsort((others, ends))
         self.there = others[order]
@@ -158,8 +158,8 @@ def _places(found: Sequence[int], most: int) -> list[int]:
     return sure
 
 
-def _pair(one: str, other: str) -> Pair:
-    return min(one, other), max(one, other)
+def _pair(node: str, other: str) -> Pair:
+    return min(node, other), max(node, other)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,25 +86,25 @@ class Hit:
         """The date; "" for a day that the name states."""
         return "" if self.date and dates.in_name(self.name) == self.date else self.date
 
-    def where(self, said: str = "") -> str:
+    def where(self, text: str = "") -> str:
         """`(audit-report.pdf p. 3)`: the file, and page, slide, cells or time of a part of the
         text, else of the whole; "" where these are not known."""
         if not self.places:
             return ""
-        at = max(self.raw.find(said), 0) if said else 0
-        end = at + len(said) if said and said in self.raw else -1
+        at = max(self.raw.find(text), 0) if text else 0
+        end = at + len(text) if text and text in self.raw else -1
         place = places.of_row({"text": self.raw, "places": self.places}, at, end)
         return f"({self.uri.rpartition('/')[2]} {place})" if place else ""
 
-    def called(self, said: str = "") -> str:
+    def called(self, text: str = "") -> str:
         """The name of the document and where the text stands in it; the file's name once."""
-        where = self.where(said)
+        where = self.where(text)
         name = "" if where and repeats(self.uri, self.name) else self.name
         return " ".join(filter(None, (name, where)))
 
-    def opening(self, said: str) -> str:
-        """`(Chelsea ridiculed over …)`: how the document begins, unless `said` contains it."""
-        return "" if self.begins.rstrip("…") in said else f"({self.begins})"
+    def opening(self, text: str) -> str:
+        """`(Chelsea ridiculed over …)`: how the document begins, unless `text` contains it."""
+        return "" if self.begins.rstrip("…") in text else f"({self.begins})"
 
     def why(self) -> str:
         return f"(why: {self.citation.why})" if self.citation.why else ""
@@ -135,8 +135,8 @@ def read(
     hits = []
     for row in rows:
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
-        said = next(iter(time.said), "")
-        date = said or (fact["date"] if fact and not fact["by"] else "")
+        day = next(iter(time.said), "")
+        date = day or (fact["date"] if fact and not fact["by"] else "")
         note = note_sources.told(snapshot, id)
         raw = note_sources.with_ids(snapshot, row) if note else row["text"]
         cited = citation(row, score[row["id"]], fact["document"][0] if fact else id)
@@ -146,7 +146,7 @@ def read(
                 score[row["id"]],
                 raw,
                 _body(raw, row["title"], row["uri"]),
-                cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
+                cited.model_copy(update={"why": why.get(row["id"], ""), "said": day}),
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
                 begins.get(id, ""),
@@ -267,7 +267,9 @@ def apart(sources: Sequence[Source]) -> list[Source]:
     found = []
     for source in sources:
         if notes := notes_apart(source):
-            passages = [one for one in source.found.passages if one.document_id not in notes]
+            passages = [
+                passage for passage in source.found.passages if passage.document_id not in notes
+            ]
             source = replace(source, found=replace(source.found, passages=passages))
         found.append(source)
     return found
@@ -301,25 +303,25 @@ def of_ranked(
     for number, source in enumerate(sources):
         scored = [(passage.id, score) for score, other, passage in ranked if other == number]
         why = source.found.why([id for id, _ in scored]) if source.explained else {}
-        about = {one.id for _, _, one in ranked if one.summary}
-        some = read(source.snapshot, scored, source.corpus, why, openings)
-        documents = sorted({hit.document for hit in some if hit.passage in about})
+        about = {passage.id for _, _, passage in ranked if passage.summary}
+        hits = read(source.snapshot, scored, source.corpus, why, openings)
+        documents = sorted({hit.document for hit in hits if hit.passage in about})
         written = summaries.read(source.snapshot, documents)
-        for hit in some:
+        for hit in hits:
             if hit.passage in about and hit.document in written:
-                own = summaries.covering(written[hit.document], hit.citation.char_start)
-                hit.summary = own.text if own else ""
+                summary = summaries.covering(written[hit.document], hit.citation.char_start)
+                hit.summary = summary.text if summary else ""
             found[number, hit.passage] = hit
-        _name_copies(source, [one for _, other, one in ranked if other == number], some)
+        _name_copies(source, [passage for _, other, passage in ranked if other == number], hits)
     return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
 
 
 def _name_copies(source: Source, ranked: Sequence[Ranked], found: Sequence[Hit]) -> None:
     """Put the ids of passages with the same text beside the hits."""
-    copies = {one.id: one.copies for one in ranked if one.copies}
-    wanted = sorted({id for ids in copies.values() for id in ids})
+    copies = {passage.id: passage.copies for passage in ranked if passage.copies}
+    copied = sorted({id for ids in copies.values() for id in ids})
     columns = ("id", "n", "part", "parts")
-    rows = source.snapshot.by_key("passages", wanted, "id", columns).to_pylist() if wanted else []
+    rows = source.snapshot.by_key("passages", copied, "id", columns).to_pylist() if copied else []
     prefix = f"{source.corpus}/" if source.corpus else ""
     alias = {row["id"]: f"{prefix}{passage_alias(row)}" for row in rows}
     for hit in found:
@@ -337,9 +339,10 @@ def worth_of(sources: Sequence[Source]) -> dict[str, float]:
 
 def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
     """The worth of the terms that do not name a person; of all where none is left."""
-    own = {term for name in names if name.type == "person" for term in query_terms(name.form)}
-    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
-    return {term: value for term, value in worth.items() if term not in own} or dict(worth)
+    of_people = {term for name in names if name.type == "person" for term in query_terms(name.form)}
+    # counted with it
+    of_people |= {part for term in worth if "-" in term for part in term.split("-")}
+    return {term: value for term, value in worth.items() if term not in of_people} or dict(worth)
 
 
 def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
@@ -350,7 +353,9 @@ def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
     for source in sources:
         rows = source.snapshot.by_key("entities", sorted(names), "id", ["id", "type"])
         people |= {id for id, kind in rows_of(rows) if kind == "person"}
-    entities = {one.id: one.entity_ids for source in sources for one in source.found.passages}
+    entities = {
+        passage.id: passage.entity_ids for source in sources for passage in source.found.passages
+    }
 
     def is_named(hit: Hit) -> bool:
         text = f"{hit.citation.title}\n{hit.body}".casefold()

@@ -88,7 +88,7 @@ def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
 def source_items(source: Source, count: int) -> list[Item]:
     """The best passages as items; damaged passages are missing."""
     snapshot, found = source.snapshot, source.found
-    score = {one.id: one.score for one in found.passages[:count]}
+    score = {passage.id: passage.score for passage in found.passages[:count]}
     rows = snapshot.served("passages", list(score), context.PASSAGE)
     alias = context.document_aliases(snapshot, [row["document_id"] for row in rows])
     return [source_item(row, score[row["id"]], alias.get(row["document_id"], "")) for row in rows]
@@ -111,8 +111,8 @@ def _entity_item(row: Row, columned: bool) -> Item:
         text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
     else:
         name = f"{one_line(row['title'], 100)} {bracketed(row['type'])}".strip()
-        said = context.first_sentence(row["description"], 160)
-        text = f"- [{alias}] {name}" + (f": {said}" if said else "")
+        sentence = context.first_sentence(row["description"], 160)
+        text = f"- [{alias}] {name}" + (f": {sentence}" if sentence else "")
     return Item(alias, text, None, "Entities")
 
 
@@ -125,9 +125,9 @@ def _relationships(
         return []
     inside = {row["id"] for row in chosen}
     small = {row["id"] for row in chosen if row["degree"] <= HUB}
-    every, some = (", ".join(f"'{id}'" for id in sorted(ids)) for ids in (inside, small))
+    every, small_ids = (", ".join(f"'{id}'" for id in sorted(ids)) for ids in (inside, small))
     where = f"(source_id IN ({every}) AND target_id IN ({every}))"
-    where += f" OR source_id IN ({some}) OR target_id IN ({some})" if small else ""
+    where += f" OR source_id IN ({small_ids}) OR target_id IN ({small_ids})" if small else ""
     names = ["id", "source_id", "target_id", "weight"]
     without = filters.without if filters is not None else frozenset()
     light = {
@@ -156,10 +156,10 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     """Reports of the communities that hold most of the chosen entities, then by rank:
     `id|title|occurrence weight|content|rank`."""
     members = snapshot.by_key("memberships", [row["id"] for row in chosen], "entity_id", ["path"])
-    held = Counter(id for path in values_of(members["path"]) for id in path)
+    counts = Counter(id for path in values_of(members["path"]) for id in path)
     names = ["id", "rank", "level", "n_text_units"]
-    light = snapshot.by_key("reports", list(held), "id", names).to_pylist()
-    light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))
+    light = snapshot.by_key("reports", list(counts), "id", names).to_pylist()
+    light.sort(key=lambda row: (-counts[row["id"]], -row["rank"], -row["level"], row["id"]))
     most = max((row["n_text_units"] for row in light), default=0) or 1
     rows = snapshot.served("reports", [row["id"] for row in light[:REPORTS]])
     aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows])
@@ -168,5 +168,5 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
         summary = packing.render_references(row["summary"], aliases)
         weight = round(row["n_text_units"] / most, 2)
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
-        items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
+        items.append(Item(f"c{row['n']}", text, None, "Reports", counts[row["id"]]))
     return items

@@ -79,16 +79,16 @@ def _folder(uri: str, depth: int) -> str:
 def _grouped(facts: Facts, key: Callable[[str], str]) -> dict[str, list[str]]:
     order = sorted(facts, key=lambda id: facts[id]["uri"])
     groups = lists_of((key(facts[id]["uri"]), id) for id in order)
-    held = sum(len(ids) for ids in groups.values() if len(ids) >= LEAST)
+    covered = sum(len(ids) for ids in groups.values() if len(ids) >= LEAST)
     largest = max(map(len, groups.values()), default=0)
-    several = largest <= COVERED * len(facts) <= held and len(groups) <= MOST
+    several = largest <= COVERED * len(facts) <= covered and len(groups) <= MOST
     return dict(groups) if several else {}
 
 
 def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
     """The words with which all titles begin, else the name without what varies."""
     titles = [facts[id]["document"][2].split() for id in ids]
-    equal = takewhile(lambda some: len({*some}) == 1, zip(*titles, strict=False))
+    equal = takewhile(lambda words: len({*words}) == 1, zip(*titles, strict=False))
     same = [words[0] for words in equal]
     while same and (same[-1].strip(",.:;-–—#").casefold() in _DANGLING | {""}):
         same.pop()
@@ -109,11 +109,11 @@ def name(fact: Mapping[str, Any], of: Series | None) -> str:
     return file.rpartition(".")[0] or file
 
 
-def described(snapshot: Snapshot, one: Series | None, ids: Sequence[str]) -> str:
+def described(snapshot: Snapshot, series: Series | None, ids: Sequence[str]) -> str:
     """`Chat of Ana and Ben: 12 documents, 2023-05-08 to 2023-10-22 (uri=chats/Ana_Ben_*.txt)`"""
     facts = times.documents(snapshot)
     dates = sorted(facts[id]["date"] for id in ids if facts[id]["date"])
     span = f", {dates[0]} to {dates[-1]}" if dates else ""
-    place = f" (uri={one_line(one.uri, 120)})" if one else ""
-    title = one_line(one.title, 80) if one else "Others"
+    place = f" (uri={one_line(series.uri, 120)})" if series else ""
+    title = one_line(series.title, 80) if series else "Others"
     return f"{title}: {counted(len(ids), 'documents')}{span}{place}"

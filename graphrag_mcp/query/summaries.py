@@ -86,9 +86,9 @@ def best(
     whole = math.fsum(worth.values()) or 1.0
     found = []
     for span, terms in zip(fields.spans, fields.terms, strict=True) if needles else ():
-        if held := [value for needle, value in needles if needle in terms]:
-            found.append((span, math.fsum(held) / whole))
-    return sorted(found, key=lambda one: (-round(one[1], 9), one[0]))[:most]
+        if values := [value for needle, value in needles if needle in terms]:
+            found.append((span, math.fsum(values) / whole))
+    return sorted(found, key=lambda pair: (-round(pair[1], 9), pair[0]))[:most]
 
 
 # ---- shown ---------------------------------------------------------------------------------------
@@ -97,7 +97,10 @@ def best(
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     """The summary of each document, by content id; documents without a summary are missing."""
     return {
-        id: one.text for id, some in read(snapshot, ids).items() for one in some if one.place == 0
+        id: summary.text
+        for id, written in read(snapshot, ids).items()
+        for summary in written
+        if summary.place == 0
     }
 
 
@@ -126,11 +129,13 @@ def read(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Summary]]:
     )
 
 
-def covering(some: Sequence[Summary], at: int) -> Summary | None:
+def covering(summaries: Sequence[Summary], at: int) -> Summary | None:
     """The summary of the section of a document that contains the character `at`; if there is none,
     the summary of the whole document."""
-    inside = (one for one in some if one.place and one.start <= at < one.end)
-    return next(inside, next((one for one in some if one.place == 0), None))
+    inside = (
+        summary for summary in summaries if summary.place and summary.start <= at < summary.end
+    )
+    return next(inside, next((summary for summary in summaries if summary.place == 0), None))
 
 
 def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
@@ -142,10 +147,10 @@ def outline(snapshot: Snapshot, sections: Sequence[Summary]) -> list[str]:
     rows = snapshot.by_key("passages", [sections[0].document], "document_id", names).to_pylist()
     rows.sort(key=lambda row: row["char_start"])
     lines = []
-    for one in sections:
-        first = next((row for row in rows if row["char_start"] >= one.start), rows[-1])
-        heading = f"{one.heading}: " if one.heading else ""
-        lines.append(f"- [{passage_alias(first)}] {heading}{one.text}")
+    for section in sections:
+        first = next((row for row in rows if row["char_start"] >= section.start), rows[-1])
+        heading = f"{section.heading}: " if section.heading else ""
+        lines.append(f"- [{passage_alias(first)}] {heading}{section.text}")
     return lines
 
 

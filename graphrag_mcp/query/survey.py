@@ -105,8 +105,8 @@ def survey(
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
     least = WEAK if budget > LONG else SAID
-    told = lines[: _cut([line.value for line in lines], least, SAID_FEW)]
-    chosen = _once([replace(line, value=line.value / best) for line in told])[:most]
+    top_lines = lines[: _cut([line.value for line in lines], least, SAID_FEW)]
+    chosen = _once([replace(line, value=line.value / best) for line in top_lines])[:most]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
     repeated = sum(len(line.hit.also) for line in chosen)
     return Survey(chosen, max(len(values) - len(shown) - repeated, 0))
@@ -125,15 +125,15 @@ def document_values(source: Source) -> dict[str, float]:
     found = source.found
     passages = lists_of((passage.document_id, passage) for passage in found.passages)
     whole = math.fsum(found.terms.values()) or 1.0
-    held = {id: _terms_of(some) for id, some in passages.items()}
-    own = {
-        id: _fading(passage.score for passage in some)
-        + math.fsum(found.terms[term] for term in held[id] & found.terms.keys()) / whole
-        for id, some in passages.items()
+    document_terms = {id: _terms_of(group) for id, group in passages.items()}
+    scores = {
+        id: _fading(passage.score for passage in group)
+        + math.fsum(found.terms[term] for term in document_terms[id] & found.terms.keys()) / whole
+        for id, group in passages.items()
     }
-    own = _as_shares(own)
-    best = sorted(own, key=lambda id: (-round(own[id], 9), id))[:FEEDBACK]
-    shared = Counter(term for id in best for term in held[id])
+    scores = _as_shares(scores)
+    best = sorted(scores, key=lambda id: (-round(scores[id], 9), id))[:FEEDBACK]
+    shared = Counter(term for id in best for term in document_terms[id])
     # A form before its stem, as `term_worth` reads them, and in one order whatever that of a set is.
     several = sorted(
         (t for t, count in shared.items() if count > 1 and tells_topic(t)), reverse=True
@@ -143,13 +143,13 @@ def document_values(source: Source) -> dict[str, float]:
     first = sorted(weight, key=lambda term: (-round(weight[term], 9), term))[:FEEDBACK_TERMS]
     like = _as_shares(
         {
-            id: math.fsum(weight[term] for term in first if term in held[id])
-            / (1 + math.log(1 + len(held[id])))
-            for id in own
+            id: math.fsum(weight[term] for term in first if term in document_terms[id])
+            / (1 + math.log(1 + len(document_terms[id])))
+            for id in scores
         }
     )
     return _as_shares(
-        {id: (1 - FEEDBACK_SHARE) * own[id] + FEEDBACK_SHARE * like[id] for id in own}
+        {id: (1 - FEEDBACK_SHARE) * scores[id] + FEEDBACK_SHARE * like[id] for id in scores}
     )
 
 
@@ -177,14 +177,14 @@ def _best_lines(
 ) -> list[Line]:
     """The best sentence of each document, or `each` of them from different passages."""
     lines: list[Line] = []
-    for (corpus, document), some in lists_of(
+    for (corpus, document), group in lists_of(
         ((hit.corpus, hit.document), hit) for hit in found
     ).items():
-        own = [line for hit in some if (line := best_line(hit, worth, each)) is not None]
-        own.sort(key=lambda line: -line.value)
-        own = [line for line in own if line.value >= AGAIN * own[0].value][:each]
+        best = [line for hit in group if (line := best_line(hit, worth, each)) is not None]
+        best.sort(key=lambda line: -line.value)
+        best = [line for line in best if line.value >= AGAIN * best[0].value][:each]
         value = values[corpus, document]
-        lines += [replace(line, value=line.value * value) for line in own]
+        lines += [replace(line, value=line.value * value) for line in best]
     return lines
 
 
@@ -199,28 +199,30 @@ def _with_summaries(
     kept: dict[tuple[str, str, int], Line] = {}
     others: list[Line] = []
     for source in sources:
-        own = [line for line in lines if line.hit.corpus == source.corpus]
-        there = {line.hit.document for line in own}
+        corpus_lines = [line for line in lines if line.hit.corpus == source.corpus]
+        there = {line.hit.document for line in corpus_lines}
         share = {
-            one.document_id: one.summary for one in reversed(source.found.passages) if one.summary
+            passage.document_id: passage.summary
+            for passage in reversed(source.found.passages)
+            if passage.summary
         }
         first = {hit.document: hit for hit in reversed(found) if hit.corpus == source.corpus}
-        own += [
+        corpus_lines += [
             Line(hit, "", share[id] * values[source.corpus, id])
             for id, hit in first.items()
             if id in share and id not in there
         ]
-        written = summaries.read(source.snapshot, [line.hit.document for line in own])
-        for line in own:
-            some = written.get(line.hit.document, [])
-            about = summaries.covering(some, line.hit.citation.char_start)
+        written = summaries.read(source.snapshot, [line.hit.document for line in corpus_lines])
+        for line in corpus_lines:
+            document_summaries = written.get(line.hit.document, [])
+            about = summaries.covering(document_summaries, line.hit.citation.char_start)
             if about is None:
                 others += [line] if line.text else []
                 continue
-            told = replace(line, text=line.text or about.text, summary=about.text)
+            summarised = replace(line, text=line.text or about.text, summary=about.text)
             key = (source.corpus, line.hit.document, about.place)
             if key not in kept or kept[key].value < line.value:
-                kept[key] = told
+                kept[key] = summarised
     return [*kept.values(), *others]
 
 
@@ -228,22 +230,29 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
     """The sentences of a passage that say most on these terms, at most `most`, in their order on
     one line. None if no sentence contains any of the terms, and for lines of a plug-in's kind."""
     found = [] if plugins.verbatim(hit.uri) else quote.quotes(hit.body, worth, most)
-    found = [one for one in found if one.share and one.score >= AGAIN * found[0].score]
+    found = [
+        quotation
+        for quotation in found
+        if quotation.share and quotation.score >= AGAIN * found[0].score
+    ]
     if not found:
         return None
-    told = [quote.with_speaker(hit.body, one) for one in sorted(found, key=lambda one: one.start)]
-    said = " … ".join(quote.clipped(one.text, worth) for one in told)
-    return Line(hit, said, found[0].score)
+    quotations = [
+        quote.with_speaker(hit.body, quotation)
+        for quotation in sorted(found, key=lambda quotation: quotation.start)
+    ]
+    text = " … ".join(quote.clipped(quotation.text, worth) for quotation in quotations)
+    return Line(hit, text, found[0].score)
 
 
 def _once(lines: Sequence[Line]) -> list[Line]:
     """Without lines that repeat one before; the ids of these stand with it."""
     kept: list[tuple[Line, set[str]]] = []
     for line in lines:
-        held = set(terms(line.text))
-        same = next((one for one, other in kept if quote.repeats(held, [other])), None)
+        words = set(terms(line.text))
+        same = next((earlier for earlier, other in kept if quote.repeats(words, [other])), None)
         if same is None:
-            kept.append((line, held))
+            kept.append((line, words))
         elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
             same.hit.also.append(line.hit.id)
     return [line for line, _ in kept]
@@ -253,7 +262,7 @@ def of_then(hit: Hit, kept: Filters | None) -> Hit:
     """The passage with only those sentences that speak of the days of a filter on `when`."""
     if kept is None or not kept.of("when"):
         return hit
-    said = []
+    texts = []
     for start, end in sentences(hit.raw):
         at, until = hit.times.start + start, hit.times.start + end
         days = [(when.start, when.end) for when in hit.times.when if at <= when.char_start < until]
@@ -261,5 +270,5 @@ def of_then(hit: Hit, kept: Filters | None) -> Hit:
         if kept.speaks_of(days or [(day, day)] * bool(day), day):
             who = quote.speaker(hit.raw, start)
             sentence = hit.raw[start:end]
-            said.append(sentence if sentence.startswith(who.strip()) else who + sentence)
-    return replace(hit, body=readable("\n".join(said)))
+            texts.append(sentence if sentence.startswith(who.strip()) else who + sentence)
+    return replace(hit, body=readable("\n".join(texts)))

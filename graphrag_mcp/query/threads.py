@@ -57,7 +57,7 @@ def _threads(snapshot: Snapshot) -> dict[str, list[Fact]]:
     for name, fact in mails:
         threads.setdefault(root(name), []).append(fact)
     found: dict[str, list[Fact]] = {}
-    for some in threads.values():
-        some.sort(key=lambda fact: (fact["moment"], fact["uri"]))
-        found |= {fact["document"][1]: some for fact in some if len(some) > 1}
+    for thread in threads.values():
+        thread.sort(key=lambda fact: (fact["moment"], fact["uri"]))
+        found |= {fact["document"][1]: thread for fact in thread if len(thread) > 1}
     return found
