@@ -66,7 +66,7 @@ def distinct(queries: Iterable[str]) -> tuple[str, ...]:
 def _texts(value: Any) -> Any:
     """The texts of a list, without those that are empty or no text."""
     if isinstance(value, list):
-        return [one for one in value if isinstance(one, str) and one.strip()]
+        return [text for text in value if isinstance(text, str) and text.strip()]
     return value
 
 
@@ -114,9 +114,9 @@ def _read(kind: type[Kind], value: Any) -> Kind:
 
 
 def _each(kind: type[Kind], listed: Iterable[Any]) -> Iterable[Kind | None]:
-    for one in listed:
+    for entry in listed:
         try:
-            yield _read(kind, one)
+            yield _read(kind, entry)
         except BadReply:
             yield None
 
@@ -149,8 +149,8 @@ def read_answer(text: str) -> str:
 def read_points(text: str) -> tuple[Point, ...]:
     """The points that help at all, in their order. A point without a score is kept and ranked last."""
     points = _each(Point, _listed(text, "points")[:POINTS])
-    scored = ((one, 1.0 if one.score is None else one.score) for one in points if one)
-    return tuple(Point(one.description, score) for one, score in scored if score)
+    scored = ((point, 1.0 if point.score is None else point.score) for point in points if point)
+    return tuple(Point(point.description, score) for point, score in scored if score)
 
 
 def read_rating(text: str) -> int:
@@ -180,8 +180,8 @@ def read_node(text: str) -> Node:
 
 def read_nodes(text: str, count: int) -> tuple[Node | None, ...]:
     """The replies to `count` numbered questions, in their order; None for a missing reply."""
-    listed = [one for one in _listed(text, "answers") if isinstance(one, dict)]
-    numbers = [str(one.get("question", place)) for place, one in enumerate(listed, 1)]
+    listed = [answer for answer in _listed(text, "answers") if isinstance(answer, dict)]
+    numbers = [str(answer.get("question", place)) for place, answer in enumerate(listed, 1)]
     found = dict(zip(numbers, _each(Node, listed), strict=True))
     nodes = tuple(found.get(str(number)) for number in range(1, count + 1))
     if not any(nodes):

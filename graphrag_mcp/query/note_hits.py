@@ -51,7 +51,7 @@ class Found:
     def is_sure(self) -> bool:
         """Does the note name sources, and are all of them as they were?"""
         found = note_sources.sources(self.source.snapshot, self.passage.document_id)
-        return bool(found) and all(one.state == "same" for one in found)
+        return bool(found) and all(source.state == "same" for source in found)
 
 
 def on(sources: Sequence[Source]) -> list[Found]:
@@ -67,12 +67,12 @@ def on(sources: Sequence[Source]) -> list[Found]:
         if notes := hits.notes_apart(source):
             for passage in source.found.passages:
                 if passage.document_id in notes:
-                    one = Found(source, passage, passage.score * source.factor / best)
-                    if one.share >= ON_IT and one.share > (
-                        found[one.key].share if one.key in found else 0
+                    note = Found(source, passage, passage.score * source.factor / best)
+                    if note.share >= ON_IT and note.share > (
+                        found[note.key].share if note.key in found else 0
                     ):
-                        found[one.key] = one
-    return sorted(found.values(), key=lambda one: (-round(one.share, 9), one.key))
+                        found[note.key] = note
+    return sorted(found.values(), key=lambda note: (-round(note.share, 9), note.key))
 
 
 def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: int) -> int:
@@ -108,29 +108,29 @@ def put_once(
     """Add the note that answers one of several questions to a page, and give the number of tokens
     by which the page grew. The note is added whole if it has at most `beside` tokens and the
     page has room for its characters, else as a line. A note in `shown` is not added again."""
-    notes = [one for one in on(sources) if one.answers][:1]
-    for one in notes:
-        if one.key in shown:
+    notes = [note for note in on(sources) if note.answers][:1]
+    for note in notes:
+        if note.key in shown:
             continue
-        text, cited = whole(one, sources, max(beside, 0) or CHARACTERS)
+        text, cited = whole(note, sources, max(beside, 0) or CHARACTERS)
         price = count_tokens(text) + 2
         if price <= beside:
             page.room += price
             if page.add(text, [cited]):
-                shown.add(one.key)
+                shown.add(note.key)
                 return price
             page.room -= price  # it has more characters than the page
-        for line, citations in lines([one], sources):
+        for line, citations in lines([note], sources):
             page.add(line, citations)
     return 0
 
 
-def whole(one: Found, sources: Sequence[Source], room: int) -> tuple[str, Citation]:
+def whole(note: Found, sources: Sequence[Source], room: int) -> tuple[str, Citation]:
     """A note with its date, its writer and what became of its sources, whole where it has no more tokens than
     `room`, and its citation."""
     snapshot, (hit,) = (
-        one.source.snapshot,
-        hits.of_ranked([one.source], [(one.share, 0, one.passage)]),
+        note.source.snapshot,
+        hits.of_ranked([note.source], [(note.share, 0, note.passage)]),
     )
     fact = times.documents(snapshot)[hit.document]
     row = snapshot.by_key("documents", [hit.document], "id", ["text"]).to_pylist()[0]
@@ -138,8 +138,8 @@ def whole(one: Found, sources: Sequence[Source], room: int) -> tuple[str, Citati
     body = _body(snapshot, hit, text)
     prefix = f"{hit.corpus}/" if hit.corpus else ""
     id = f"{prefix}{fact['document'][0]}"
-    said = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
-    head = f"[{id}] {hit.name} {said}"
+    remark = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
+    head = f"[{id}] {hit.name} {remark}"
     price = count_tokens(head) + 40
     shown = (
         body
@@ -166,10 +166,10 @@ def replace_place(cited: Citation, id: str, text: str) -> Citation:
 def lines(notes: Sequence[Found], sources: Sequence[Source]) -> list[tuple[str, list[Citation]]]:
     """A line for each note, with its best sentence on the question, and what it cites."""
     worth, found = hits.worth_of(sources), []
-    for one in notes:
-        for hit in hits.of_ranked([one.source], [(one.share, 0, one.passage)]):
-            said = render.sentence_of(hit, worth)
-            found.append((render.line_of(hit, worth), hit.cited(said)))
+    for note in notes:
+        for hit in hits.of_ranked([note.source], [(note.share, 0, note.passage)]):
+            sentence = render.sentence_of(hit, worth)
+            found.append((render.line_of(hit, worth), hit.cited(sentence)))
     return found
 
 
@@ -178,7 +178,7 @@ def _body(snapshot: Snapshot, hit: Hit, text: str) -> str:
     shown = note_sources.with_ids(
         snapshot, {"document_id": hit.document, "text": text, "char_start": 0}
     )
-    said = readable(shown)
-    first, _, rest = said.partition("\n")
+    body = readable(shown)
+    first, _, rest = body.partition("\n")
     same = first.lstrip("# ").strip().casefold() == hit.citation.title.strip().casefold()
-    return (rest if same else said).strip()
+    return (rest if same else body).strip()

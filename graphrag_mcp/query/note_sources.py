@@ -70,10 +70,10 @@ def sources(snapshot: Snapshot, document: str) -> tuple[Source, ...]:
 def changed(snapshot: Snapshot, among: Collection[str]) -> dict[str, tuple[int, int]]:
     """How many sources of each of these notes have changed or gone, and how many it has, of the notes of which
     some have; by uri."""
-    known, wanted = _known(snapshot), [id for id in notes(snapshot) if id in among]
-    known |= _read(snapshot, [id for id in wanted if id not in known])
+    known, note_ids = _known(snapshot), [id for id in notes(snapshot) if id in among]
+    known |= _read(snapshot, [id for id in note_ids if id not in known])
     facts = times.documents(snapshot)
-    counts = {facts[id]["uri"]: (_differing(known[id]), len(known[id])) for id in wanted}
+    counts = {facts[id]["uri"]: (_differing(known[id]), len(known[id])) for id in note_ids}
     return {uri: pair for uri, pair in counts.items() if pair[0]}
 
 
@@ -84,9 +84,9 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     affected, facts = set(now - before), times.documents(snapshot)
     if times.documents(old).keys() != facts.keys():  # a note may cite a note
         was, is_ = _resolver(old), _resolver(snapshot)
-        for note, some in _citations(snapshot, sorted(now & before)).items():
+        for note, citations in _citations(snapshot, sorted(now & before)).items():
             uri = facts[note]["uri"]
-            if any(was(uri, one) != is_(uri, one) for one in some):
+            if any(was(uri, citation) != is_(uri, citation) for citation in citations):
                 affected.add(note)
     then, uris = _by_uri(old), {facts[id]["uri"] for id in affected}
     earlier = changed(old, {id for uri in uris if (id := then.get(uri, "")) in before})
@@ -105,8 +105,8 @@ def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -
     writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
     by = f"note by {one_line(str(writer), 60)}" if writer else "note"
     by = f"{by}, {day}" if day else by
-    said = state(snapshot, document) if sure else since(sources(snapshot, document))
-    return f"({by}; {said})" if said else f"({by})"
+    status = state(snapshot, document) if sure else since(sources(snapshot, document))
+    return f"({by}; {status})" if status else f"({by})"
 
 
 def state(snapshot: Snapshot, document: str) -> str:
@@ -155,7 +155,7 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
     if not row["char_start"]:  # below, what looks like one is text
         text = text[front_matter(text)[1] :]
     found = sources(snapshot, document)
-    now = {one.citation.key: one for one in found}
+    now = {source.citation.key: source for source in found}
     parts, at = [], 0
     for citation in citing.citations(text):
         source = now.get(citation.key)
@@ -164,7 +164,7 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
         parts += [text[at : citation.start], _shown(source)]
         at = citation.end
     text = "".join([*parts, text[at:]])
-    marked = {one.citation.mark: one for one in found if one.citation.mark}
+    marked = {source.citation.mark: source for source in found if source.citation.mark}
 
     def shown(mark: re.Match[str]) -> str:
         return _shown(marked[mark[1]]) if mark[1] in marked else mark[0]
@@ -186,22 +186,22 @@ def differences(
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
     alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
-    said = since(found) or f"{counted(len(found), 'sources')}, unchanged"
-    same = dict.fromkeys(one.id for one in found if one.state == "same")
-    head = f"[{alias}] {one_line(title, 120)}: {said}."
+    status = since(found) or f"{counted(len(found), 'sources')}, unchanged"
+    same = dict.fromkeys(source.id for source in found if source.state == "same")
+    head = f"[{alias}] {one_line(title, 120)}: {status}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
-    differing = {one.citation.key: one for one in found if one.state != "same"}
+    differing = {source.citation.key: source for source in found if source.state != "same"}
     passages: dict[str, Passages] = {}
-    for one in differing.values():
-        if one.document and one.document not in passages:
-            passages[one.document] = _passages(snapshot, one.document)
-        old = kept(one.citation.fingerprint)
+    for source in differing.values():
+        if source.document and source.document not in passages:
+            passages[source.document] = _passages(snapshot, source.document)
+        old = kept(source.citation.fingerprint)
         then = readable(old) or "(the text was not kept)"
         now = "(the document is gone)"
-        if one.document:
-            row = _nearest(passages[one.document], old, one.citation.fragment)
+        if source.document:
+            row = _nearest(passages[source.document], old, source.citation.fragment)
             now = f"[{passage_alias(row)}] {readable(row['text'])}" if row else "(it has no text)"
-        blocks.append(f"{one.citation.label}, {one.state} since\nthen: {then}\nnow: {now}")
+        blocks.append(f"{source.citation.label}, {source.state} since\nthen: {then}\nnow: {now}")
     return blocks
 
 
@@ -219,11 +219,13 @@ def _nearest(passages: Passages, old: str, fragment: str) -> Row | None:
     line = re.match(r"L(\d+)", fragment)
     if not old and line:
         there = [
-            one for one in passages if one[0]["line_start"] <= int(line[1]) <= one[0]["line_end"]
+            passage
+            for passage in passages
+            if passage[0]["line_start"] <= int(line[1]) <= passage[0]["line_end"]
         ]
         passages = there or passages
     words = Counter(terms(old))
-    return max(passages, key=lambda one: (words & one[1]).total(), default=(None,))[0]
+    return max(passages, key=lambda passage: (words & passage[1]).total(), default=(None,))[0]
 
 
 def check_of(text: str) -> str:
@@ -261,17 +263,17 @@ def _by_uri(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _differing(found: Iterable[Source]) -> int:
-    return sum(one.state != "same" for one in found)
+    return sum(source.state != "same" for source in found)
 
 
-def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, ...]]:
+def _read(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, tuple[Source, ...]]:
     """The sources of several notes; each document that they cite is read once."""
     facts, resolved = times.documents(snapshot), _resolver(snapshot)
-    cited = _citations(snapshot, wanted)
+    cited = _citations(snapshot, note_ids)
     of: dict[tuple[str, int], str] = {}
-    for note, some in cited.items():
-        for number, one in enumerate(some):
-            of[note, number] = resolved(facts[note]["uri"], one)
+    for note, citations in cited.items():
+        for number, citation in enumerate(citations):
+            of[note, number] = resolved(facts[note]["uri"], citation)
     found: dict[tuple[str, int], Source] = {}
     by_document = lists_of((id, key) for key, id in of.items())
     order = sorted(by_document)
@@ -283,13 +285,17 @@ def _read(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, tuple[Source, 
         passages = lists_of((row["document_id"], row) for row in rows)
         for document in order[at : at + AT_ONCE]:
             keys = by_document[document]
-            some = [cited[note][number] for note, number in keys]
-            text, own = texts.get(document, ""), passages.get(document, [])
-            found |= zip(keys, _compared(snapshot, document, text, own, some), strict=True)
-    found |= _moved_rows(snapshot, {key: one for key, one in found.items() if one.state != "same"})
+            citations = [cited[note][number] for note, number in keys]
+            text, document_passages = texts.get(document, ""), passages.get(document, [])
+            found |= zip(
+                keys, _compared(snapshot, document, text, document_passages, citations), strict=True
+            )
+    found |= _moved_rows(
+        snapshot, {key: source for key, source in found.items() if source.state != "same"}
+    )
     return {
-        note: tuple(found[note, number] for number in range(len(some)))
-        for note, some in cited.items()
+        note: tuple(found[note, number] for number in range(len(citations)))
+        for note, citations in cited.items()
     }
 
 
@@ -299,35 +305,39 @@ def _moved_rows(
     """The sources that are whole rows of a table and stand in another row of it by now, by content id of the note
     and number: rows are numbered, and one may have come or gone before them."""
     facts, by_uri = times.documents(snapshot), _by_uri(snapshot)
-    wanted: dict[str, list[tuple[tuple[str, int], Source]]] = {}
-    for key, one in lost.items():
+    by_file: dict[str, list[tuple[tuple[str, int], Source]]] = {}
+    for key, source in lost.items():
         if (
-            one.citation.whole and one.citation.fragment
+            source.citation.whole and source.citation.fragment
         ):  # the last rows of a shorter table are no documents
-            uris = [one.uri] if one.uri else _uris(snapshot, facts[key[0]]["uri"], one.citation)
+            uris = (
+                [source.uri]
+                if source.uri
+                else _uris(snapshot, facts[key[0]]["uri"], source.citation)
+            )
             for uri in uris:
-                wanted.setdefault(uri.partition("#")[0], []).append((key, one))
+                by_file.setdefault(uri.partition("#")[0], []).append((key, source))
     found: dict[tuple[str, int], Source] = {}
-    for file, some in wanted.items():
+    for file, pairs in by_file.items():
         ids = [id for uri, id in by_uri.items() if uri.partition("#")[0] == file]
         rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
-        lengths = {one.citation.fingerprint.length for _, one in some}
+        lengths = {source.citation.fingerprint.length for _, source in pairs}
         same = {
             citing.fingerprint(row["text"]): row["id"]
             for row in rows
             if len("".join(row["text"].split())) in lengths
         }
-        for key, one in some:
-            if id := same.get(one.citation.fingerprint):
+        for key, source in pairs:
+            if id := same.get(source.citation.fingerprint):
                 alias, _, _, uri, _ = facts[id]["document"]
-                found[key] = Source(one.citation, "same", uri, id, alias)
+                found[key] = Source(source.citation, "same", uri, id, alias)
     return found
 
 
-def _citations(snapshot: Snapshot, wanted: Sequence[str]) -> dict[str, list[citing.Citation]]:
+def _citations(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, list[citing.Citation]]:
     """The citations of these notes."""
-    cited: dict[str, list[citing.Citation]] = {id: [] for id in wanted}
-    rows = snapshot.by_key("documents", list(wanted), "id", ["id", "text"])
+    cited: dict[str, list[citing.Citation]] = {id: [] for id in note_ids}
+    rows = snapshot.by_key("documents", list(note_ids), "id", ["id", "text"])
     return cited | {id: list(citing.citations(text)) for id, text in rows_of(rows)}
 
 
@@ -373,27 +383,27 @@ def _uris(snapshot: Snapshot, note: str, citation: citing.Citation) -> list[str]
 def _compared(
     snapshot: Snapshot,
     document: str,
-    held: str,
+    content: str,
     passages: Sequence[Row],
     cited: Sequence[citing.Citation],
 ) -> Iterable[Source]:
     """The citations of one document, of which the text and the passages are given, with what became of the text that
     they cite."""
     if not document:
-        yield from (Source(one, "gone") for one in cited)
+        yield from (Source(citation, "gone") for citation in cited)
         return
     alias, _, _, uri, _ = times.documents(snapshot)[document]["document"]
-    text = citing.Searchable(held)
+    text = citing.Searchable(content)
     places: dict[citing.Fingerprint, tuple[int, int] | None] = {}
-    for one in cited:
-        if one.fingerprint not in places:
-            places[one.fingerprint] = text.find(one.fingerprint)
-        place = places[one.fingerprint]
-        whole = one.whole
-        if place is None or (whole and text.fingerprint != one.fingerprint):
-            yield Source(one, "changed", uri, document, alias)
+    for citation in cited:
+        if citation.fingerprint not in places:
+            places[citation.fingerprint] = text.find(citation.fingerprint)
+        place = places[citation.fingerprint]
+        whole = citation.whole
+        if place is None or (whole and text.fingerprint != citation.fingerprint):
+            yield Source(citation, "changed", uri, document, alias)
             continue
         inside = [row for row in passages if row["char_start"] <= place[0] < row["char_end"]]
         first = min(inside, key=lambda row: row["char_start"], default=None)
         id = alias if whole or first is None else passage_alias(first)
-        yield Source(one, "same", uri, document, id)
+        yield Source(citation, "same", uri, document, id)

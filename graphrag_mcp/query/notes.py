@@ -52,18 +52,18 @@ def connected(sources: Sequence[Source]) -> str:
         rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
         light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
         light.sort(key=lambda row: (-row["weight"], row["id"]))
-        held = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
-        title = context.titles(snapshot, held) if held else {}
-        for row in held:
+        relationships = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
+        title = context.titles(snapshot, relationships) if relationships else {}
+        for row in relationships:
             pair = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
-            if told := readable(row["description"]):
-                said = f"{' and '.join(pair)}: {context.first_sentence(told, 200)}"
-                found.append(f"- [{prefix}r{row['n']}] {said}")
+            if description := readable(row["description"]):
+                statement = f"{' and '.join(pair)}: {context.first_sentence(description, 200)}"
+                found.append(f"- [{prefix}r{row['n']}] {statement}")
         if "claims" in snapshot.manifest.tables:
             rows = snapshot.served("entities", named)
             for row in context.claim_rows(snapshot, rows)[:CONNECTED]:
-                said = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
-                found.append(f"- [{prefix}k{row['n']}] {said}")
+                statement = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
+                found.append(f"- [{prefix}k{row['n']}] {statement}")
     return "\n".join(["Connected:", *found[:CONNECTED], ""]) if found else ""
 
 
@@ -89,8 +89,8 @@ def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
         if not replaced.isdisjoint(terms_of(name.form)):
             return ""  # the hits hold the words that stand for it
         absent[name.form] = None
-    said = " or ".join(f'"{one_line(name, 40)}"' for name in list(absent)[:3])
-    return f"No passage names {said}; nearest:" if said and found else ""
+    quoted = " or ".join(f'"{one_line(name, 40)}"' for name in list(absent)[:3])
+    return f"No passage names {quoted}; nearest:" if quoted and found else ""
 
 
 def is_faint(source: Source) -> bool:
@@ -104,15 +104,15 @@ def is_faint(source: Source) -> bool:
     found = source.found
     if found.vector or found.near or not found.passages:
         return False
-    names = [one.form for one in found.names if one.strong]
+    names = [mention.form for mention in found.names if mention.strong]
     codes = [form for form in names if any(map(str.isdigit, form))]
     if names and len(codes) == len(names) and all(_absent(form, found) for form in codes):
         return True
     if found.passages[0].summary or any(is_cjk(term[0]) for term in (*found.terms, *found.unknown)):
         return False
     total = sum(found.terms.values()) * (1 + len(found.unknown) / max(len(found.terms), 1))
-    held = found.terms.keys() & set(found.passages[0].terms.split())
-    return sum(found.terms[term] for term in held) < FAINT * total
+    matched = found.terms.keys() & set(found.passages[0].terms.split())
+    return sum(found.terms[term] for term in matched) < FAINT * total
 
 
 # ---- words of the question that do not occur -----------------------------------------------------
@@ -136,17 +136,21 @@ def only_common_words(found: Ranking) -> bool:
         return False
     if all(is_cjk(mention.form[0]) for mention in found.names):
         alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # 猫和红烧肉
-        return not (alone or found.near) and all(_absent(one.form, found) for one in found.names)
+        return not (alone or found.near) and all(
+            _absent(mention.form, found) for mention in found.names
+        )
     named = [mention.form for mention in found.names if mention.strong]
     known = {*found.terms, *found.near}
     known |= {term for word in found.near for term in query_terms(word)}
     unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
-    unknown = {term for term in unknown if not any(term in one for one in unknown - {term})}
+    unknown = {term for term in unknown if not any(term in longer for longer in unknown - {term})}
     if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
         return False
     # Of a code beside a name (Airbus A380) the name decides.
     words = (_plain_words(form) or form.split() for form in named)
-    return all(any(no_form_occurs(word, known, unknown) for word in some) for some in words)
+    return all(
+        any(no_form_occurs(word, known, unknown) for word in name_words) for name_words in words
+    )
 
 
 def _plain_words(form: str) -> list[str]:
@@ -160,9 +164,9 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     if not found.unknown:
         return ""
     names = [
-        one.form
-        for one in found.names
-        if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))
+        mention.form
+        for mention in found.names
+        if mention.strong or (is_cjk(mention.form[0]) and not _ASKING.match(mention.form))
     ]
     absent = [form for form in names if _absent(form, found)]
     cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
@@ -171,15 +175,15 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     absent = list(dict.fromkeys(absent))[:5]
     linked = in_addresses(snapshot, absent)
-    said = {
-        "Nowhere in this corpus": [one for one in absent if one not in linked],
+    lists = {
+        "Nowhere in this corpus": [word for word in absent if word not in linked],
         "Only in addresses, where search_text finds it in quotes": [
             *filter(linked.__contains__, absent)
         ],
         "Looked for instead": [*instead][:6],
     }
     return joined(
-        *(f"{what}: {', '.join(map(repr, some))}." for what, some in said.items() if some)
+        *(f"{what}: {', '.join(map(repr, words))}." for what, words in lists.items() if words)
     )
 
 

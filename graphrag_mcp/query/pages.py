@@ -92,13 +92,15 @@ class Pages:
         if not numbers:
             return -1
         if (path, top) not in self.first:
-            self.first[path, top] = min(numbers, key=lambda one: self._worse(one, path, folder))
+            self.first[path, top] = min(
+                numbers, key=lambda number: self._worse(number, path, folder)
+            )
         first = self.first[path, top]
         # Paths are in order, so those below one folder follow each other; 0 is the sign behind /.
         start = bisect_left(numbers, f"{folder}/", key=self.paths.__getitem__)
         end = bisect_left(numbers, f"{folder}0", key=self.paths.__getitem__)
         near = min(
-            numbers[start:end], key=lambda one: self._worse(one, path, folder), default=first
+            numbers[start:end], key=lambda number: self._worse(number, path, folder), default=first
         )
         as_good = self._worse(near, path, folder)[:3] == self._worse(first, path, folder)[:3]
         return near if as_good else first
@@ -111,7 +113,10 @@ class Pages:
             found = [
                 number
                 for number in named
-                if any(one.casefold().endswith(folded) for one in _spellings(self.paths[number]))
+                if any(
+                    spelling.casefold().endswith(folded)
+                    for spelling in _spellings(self.paths[number])
+                )
             ]
             self.ended[path] = sorted(set(found or self.by_alias.get(path.casefold(), ())))
         return self.ended[path]
@@ -121,8 +126,8 @@ class Pages:
         top, _, below = spelled.partition("/")
         return (
             top != folder.partition("/")[0],
-            not any(one.endswith(_name(path)) for one in _spellings(spelled)),
-            path.casefold() not in (one.casefold() for one in _spellings(below)),
+            not any(spelling.endswith(_name(path)) for spelling in _spellings(spelled)),
+            path.casefold() not in (spelling.casefold() for spelling in _spellings(below)),
             len(spelled),
             spelled,
         )
@@ -185,7 +190,7 @@ def _spellings(path: str) -> list[str]:
 def folders(snapshot: Snapshot) -> dict[str, str]:
     """The folder of each source on this machine by its label, the innermost first."""
     sources = snapshot.manifest.sources
-    paths = {label: _on_disk(str(one.get("path", ""))) for label, one in sources.items()}
+    paths = {label: _on_disk(str(source.get("path", ""))) for label, source in sources.items()}
     found = {label: path.rstrip("/") for label, path in paths.items() if path}
     return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 

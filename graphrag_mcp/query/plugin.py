@@ -89,20 +89,22 @@ def plugins() -> Mapping[str, SearchingPlugin]:
 
 def plugin_of(row: Mapping[str, Any]) -> SearchingPlugin | None:
     """The plug-in whose documents define this entity."""
-    return next((one for one in plugins().values() if one.is_definition(row)), None)
+    return next((plugin for plugin in plugins().values() if plugin.is_definition(row)), None)
 
 
 def defines(text: str, names: Sequence[str]) -> bool:
-    return any(one.defines(text, names) for one in plugins().values())
+    return any(plugin.defines(text, names) for plugin in plugins().values())
 
 
 def named(snapshot: Snapshot, asked: str) -> list[Row]:
     """The entities that documents define under this name."""
-    return [row for one in plugins().values() for row in one.named(snapshot, asked)]
+    return [row for plugin in plugins().values() for row in plugin.named(snapshot, asked)]
 
 
 def meant(snapshot: Snapshot, asked: str) -> list[Row]:
     """The entities of this name; if one of them has exactly this name, that entity alone."""
     return [
-        row for one in plugins().values() for row in one.narrowed(one.named(snapshot, asked), asked)
+        row
+        for plugin in plugins().values()
+        for row in plugin.narrowed(plugin.named(snapshot, asked), asked)
     ]

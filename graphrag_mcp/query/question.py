@@ -70,8 +70,8 @@ def read(
     question names nothing."""
     text = composed(text[:QUERY_CHARACTERS])
     start = text[:NAME_CHARACTERS]
-    names, wanted = extract(start), terms_of(text)
-    worth, unknown = term_worth(snapshot, wanted)
+    names, words = extract(start), terms_of(text)
+    worth, unknown = term_worth(snapshot, words)
     repeated = Counter(terms(text))  # a long text, such as an issue, repeats what it is about
     worth = {term: idf * (1 + math.log(max(repeated[term], 1))) for term, idf in worth.items()}
     share = KEYWORD if any(name.strong for name in names) else 1.0
@@ -81,10 +81,12 @@ def read(
             names.append(Mention(key, form, "other", False, 0, 0))
         for term, idf in term_worth(snapshot, query_terms(form))[0].items():
             worth.setdefault(term, share * idf)
-    near, added = words_near(snapshot, worth, wanted)
+    near, added = words_near(snapshot, worth, words)
     worth |= added
     least = RARE * median(worth.values()) if worth else 0.0
-    known = ([term for term in terms_of(one.form) if term in worth] for one in names if one.strong)
+    known = (
+        [term for term in terms_of(name.form) if term in worth] for name in names if name.strong
+    )
     rare = [name for name in known if any(worth[term] >= least for term in name)]
     return Question(
         text,
@@ -95,25 +97,25 @@ def read(
         unknown,
         near,
         vector or b"",
-        worth_among(wanted, summaries.holding(snapshot, wanted), summaries.count(snapshot))[0],
+        worth_among(words, summaries.holding(snapshot, words), summaries.count(snapshot))[0],
     )
 
 
-def term_worth(snapshot: Snapshot, wanted: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+def term_worth(snapshot: Snapshot, terms: Sequence[str]) -> tuple[dict[str, float], list[str]]:
     """The terms of a query that occur, with their idf; and those that occur nowhere."""
-    if not wanted:
+    if not terms:
         return {}, []
-    holding = dict(rows_of(snapshot.by_key("terms", wanted, "term", ["term", "passages"])))
-    return worth_among(wanted, holding, snapshot.manifest.counters.get("passages", 0))
+    holding = dict(rows_of(snapshot.by_key("terms", terms, "term", ["term", "passages"])))
+    return worth_among(terms, holding, snapshot.manifest.counters.get("passages", 0))
 
 
 def worth_among(
-    wanted: Sequence[str], holding: Mapping[str, int], total: int
+    terms: Sequence[str], holding: Mapping[str, int], total: int
 ) -> tuple[dict[str, float], list[str]]:
     """The same among `total` texts, given how many are `holding` each term."""
     worth: dict[str, float] = {}
     unknown: list[str] = []
-    for before, term, after in zip(["", *wanted], wanted, [*wanted[1:], ""], strict=False):
+    for before, term, after in zip(["", *terms], terms, [*terms[1:], ""], strict=False):
         share = 1.0
         stemmed = is_stem(after, term)  # names are stored without stems
         if stemmed:
@@ -193,13 +195,13 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 
 
 def words_near(
-    snapshot: Snapshot, worth: Mapping[str, float], wanted: Sequence[str]
+    snapshot: Snapshot, worth: Mapping[str, float], terms: Sequence[str]
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
     """The words of the corpus that are nearest to unknown terms of a question: {unknown term: words},
     and what each word and its stem are worth. Stems are not replaced: so short, they are near to too
     much."""
     total = snapshot.manifest.counters.get("passages", 0)
-    pairs = zip(wanted, ["", *wanted], strict=False)
+    pairs = zip(terms, ["", *terms], strict=False)
     unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
     words: dict[str, list[str]] = {}
     added: dict[str, float] = {}
@@ -221,31 +223,31 @@ def nearest(
     {unknown term: [(term, number of passages), ...]}. Terms without a similar term are missing.
     `known` are the terms of the question that the corpus contains: a question that has one form
     of a word needs no other form."""
-    wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
+    replaceable = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
     # Korean words of one syllable are tried with other particles; no ends of longer words.
     longer = [term for term in unknown if len(term) > 2]
     short = (term for term in unknown if len(term) == 2)
     whole = [term for term in short if not any(term in word for word in longer)]
     particles = {term: other_particles(term) for term in whole[:UNKNOWN]}
-    starts = sorted({start for term in wanted for start in _starts(term)})
+    starts = sorted({start for term in replaceable for start in _starts(term)})
     where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
     where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
     if not where:
         return {}
     rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
-    held = {term: count for term, count in rows_of(rows) if count > 0}
+    counts = {term: count for term, count in rows_of(rows) if count > 0}
     found = {
-        term: [form for form in forms if form in held] for term, forms in particles.items()
-    } | {term: nearest_words(term, held) for term in wanted}
-    return {term: [(one, held[one]) for one in near] for term, near in found.items() if near}
+        term: [form for form in forms if form in counts] for term, forms in particles.items()
+    } | {term: nearest_words(term, counts) for term in replaceable}
+    return {term: [(form, counts[form]) for form in near] for term, near in found.items() if near}
 
 
 def _replaceable(term: str, known: Collection[str]) -> bool:
     plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
     if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
         return False
-    longer = (one for one in known if len(one) > 2)
-    return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
+    longer = (word for word in known if len(word) > 2)
+    return "-" in term or not any(term.startswith(word) or word.startswith(term) for word in longer)
 
 
 def _starts(term: str) -> tuple[str, ...]:
@@ -261,7 +263,7 @@ def nearest_words(term: str, words: Iterable[str]) -> list[str]:
     endings: list[tuple[int, str]] = []
     joined, starts = term.replace("-", ""), _starts(term)
     shortest, longest = len(term) - ENDING, len(term) + ADDED
-    near = [one for one in words if one.startswith(starts) and shortest <= len(one) <= longest]
+    near = [word for word in words if word.startswith(starts) and shortest <= len(word) <= longest]
     for other in near:  # large corpora hold thousands of words with one beginning
         if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
             continue

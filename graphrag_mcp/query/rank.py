@@ -95,8 +95,10 @@ class Ranking:
 
     def why(self, ids: Sequence[str]) -> dict[str, str]:
         """Of these passages the rank and the parts of the score."""
-        ranks = {one.id: rank for rank, one in enumerate(self.passages, 1)}
-        names = {one.feature.__name__: one.told for one in plugged_features()} | features.PARTS
+        ranks = {passage.id: rank for rank, passage in enumerate(self.passages, 1)}
+        names = {
+            plugged.feature.__name__: plugged.told for plugged in plugged_features()
+        } | features.PARTS
         return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, names) for id in ids}
 
 
@@ -126,7 +128,7 @@ def retrieve(
     found = candidates.find(snapshot, asked, keep)
     if not found.passages:
         return Ranking(asked)
-    top = max(one.bm25 for one in found.passages.values())
+    top = max(passage.bm25 for passage in found.passages.values())
     repeated = candidates.copies(snapshot, found.passages.values())
     first = FirstRound(top, weights, found.passages, copies=repeated)
     if weights.uses_graph():
@@ -142,7 +144,7 @@ def retrieve(
     ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
-        considered["near"] = sum(one.cosine is not None for one in found.passages.values())
+        considered["near"] = sum(passage.cosine is not None for passage in found.passages.values())
     if rerank is not None:
         ordered = reranked(snapshot, asked, ordered, rerank, weights.reranker)
     return Ranking(asked, ordered, meaning, considered)
@@ -151,11 +153,13 @@ def retrieve(
 def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
     """The passages, best first, with scores from 0 to 1, relative to the best score."""
     top = ordered[0].total() if ordered else 0.0
-    return [replace(one, score=one.total() / top if top > 0 else 0.0) for one in ordered]
+    return [
+        replace(passage, score=passage.total() / top if top > 0 else 0.0) for passage in ordered
+    ]
 
 
 def in_order(passages: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(passages, key=lambda one: (-round(one.total(), 9), one.id))
+    return sorted(passages, key=lambda passage: (-round(passage.total(), 9), passage.id))
 
 
 def ranked(
@@ -166,10 +170,12 @@ def ranked(
     top = -order[0][0] if order else 0.0
     found = []
     for negative, id in order:
-        one = passages[id]
-        place = id, one.document_id, one.title_id, one.position
+        passage = passages[id]
+        place = id, passage.document_id, passage.title_id, passage.position
         score = -negative / top if top > 0 else 0.0
-        found.append(Ranked(*place, one.entity_ids, one.terms, parts[id], score, one.summary))
+        found.append(
+            Ranked(*place, passage.entity_ids, passage.terms, parts[id], score, passage.summary)
+        )
     return found
 
 
@@ -179,15 +185,21 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     `candidates.copies`."""
     if not copies:
         return list(ordered)
-    same = lists_of((copies.get(one.id, one.id), one) for one in ordered)
-    best = [replace(some[0], copies=tuple(one.id for one in some[1:])) for some in same.values()]
-    others = (one for some in same.values() for one in some[1:])
-    lost = [replace(one, score=0.0, parts={**one.parts, "copy": -one.total()}) for one in others]
+    same = lists_of((copies.get(passage.id, passage.id), passage) for passage in ordered)
+    best = [
+        replace(group[0], copies=tuple(passage.id for passage in group[1:]))
+        for group in same.values()
+    ]
+    others = (passage for group in same.values() for passage in group[1:])
+    lost = [
+        replace(passage, score=0.0, parts={**passage.parts, "copy": -passage.total()})
+        for passage in others
+    ]
     return [*best, *lost]
 
 
 def plugged_features() -> list[PluggedFeature]:
-    return [one for some in plugin.plugins().values() for one in some.features]
+    return [plugged for searching in plugin.plugins().values() for plugged in searching.features]
 
 
 def weighted(features: Iterable[Feature], weights: Weights) -> list[tuple[Feature, float]]:
@@ -196,8 +208,8 @@ def weighted(features: Iterable[Feature], weights: Weights) -> list[tuple[Featur
 
 def second_round(weights: Weights) -> list[tuple[Feature, float]]:
     """The features of the second round with their weights, those of plug-ins last."""
-    more = [one for one in plugged_features() if weights.plugged or not one.graph]
-    return [*weighted(SECOND, weights), *((one.feature, one.weight) for one in more)]
+    more = [plugged for plugged in plugged_features() if weights.plugged or not plugged.graph]
+    return [*weighted(SECOND, weights), *((plugged.feature, plugged.weight) for plugged in more)]
 
 
 def scored(
@@ -217,7 +229,7 @@ def scored(
 
 
 def totals(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    return {id: sum(some.values()) for id, some in parts.items()}
+    return {id: sum(scores.values()) for id, scores in parts.items()}
 
 
 def best(first: FirstRound, parts: Mapping[str, Mapping[str, float]]) -> list[Candidate]:
@@ -239,13 +251,13 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> f
 
     With a multilingual model not below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC, the sets
     that it was chosen on (docs/how-to/meaning.md)."""
-    best = max(passages.values(), key=lambda one: (one.bm25, one.id))
+    best = max(passages.values(), key=lambda passage: (passage.bm25, passage.id))
     worth = question.terms
-    held = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []
-    if not held:
+    matched = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []
+    if not matched:
         return 1.0
     total = sum(worth.values()) * (1 + len(question.unknown) / len(worth))
-    return (1 - sum(held) / total) ** math.sqrt(len(held))
+    return (1 - sum(matched) / total) ** math.sqrt(len(matched))
 
 
 def with_meaning(
@@ -254,7 +266,7 @@ def with_meaning(
     """The parts times 1 - share, and times share how near each passage is by vector, from the middle
     candidate (0) to the nearest (the best total of the others): words are sparse, so their zero is no
     word at all; vectors are not."""
-    cosines = {id: one.cosine for id, one in passages.items() if one.cosine is not None}
+    cosines = {id: passage.cosine for id, passage in passages.items() if passage.cosine is not None}
     low, high = (median(cosines.values()), max(cosines.values())) if cosines else (0.0, 0.0)
     if high <= low:
         return parts
@@ -276,17 +288,17 @@ def reranked(
 ) -> list[Ranked]:
     """The RERANKED best passages get a share of a reranker's opinion in place of the same share of
     their score. What it did not read counts as the worst that it did read."""
-    head = [one.id for one in ordered[:RERANKED]]
+    head = [passage.id for passage in ordered[:RERANKED]]
     rows = snapshot.by_key("passages", head, "id", ("id", "title", "text")).to_pylist()
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
-    given = rerank(question.text[:NAME_CHARACTERS], list(texts.values()))
-    if not given or len(given) != len(texts) or min(given) == max(given):
+    scores = rerank(question.text[:NAME_CHARACTERS], list(texts.values()))
+    if not scores or len(scores) != len(texts) or min(scores) == max(scores):
         return list(ordered)
-    low, high, top = min(given), max(given), ordered[0].total() or 1.0
-    opinion = {id: (one - low) / (high - low) for id, one in zip(texts, given, strict=True)}
+    low, high, top = min(scores), max(scores), ordered[0].total() or 1.0
+    opinion = {id: (score - low) / (high - low) for id, score in zip(texts, scores, strict=True)}
 
-    def with_opinion(one: Ranked) -> Ranked:
-        part = weight * (top * opinion.get(one.id, 0.0) - one.total())
-        return replace(one, parts={**one.parts, "reranker": part})
+    def with_opinion(passage: Ranked) -> Ranked:
+        part = weight * (top * opinion.get(passage.id, 0.0) - passage.total())
+        return replace(passage, parts={**passage.parts, "reranker": part})
 
     return scaled(in_order(map(with_opinion, ordered)))

@@ -92,7 +92,7 @@ class Page:
 def page_of(result: SearchResult | ReportResult, budget: int) -> Page:
     """A page with room for a budget of tokens, after what the result's text and hint take."""
     room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
-    cited = {one.id: one for one in result.citations}
+    cited = {citation.id: citation for citation in result.citations}
     return Page(max(room, 60), blocks=[result.text] if result.text else [], citations=cited)
 
 
@@ -121,9 +121,9 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     lines."""
     if not found:
         return 0
-    told = found if form.every else [hit for hit in found if hit.body] or found
-    top = told[0].score or 1.0
-    kept = _without_repeats(page, told, limits.floor)
+    candidates = found if form.every else [hit for hit in found if hit.body] or found
+    top = candidates[0].score or 1.0
+    kept = _without_repeats(page, candidates, limits.floor)
     strong = [
         hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)
     ]
@@ -135,8 +135,8 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         ]
         lines, reserved = len(found), page.room // 2
         if kept and kept[0] not in strong:  # or the next page begins with it again
-            said = line_of(kept[0], worth, form.literals)
-            shorter = (said, said.partition("\n")[0], f"- [{kept[0].id}]")
+            hit_line = line_of(kept[0], worth, form.literals)
+            shorter = (hit_line, hit_line.partition("\n")[0], f"- [{kept[0].id}]")
             cited = kept[0].cited(sentence_of(kept[0], worth, form.literals))
             if any(page.add(text, cited) for text in shorter):
                 page.full.add(kept[0].id)
@@ -214,21 +214,21 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     if hit.summary and not literals:
         return hit.summary
     best = quote.best(hit.body, worth, literals=literals)
-    said = quote.with_speaker(hit.body, best).text if best else ""
+    sentence = quote.with_speaker(hit.body, best).text if best else ""
     cut = {literal.casefold(): 9.0 for literal in literals} or worth
-    return quote.clipped(said, cut, LINE)
+    return quote.clipped(sentence, cut, LINE)
 
 
-def line(hit: Hit, said: str, named: bool = False) -> str:
+def line(hit: Hit, text: str, named: bool = False) -> str:
     """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with; if
     `named`, without date and title."""
-    name, rest = hit.name, said[len(hit.name) :][:1]
-    repeated = said.casefold().startswith(name.casefold()) and not rest.isalnum()
-    known = _joined(hit.called(said), hit.opening(said))
-    name = f"{hit.where(said) if named or repeated else known}:".removeprefix(":")
-    note = hit.times.note(said, date=hit.date)
+    name, rest = hit.name, text[len(hit.name) :][:1]
+    repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
+    known = _joined(hit.called(text), hit.opening(text))
+    name = f"{hit.where(text) if named or repeated else known}:".removeprefix(":")
+    note = hit.times.note(text, date=hit.date)
     date = "" if named else hit.day
-    return _joined(f"- [{hit.id}]", date, name, said, note, hit.validity, _also(hit), hit.why())
+    return _joined(f"- [{hit.id}]", date, name, text, note, hit.validity, _also(hit), hit.why())
 
 
 def _also(hit: Hit) -> str:
@@ -284,20 +284,24 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent:
     page is cut to its room."""
     order = found
     if by_time:  # of the best lines that have room
-        prices = accumulate(count_tokens(indent + line(one.hit, one.text)) + 2 for one in found)
+        prices = accumulate(
+            count_tokens(indent + line(sentence.hit, sentence.text)) + 2 for sentence in found
+        )
         most = max(sum(price <= page.room for price in prices), 1)
-        order = sorted(found[:most], key=lambda one: hits.by_time(one.hit))
-    for added, one in enumerate(order):
-        if not page.add(indent + line(one.hit, one.text), one.hit.cited(one.text)):
-            return added + _add_cut(page, one.hit, one.text)
+        order = sorted(found[:most], key=lambda sentence: hits.by_time(sentence.hit))
+    for added, sentence in enumerate(order):
+        if not page.add(
+            indent + line(sentence.hit, sentence.text), sentence.hit.cited(sentence.text)
+        ):
+            return added + _add_cut(page, sentence.hit, sentence.text)
     return len(order)
 
 
-def _add_cut(page: Page, hit: Hit, said: str) -> bool:
+def _add_cut(page: Page, hit: Hit, text: str) -> bool:
     """Add the first line of a page, cut to its room."""
     if page.citations or page.room < PART:
         return False
-    short = quote.cut(said, {}, page.room - HEAD)
+    short = quote.cut(text, {}, page.room - HEAD)
     return page.add(f"- [{hit.id}] {short}", hit.cited(short))
 
 
@@ -307,19 +311,19 @@ def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], 
     heading, "" for none. A line shows the summary of its text, if there is a summary."""
     shown: dict[str, list[tuple[str, Line]]] = {}
     room, characters = page.room, page.characters
-    for one in found:
-        topic, said = topic_of(one), line(one.hit, one.told)
+    for sentence in found:
+        topic, bullet = topic_of(sentence), line(sentence.hit, sentence.told)
         heads = [f"\n{topic}"] if topic and topic not in shown else []
-        room -= sum(count_tokens(text) + 2 for text in (said, *heads))
-        characters -= sum(len(text) + 2 for text in (said, *heads))
+        room -= sum(count_tokens(text) + 2 for text in (bullet, *heads))
+        characters -= sum(len(text) + 2 for text in (bullet, *heads))
         if room < 0 or characters < 0:
             break
-        shown.setdefault(topic, []).append((said, one))
-    for topic, some in shown.items():
+        shown.setdefault(topic, []).append((bullet, sentence))
+    for topic, pairs in shown.items():
         if topic:
             page.add(f"\n{topic}" if page.blocks else topic)
-        for said, one in some:
-            page.add(said, one.hit.cited(one.told))
+        for bullet, sentence in pairs:
+            page.add(bullet, sentence.hit.cited(sentence.told))
     taken = sum(map(len, shown.values()))
     if not taken and found:
         return int(_add_cut(page, found[0].hit, found[0].told))
@@ -340,10 +344,10 @@ def lines_as_they_are(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[s
         values = [math.fsum(worth.get(term, 0.0) for term in set(terms(row))) for row in rows]
         at = [values.index(max(values))]
     first, uri = hit.citation.line_start or 1, one_line(hit.uri, 300)
-    said = [f"{uri}:{first + n}: {one_line(rows[n], CUT)}" for n in at[:AS_THEY_ARE]]
+    lines = [f"{uri}:{first + n}: {one_line(rows[n], CUT)}" for n in at[:AS_THEY_ARE]]
     more = [f"  {len(at) - AS_THEY_ARE} more lines in this passage"]
     more = more if len(at) > AS_THEY_ARE else []
-    return [f"- [{hit.id}] {said[0]}", *(f"  {text}" for text in said[1:]), *more]
+    return [f"- [{hit.id}] {lines[0]}", *(f"  {text}" for text in lines[1:]), *more]
 
 
 def narrowed(form: Form) -> Form:

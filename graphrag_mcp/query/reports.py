@@ -32,8 +32,8 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for a general question."""
     if not query.strip() or asks_for_all(query):
         return None
-    wanted = query_terms(without_asking(query[:QUERY_CHARACTERS]))
-    return term_worth(snapshot, wanted)[0]
+    terms = query_terms(without_asking(query[:QUERY_CHARACTERS]))
+    return term_worth(snapshot, terms)[0]
 
 
 @once
@@ -102,10 +102,12 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Ra
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     for id, value in similar.items():
         every[id].own = every[id].rating = value * scale
-    for one in sorted((every[id] for id in words), key=lambda one: (-one.level, one.id)):
-        if one.parent in words:
-            parent = every[one.parent]
-            parent.rating = max(parent.rating, FROM_CHILD * one.rating)
+    for report in sorted(
+        (every[id] for id in words), key=lambda report: (-report.level, report.id)
+    ):
+        if report.parent in words:
+            parent = every[report.parent]
+            parent.rating = max(parent.rating, FROM_CHILD * report.rating)
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
@@ -123,9 +125,9 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     if asked_about(snapshot, query) is None:
         chosen, rated = at_level(every, max(level, 0)), 0
     else:
-        known = {id: one for id, one in every.items() if one.rating > 0}
+        known = {id: report for id, report in every.items() if report.rating > 0}
         chosen = _finest(known.values()) if level < 0 else at_level(known, level)
-        chosen, rated = [one for one in chosen if one.rating >= THRESHOLD], len(known)
+        chosen, rated = [report for report in chosen if report.rating >= THRESHOLD], len(known)
     kept = sorted(chosen, key=by_rating)[:READ]
     pruned = rated - len(kept) if rated else 0
     return kept, {"reports": len(every), "rated": rated, "kept": len(kept), "pruned": pruned}
@@ -139,9 +141,9 @@ def opening(snapshot: Snapshot, query: str, near: Sequence[Rated], most: int) ->
     if near and any(mention.strong for mention in extract(query[:QUERY_CHARACTERS])):
         return list(near[:most])
     near = near[: most - TOP]
-    known = {one.id for one in near}
+    known = {report.id for report in near}
     top = sorted(at_level(all_rated(snapshot, query), 0), key=by_rating)
-    others = [one for one in top if one.id not in known]
+    others = [report for report in top if report.id not in known]
     return [*near, *others[: TOP if near else most]]
 
 
@@ -153,28 +155,28 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
     return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
 
 
-def by_rating(one: Rated) -> tuple[float, float, float, str]:
-    return -round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id
+def by_rating(report: Rated) -> tuple[float, float, float, str]:
+    return -round(report.rating, 6), -round(report.weight, 6), -report.rank, report.id
 
 
 def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     """The communities of a level, and those above it that have no children, so that each entity is
     in one of them. A level below the deepest stands for the deepest."""
-    level = min(level, max((one.level for one in every.values()), default=0))
-    fits = (one for one in every.values() if one.level <= level)
-    return [one for one in fits if one.level == level or one.childless]
+    level = min(level, max((report.level for report in every.values()), default=0))
+    fits = (report for report in every.values() if report.level <= level)
+    return [report for report in fits if report.level == level or report.childless]
 
 
 def _finest(rated: Iterable[Rated]) -> list[Rated]:
     """Relevant reports without a relevant part, or more relevant by their own words than it."""
-    relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
-    below = lists_of((one.parent, one) for one in relevant.values())
-    kept, frontier = [], [one for one in relevant.values() if one.parent not in relevant]
+    relevant = {report.id: report for report in rated if report.rating >= THRESHOLD}
+    below = lists_of((report.parent, report) for report in relevant.values())
+    kept, frontier = [], [report for report in relevant.values() if report.parent not in relevant]
     while frontier:
-        one = frontier.pop()
-        inside = [child for child in below[one.id] if child.rating >= FROM_CHILD * one.own]
+        report = frontier.pop()
+        inside = [child for child in below[report.id] if child.rating >= FROM_CHILD * report.own]
         frontier += inside
-        kept += [] if inside else [one]
+        kept += [] if inside else [report]
     return kept
 
 
@@ -184,13 +186,13 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
     ids = [row["id"] for row in filters.first]
     paths = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
     on = {id for path in paths for id in path}
-    held = [one for one in kept if one.id in on]
-    known = {one.id for one in held}
+    included = [report for report in kept if report.id in on]
+    known = {report.id for report in included}
     finest = dict.fromkeys(path[-1] for path in paths if path and known.isdisjoint(path))
     every = all_rated(snapshot, "") if finest else {}
-    held += [every[id] for id in finest if id in every]
-    first = [replace(one, rating=INCLUDED + one.rating) for one in held]
-    return [*first, *(one for one in kept if one.id not in on)]
+    included += [every[id] for id in finest if id in every]
+    first = [replace(report, rating=INCLUDED + report.rating) for report in included]
+    return [*first, *(report for report in kept if report.id not in on)]
 
 
 def finding_items(
@@ -201,22 +203,22 @@ def finding_items(
     that cite one of these, or no text at all: a report on a wide community tells of many."""
     worth = asked_about(snapshot, query) or {}
     whole = sum(worth.values()) or 1.0
-    rating = {one.id: one.rating for one in kept}
+    rating = {report.id: report.rating for report in kept}
     found: list[tuple[float, int, int, Row, str]] = []
     for place, row in enumerate(snapshot.served("reports", list(rating), REPORT)):
         listed = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
         # of equal ones those of the weightier report first
-        for number, one in enumerate(listed, 1):
-            text = _point(str(one.get("summary", "")), str(one.get("explanation", "")))
+        for number, finding in enumerate(listed, 1):
+            text = _point(str(finding.get("summary", "")), str(finding.get("explanation", "")))
             words = " ".join(terms(_IDS.sub("", text)))
-            own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
-            score = (20 * rating[row["id"]] * 2 + 100 * own) / 3
+            share = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
+            score = (20 * rating[row["id"]] * 2 + 100 * share) / 3
             found.append((-round(score, 6), place, number, row, text))
-    found.sort(key=lambda one: one[:3])
+    found.sort(key=lambda scored: scored[:3])
     if documents is not None:
-        texts = _citing(snapshot, [one[4] for one in found], documents)
-        found = [(*one[:4], text) for one, text in zip(found, texts, strict=True) if text]
-    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
+        texts = _citing(snapshot, [scored[4] for scored in found], documents)
+        found = [(*scored[:4], text) for scored, text in zip(found, texts, strict=True) if text]
+    aliases, cited = context.resolve_references(snapshot, [scored[4] for scored in found])
     items = []
     for score, _, number, row, text in found:
         shown, alias = render_references(text, aliases), f"c{row['n']}"
@@ -225,13 +227,13 @@ def finding_items(
         also = tuple(place.model_copy(update=at) for place in places[:5])
         line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
         items.append(Item(f"{alias}.{number}", line, None, "Points", -score, also=also))
-    return items, list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
+    return items, list(dict.fromkeys(f"c{scored[3]['n']}" for scored in found))
 
 
 def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]) -> list[str]:
     """Of each text the statements that cite one of these documents, or none at all."""
-    wanted = {id for text in texts for id in referenced_ids(text).get("Sources", ())}
-    rows = snapshot.served("text_units", sorted(wanted), ["id", "document_id"])
+    cited_ids = {id for text in texts for id in referenced_ids(text).get("Sources", ())}
+    rows = snapshot.served("text_units", sorted(cited_ids), ["id", "document_id"])
     fits = {row["id"] for row in rows if row["document_id"] in documents}
 
     def told(statement: str) -> bool:
