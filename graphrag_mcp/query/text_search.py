@@ -64,7 +64,7 @@ _ESCAPE = re.compile(rf"\\(?=[{re.escape(string.punctuation)}])")
 
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
-    return [one for some in groups(query) for one in some]
+    return [literal for group in groups(query) for literal in group]
 
 
 def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
@@ -90,14 +90,14 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
                 found[-1].append(text)
             elif whole or (at < last and n == len(parts) - 1):
                 found.append([text])
-    kept = dict.fromkeys(tuple(one for one in some if plain(one)) for some in found)
-    literals = {one for some in kept for one in some}
+    kept = dict.fromkeys(tuple(literal for literal in group if plain(literal)) for group in found)
+    literals = {literal for group in kept for literal in group}
     if len(literals) > QUOTATIONS:  # each is compared with every passage
         what = (
             f"the query has {len(literals)} quoted strings, and at most {QUOTATIONS} are looked for"
         )
         raise BadInput(what, "Ask in several calls")
-    return [list(some) for some in kept if some]
+    return [list(group) for group in kept if group]
 
 
 def plain(text: str) -> str:
@@ -136,16 +136,18 @@ def _holding(
     hold: within words only where no word begins with one, and those that are `bare` only as whole
     words. A literal without a backslash is looked for in the text without its escapes. Every passage is
     read, for the best by words need not be all that hold them."""
-    folded = [{plain(one): one for one in some} for some in sought]
-    read = max(folded, key=lambda some: min(map(len, some)))
-    wanted = "|".join(map(pattern, (one for some in folded for one in some) if most else read))
+    folded = [{plain(literal): literal for literal in group} for group in sought]
+    read = max(folded, key=lambda group: min(map(len, group)))
+    alternatives = "|".join(
+        map(pattern, (literal for group in folded for literal in group) if most else read)
+    )
     texts = snapshot.rows("passages", "", ["id", "text"])
     normal = pc.call_function("utf8_normalize", [texts["text"]], pc.Utf8NormalizeOptions("NFKC"))
     whole = pc.replace_substring_regex(normal, f"[{UNSEEN}]", "")
-    kept = pc.match_substring_regex(whole, wanted, ignore_case=True)
+    kept = pc.match_substring_regex(whole, alternatives, ignore_case=True)
     ids = values_of(texts["id"].filter(kept))
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
-    told = [(row, plain(row["text"])) for row in rows]
+    candidates = [(row, plain(row["text"])) for row in rows]
     for within in (False, True):
 
         def holds(text: str, literal: str, written: str, within: bool = within) -> bool:
@@ -154,14 +156,19 @@ def _holding(
                 return _is_word(text, literal, end=True)
             return literal in text if within else _is_word(text, literal)
 
-        held = [
+        matched = [
             (
                 row,
-                [{form for key, form in some.items() if holds(text, key, form)} for some in folded],
+                [
+                    {form for key, form in group.items() if holds(text, key, form)}
+                    for group in folded
+                ],
             )
-            for row, text in told
+            for row, text in candidates
         ]
-        if found := [(row, set().union(*own)) for row, own in held if (any if most else all)(own)]:
+        if found := [
+            (row, set().union(*forms)) for row, forms in matched if (any if most else all)(forms)
+        ]:
             return found
     return []
 
@@ -191,7 +198,7 @@ def naming(
     rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names))]
     if kept is not None:
         passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])
-        ids = {one.id for one in passing if kept.includes(one.entity_ids)}
+        ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
         rows = [row for row in rows if row["id"] in ids]
     worth, _ = term_worth(snapshot, terms_of(" ".join(names)))
     score = bm25(snapshot, worth)
@@ -273,24 +280,28 @@ def search(
         found, literals, note = matches(snapshot, query, kept)
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
         lost.append(absent(snapshot, query, literals, bool(found.passages) and not note))
-        for said in (kept.note if kept else "", note):
-            result.hint = joined(result.hint, f"In {name}: {said}" if name and said else said)
-    missing = [word for word in lost[0] if all(word in some for some in lost)]
+        for message in (kept.note if kept else "", note):
+            result.hint = joined(
+                result.hint, f"In {name}: {message}" if name and message else message
+            )
+    missing = [word for word in lost[0] if all(word in words for words in lost)]
     nowhere = ""
     if missing:
         where = "this corpus" if len(corpora) == 1 else "these corpora"
         more = f" and {len(missing) - LITERALS} more" if len(missing) > LITERALS else ""
-        listed = ", ".join(repr(one_line(one, 80)) for one in missing[:LITERALS])
+        listed = ", ".join(repr(one_line(word, 80)) for word in missing[:LITERALS])
         nowhere = f"Nowhere in {where}: {listed}{more}."
     result.hint = joined(result.hint, nowhere)
-    result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
-    useful = [one for one in sources if one.useful]
+    result.coverage["passages"] = sum(len(source.found.passages) for source in sources)
+    useful = [source for source in sources if source.useful]
     if not useful:
-        said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
-        count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
-        said = f"{counted(count, 'passages')} holds {said}"
-        return finish(_nothing(result, said, bool(filters), bool(nowhere)), budget)
-    if empty := [one.corpus for one in sources if not one.useful]:
+        sought = (
+            ", ".join(f'"{one_line(literal, 80)}"' for literal in literals) or "any of these words"
+        )
+        count = sum(snapshot.manifest.counters.get("passages", 0) for _, snapshot in corpora)
+        sought = f"{counted(count, 'passages')} holds {sought}"
+        return finish(_nothing(result, sought, bool(filters), bool(nowhere)), budget)
+    if empty := [source.corpus for source in sources if not source.useful]:
         result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
@@ -301,9 +312,9 @@ def search(
     return local.show(result, useful, budget, offsets[0], page, form, beside)
 
 
-def _nothing(result: SearchResult, said: str, filtered: bool, absent: bool) -> SearchResult:
+def _nothing(result: SearchResult, sought: str, filtered: bool, absent: bool) -> SearchResult:
     result.state = "not_found"
-    result.text = f"Nothing in {said}{' and passes the filters' if filtered else ''}."
+    result.text = f"Nothing in {sought}{' and passes the filters' if filtered else ''}."
     if filtered and not absent:
         result.text += " Without the filters there is something."
     result.hint = joined(result.hint, "Try fewer words without quotes, or local_search.")
@@ -328,21 +339,23 @@ def matches(
     if not sought and _is_identifier(used):
         ways.insert(0, ([[used]], False))
 
-    def passing(wanted: list[list[str]], most: bool) -> Ranking:
-        found = _matches(snapshot, used, wanted, most, bare)
+    def passing(required: list[list[str]], most: bool) -> Ranking:
+        found = _matches(snapshot, used, required, most, bare)
         if kept is None:
             return found
         passages = kept.passing(snapshot, found.passages)
         return replace(found, passages=[p for p in passages if kept.includes(p.entity_ids)])
 
-    wanted, most = ways.pop(0)
-    found = passing(wanted, most)
+    required, most = ways.pop(0)
+    found = passing(required, most)
     while ways and not found.passages:
-        wanted, most = ways.pop(0)
-        found = passing(wanted, most)
-    literals = [one for some in wanted for one in some]
-    apart = (one for one in quoted(used) if one not in literals)
-    notes = [f"No passage holds {one!r}: its word beside OR is looked for." for one in apart]
+        required, most = ways.pop(0)
+        found = passing(required, most)
+    literals = [literal for group in required for literal in group]
+    apart = (literal for literal in quoted(used) if literal not in literals)
+    notes = [
+        f"No passage holds {literal!r}: its word beside OR is looked for." for literal in apart
+    ]
     return found, literals, " ".join([*notes, *([MOST] if most and found.passages else [])])
 
 
@@ -357,9 +370,15 @@ def absent(
     either = _EITHER.search(used)
     sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
     bare = bare_alternatives(used)
-    rows = _holding(snapshot, [[one] for one in sought], True, bare) if len(sought) > 1 else []
-    held = {one for _, some in rows for one in some}
-    lost = [one for one in sought if one not in held and not _holding(snapshot, [[one]], bare=bare)]
+    rows = (
+        _holding(snapshot, [[literal] for literal in sought], True, bare) if len(sought) > 1 else []
+    )
+    present = {form for _, forms in rows for form in forms}
+    lost = [
+        literal
+        for literal in sought
+        if literal not in present and not _holding(snapshot, [[literal]], bare=bare)
+    ]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if no_form_occurs(word, known, set(unknown))]
     linked = in_addresses(snapshot, words)
@@ -378,31 +397,36 @@ def _matches(
     they are written in; what stands in addresses alone comes last, since their words are no terms."""
     worth, _ = term_worth(snapshot, terms_of(query))
     asked = Question(query, terms=worth)
-    literals = [one for some in sought for one in some]
+    literals = [literal for group in sought for literal in group]
     if sought:
-        held = _holding(snapshot, sought, most, bare)
+        matched = _holding(snapshot, sought, most, bare)
         if not most and len(literals) > len(sought):
-            return Ranking(asked, _by_turns(snapshot, query, literals, held, worth))
+            return Ranking(asked, _by_turns(snapshot, query, literals, matched, worth))
     else:
         rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS).to_pylist()
-        held = [(row, set()) for row in rows]
+        matched = [(row, set()) for row in rows]
     score, whole = bm25(snapshot, worth), plain(query)
-    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in matched}
     top = max(raw.values(), default=0.0) or 1.0
-    number = Counter(one for _, some in held for one in some)
+    number = Counter(form for _, forms in matched for form in forms)
     order = []
-    for row, some in held:
+    for row, forms in matched:
         id, text = row["id"], row["text"]
         exact = whole in plain(text)
-        first = all(one in text for one in literals) if literals else exact
+        first = all(literal in text for literal in literals) if literals else exact
         value = 0.9 * raw[id] / top + 0.1 * exact
         passage = _ranked(row, value)
-        rare = -sum(not some.isdisjoint(one) for one in sought), sum(number[one] for one in some)
+        rare = (
+            -sum(not forms.isdisjoint(group) for group in sought),
+            sum(number[form] for form in forms),
+        )
         defined = defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
-    found = [one for *_, one in sorted(order, key=lambda one: one[:6])]
+    found = [passage for *_, passage in sorted(order, key=lambda place: place[:6])]
     if most:  # those of several corpora are merged by their scores
-        found = [replace(one, score=1 - 0.3 * at / len(found)) for at, one in enumerate(found)]
+        found = [
+            replace(passage, score=1 - 0.3 * at / len(found)) for at, passage in enumerate(found)
+        ]
     return Ranking(asked, found)
 
 
@@ -421,38 +445,38 @@ def _by_turns(
     """The passages that hold one of several literals: the best one on each of these in turn, of a
     document that has been shown less. What holds many of them is a table or a menu as often as
     not, so a passage counts by the literal that it says most on and by the other words."""
-    folded = [plain(one) for one in literals]
-    parts = [terms_of(one) for one in literals]
-    rest = worth.keys() - {term for some in parts for term in some}
+    folded = [plain(literal) for literal in literals]
+    parts = [terms_of(literal) for literal in literals]
+    rest = worth.keys() - {term for terms in parts for term in terms}
     scores = [
-        bm25(snapshot, {term: worth[term] for term in some if term in worth})
-        for some in [*parts, sorted(rest)]
+        bm25(snapshot, {term: worth[term] for term in terms if term in worth})
+        for terms in [*parts, sorted(rest)]
     ]
     every, value = {row["id"]: row for row, _ in rows}, dict[str, float]()
     holding: list[list[str]] = [[] for _ in literals]
-    for row, own in rows:
-        held = [at for at, one in enumerate(literals) if one in own]
+    for row, forms in rows:
+        numbers = [at for at, literal in enumerate(literals) if literal in forms]
         *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
-        value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)
-        for at in held:
+        value[row["id"]] = EXACT + beside + max((found[at] for at in numbers), default=0.0)
+        for at in numbers:
             holding[at].append(row["id"])
     shown = Counter[str]()
 
     def rank(id: str) -> tuple[float, str]:
         return -round(value[id] * FADING ** shown[every[id]["document_id"]], 9), id
 
-    turns = [sorted(some, key=rank)[:READ] for some in holding]
+    turns = [sorted(ids, key=rank)[:READ] for ids in holding]
     uris = {id: fact["uri"] for id, fact in documents(snapshot).items()}
-    for id in {id for some in turns for id in some}:
+    for id in {id for ids in turns for id in ids}:
         row = every[id]
         whole = plugins.verbatim(uris[row["document_id"]])
         value[id] *= 1.0 if whole else _tells(row["text"], folded)
     order: dict[str, None] = {}
     while any(turns):
-        for some in turns:
-            some[:] = [id for id in some if id not in order]
-            if some:
-                order[(best := min(some, key=rank))] = None
+        for ids in turns:
+            ids[:] = [id for id in ids if id not in order]
+            if ids:
+                order[(best := min(ids, key=rank))] = None
                 shown[every[best]["document_id"]] += 1
     order |= dict.fromkeys(sorted(value.keys() - order.keys(), key=rank))
     return [_ranked(every[id], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]
@@ -460,7 +484,9 @@ def _by_turns(
 
 def _tells(text: str, folded: Sequence[str]) -> float:
     """What the best sentence with one of the literals is worth as a quotation, at least a little."""
-    told = readable(text)
-    said = (told[start:end] for start, end in sentences(told))
-    held = (one for one in said if any(some in plain(one) for some in folded))
-    return max(map(quote.says, held), default=0.0) + LEAST
+    shown = readable(text)
+    found = (shown[start:end] for start, end in sentences(shown))
+    holding = (
+        sentence for sentence in found if any(literal in plain(sentence) for literal in folded)
+    )
+    return max(map(quote.says, holding), default=0.0) + LEAST

@@ -69,8 +69,8 @@ class Statement:
         return f"{'about ' * self.approximate}{label} {self.clock}".strip()
 
     def item(self) -> Item:
-        said = "" if self.own else "said"
-        parts = ("-", said, self.date, self.text, f"[{self.id}]", self.note, self.beside)
+        label = "" if self.own else "said"
+        parts = ("-", label, self.date, self.text, f"[{self.id}]", self.note, self.beside)
         return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
 
 
@@ -83,9 +83,12 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     dated = _by_time(found)
     _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
-    said = left_out((undated, "statements", "without a date"), *others)
-    items = [one.item() for one in dated]
-    worth = [(not one.beside, not one.own, -quote.says(one.text)) for one in dated]
+    sentence = left_out((undated, "statements", "without a date"), *others)
+    items = [statement.item() for statement in dated]
+    worth = [
+        (not statement.beside, not statement.own, -quote.says(statement.text))
+        for statement in dated
+    ]
     ranked = sorted(range(len(items)), key=worth.__getitem__)
     kept = set()
     for at in ranked:
@@ -96,7 +99,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     how_many = counted(len(items), "statements")
     if len(kept) < len(items):
         how_many += f", of which the {len(kept)} that tell most"
-    return [items[at] for at in sorted(kept)], how_many, said
+    return [items[at] for at in sorted(kept)], how_many, sentence
 
 
 def of_passages(
@@ -108,23 +111,25 @@ def of_passages(
     named = snapshot.served("entities", ids, ["id", "title", "aliases"])
     forms = {row["id"]: _forms(row) for row in named}
     every, short = [], 0
-    for row, one in _statements(snapshot, rows):
-        if not _says(one):
-            short += passes(one)
+    for row, statement in _statements(snapshot, rows):
+        if not _says(statement):
+            short += passes(statement)
             continue
-        own = ((id, forms.get(id, ())) for id in row["entity_ids"])
-        one.about = frozenset(id for id, some in own if any(form in one.text for form in some))
-        every += [one] if passes(one) or not one.days else []
+        pairs = ((id, forms.get(id, ())) for id in row["entity_ids"])
+        statement.about = frozenset(
+            id for id, names in pairs if any(form in statement.text for form in names)
+        )
+        every += [statement] if passes(statement) or not statement.days else []
     dated = _by_time(every)
-    _compare([one for one in dated if one.about][:STATEMENTS])
-    return dated, sum(not one.days for one in every), short
+    _compare([statement for statement in dated if statement.about][:STATEMENTS])
+    return dated, sum(not statement.days for statement in every), short
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:
     """What a timeline leaves out: `1 statement without a date is left out.`"""
-    said = [f"{counted(number, things)} {rest}" for number, things, rest in counts if number]
-    one = len(said) == 1 and said[0].startswith("1 ")
-    return f"{' and '.join(said)} {'is' if one else 'are'} left out." if said else ""
+    parts = [f"{counted(number, things)} {rest}" for number, things, rest in counts if number]
+    single = len(parts) == 1 and parts[0].startswith("1 ")
+    return f"{' and '.join(parts)} {'is' if single else 'are'} left out." if parts else ""
 
 
 def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: int) -> list[str]:
@@ -132,18 +137,23 @@ def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: i
     sentences last, and a sentence on what is left out. Sentences that the document repeats from
     an earlier text are left out."""
     found, others = _naming(snapshot, [entity], documents)
-    undated = sorted((one for one in found if not one.days), key=lambda one: one.id)
-    said = [one.item().text for one in (*_by_time(found), *undated)]
-    rest = left_out((len(said[most:]), "statements", "behind these"), *others)
-    return [*said[:most], *filter(None, [rest])]
+    undated = sorted(
+        (statement for statement in found if not statement.days), key=lambda statement: statement.id
+    )
+    texts = [statement.item().text for statement in (*_by_time(found), *undated)]
+    rest = left_out((len(texts[most:]), "statements", "behind these"), *others)
+    return [*texts[:most], *filter(None, [rest])]
 
 
 def _by_time(found: Iterable[Statement]) -> list[Statement]:
     """Those with a day, by time. The clock is kept where the day has two moments."""
-    dated = sorted((one for one in found if one.days), key=lambda one: (one.moment, one.id))
-    of_day = lists_of({(one.start, one.moment) for one in dated})
-    for one in dated:
-        one.clock = one.clock if len(of_day[one.start]) > 1 else ""
+    dated = sorted(
+        (statement for statement in found if statement.days),
+        key=lambda statement: (statement.moment, statement.id),
+    )
+    of_day = lists_of({(statement.start, statement.moment) for statement in dated})
+    for statement in dated:
+        statement.clock = statement.clock if len(of_day[statement.start]) > 1 else ""
     return dated
 
 
@@ -159,30 +169,34 @@ def _naming(
     known = {id: one_line(text, len(text)) for id, text in (documents or {}).items()}
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
     units = [id for id in entities[0]["text_unit_ids"] if id in shared]
-    held = snapshot.served("text_units", units, ["n", "document_id"])
-    wanted = [row["n"] for row in held if documents is None or row["document_id"] in documents]
-    rows = snapshot.by_key("passages", wanted[:UNITS], "n", COLUMNS).to_pylist()
+    served = snapshot.served("text_units", units, ["n", "document_id"])
+    numbers = [row["n"] for row in served if documents is None or row["document_id"] in documents]
+    rows = snapshot.by_key("passages", numbers[:UNITS], "n", COLUMNS).to_pylist()
     ids = {row["id"] for row in entities}
     rows = [row for row in rows if ids <= set(row["entity_ids"])]
-    own = [_forms(entity) for entity in entities]
+    entity_forms = [_forms(entity) for entity in entities]
     naming = [
-        one
-        for _, one in _statements(snapshot, rows)
-        if all(any(form in one.text for form in forms) for forms in own)
-        and one.raw not in known.get(one.document, "")
+        statement
+        for _, statement in _statements(snapshot, rows)
+        if all(any(form in statement.text for form in forms) for forms in entity_forms)
+        and statement.raw not in known.get(statement.document, "")
     ]
-    told = [one for one in naming if _says(one)]
+    telling = [statement for statement in naming if _says(statement)]
     others = [
-        (len(naming) - len(told), "sentences", "of little content"),
-        (len(wanted[UNITS:]), "passages", "not read"),
+        (len(naming) - len(telling), "sentences", "of little content"),
+        (len(numbers[UNITS:]), "passages", "not read"),
     ]
-    return told, others
+    return telling, others
 
 
-def _says(one: Statement) -> bool:
+def _says(statement: Statement) -> bool:
     """Does a sentence say something, with a day of its own in three words ("Mum died yesterday.")?"""
-    short = one.own and one.raw.endswith(_STOPS) and len(_WORD.findall(one.raw)) >= DAY_WORDS
-    return short or quote.says(one.raw) >= quote.LEANS
+    short = (
+        statement.own
+        and statement.raw.endswith(_STOPS)
+        and len(_WORD.findall(statement.raw)) >= DAY_WORDS
+    )
+    return short or quote.says(statement.raw) >= quote.LEANS
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:
@@ -190,10 +204,10 @@ def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, 
     spoken = times.read(snapshot, rows)
     for row in rows:
         for start, end in sentences(row["text"]):
-            said = row["text"][start:end]
-            if quote.plain(said) == quote.plain(row["title"]):
+            sentence = row["text"][start:end]
+            if quote.plain(sentence) == quote.plain(row["title"]):
                 continue
-            if quote.says(said) >= quote.LEANS or said.endswith(_STOPS):
+            if quote.says(sentence) >= quote.LEANS or sentence.endswith(_STOPS):
                 yield row, _statement(row, start, end, spoken[row["id"]])
 
 
@@ -202,23 +216,32 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     who = quote.speaker(row["text"], start)
     shown = one_line(text, 500)
     shown = shown if shown.startswith(who.strip()) else who + shown
-    when = [one for one in spoken.when if first <= one.char_start < last]
-    said = spoken.said_at(first)
-    place = {"char_start": first, "char_end": last, "said": said}
-    cited = citation(row).model_copy(update=place | {"when": [asdict(one) for one in when]})
+    when = [expression for expression in spoken.when if first <= expression.char_start < last]
+    spoken_day = spoken.said_at(first)
+    place = {"char_start": first, "char_end": last, "said": spoken_day}
+    cited = citation(row).model_copy(
+        update=place | {"when": [asdict(expression) for expression in when]}
+    )
     bare = text
-    for one in when:
-        bare = bare.replace(spoken.words(one), " ")
-    days = tuple((one.start, one.end) for one in when) or ((said, said),)[: bool(said)]
+    for expression in when:
+        bare = bare.replace(spoken.words(expression), " ")
+    days = (
+        tuple((expression.start, expression.end) for expression in when)
+        or ((spoken_day, spoken_day),)[: bool(spoken_day)]
+    )
     about = bool(when) and when[0].kind == "approximate"
     note = spoken.note(one_line(text, 4_000), when)
-    note = note or (f"(said {said})" if said and when and days != ((said, said),) else "")
+    note = note or (
+        f"(said {spoken_day})"
+        if spoken_day and when and days != ((spoken_day, spoken_day),)
+        else ""
+    )
     day = days[0][0] if days else ""
-    moment = spoken.moment(said) if days[:1] == ((said, said),) else day
+    moment = spoken.moment(spoken_day) if days[:1] == ((spoken_day, spoken_day),) else day
     clock = spoken.document["clock"] if moment > day else ""
-    own, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
+    dated, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
     return Statement(
-        cited.id, shown, days, moment, clock, note, cited, said, own, about, id, raw, bare
+        cited.id, shown, days, moment, clock, note, cited, spoken_day, dated, about, id, raw, bare
     )
 
 
@@ -235,43 +258,43 @@ def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
     return found
 
 
-def _compare(statements: Sequence[Statement], own: frozenset[str] = frozenset()) -> None:
+def _compare(statements: Sequence[Statement], forms: frozenset[str] = frozenset()) -> None:
     """Say beside each statement which one of another day has the same form and says another thing.
-    `own`: the forms of the entity that the timeline is of."""
-    for one in statements:
-        one.form = _form(one.bare, own)
-        one.words = " ".join(_WORD.findall(one.bare)).casefold()
-    for at, one in enumerate(statements):
+    `forms`: those of the entity that the timeline is of."""
+    for statement in statements:
+        statement.form = _form(statement.bare, forms)
+        statement.words = " ".join(_WORD.findall(statement.bare)).casefold()
+    for at, statement in enumerate(statements):
         alike = [
             (likeness, other)
             for other in statements[at + 1 :]
-            if not other.moment.startswith(one.moment)
-            and not (one.about.isdisjoint(other.about) and (one.about or other.about))
-            and (likeness := _likeness(one.form, other.form))
+            if not other.moment.startswith(statement.moment)
+            and not (statement.about.isdisjoint(other.about) and (statement.about or other.about))
+            and (likeness := _likeness(statement.form, other.form))
         ]
         best = max((likeness for likeness, _ in alike), default=0.0)
         after = next((other for likeness, other in alike if likeness >= best - NEARLY), None)
-        if after is not None and one.words != after.words:
-            one.beside = one.beside or f"(later: [{after.id}] {after.date})"
-            after.beside = f"(earlier: [{one.id}] {one.date})"
+        if after is not None and statement.words != after.words:
+            statement.beside = statement.beside or f"(later: [{after.id}] {after.date})"
+            after.beside = f"(earlier: [{statement.id}] {statement.date})"
 
 
-def _form(text: str, own: frozenset[str]) -> list[str]:
+def _form(text: str, forms: frozenset[str]) -> list[str]:
     """The words of a sentence; the entity is `=`, other names and numbers are `_`."""
-    for mention in sorted(extract(text), key=lambda one: -one.start):
-        if mention.strong and mention.form not in own:
+    for mention in sorted(extract(text), key=lambda mention: -mention.start):
+        if mention.strong and mention.form not in forms:
             text = f"{text[: mention.start]} _ {text[mention.end :]}"
-    for form in sorted(own, key=len, reverse=True):
+    for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, " = ")
     text = re.sub(r"\d[\d.,:]*", " _ ", text)
     words = re.findall(rf"[=_]|{_WORD.pattern}", text.casefold())
     return [part for word in words for part in (word if is_cjk(word[0]) else [word])]
 
 
-def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
+def _likeness(form: Sequence[str], other: Sequence[str]) -> float:
     """How much two forms are alike, 0 below ALIKE."""
-    if min(len(one), len(other)) < LEAST or not set(one) & set(other) - {"=", "_"}:
+    if min(len(form), len(other)) < LEAST or not set(form) & set(other) - {"=", "_"}:
         return 0.0
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    matcher = SequenceMatcher(None, form, other, autojunk=False)
     alike = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
     return alike if alike >= ALIKE else 0.0

@@ -73,14 +73,14 @@ def _fact(id: str, n: int, uri: str, title: str, metadata: str) -> dict[str, Any
     names = [f"d{n}", id, title, uri, uri.rpartition("/")[2]]
     by = "committed" if date and not stated else ""
     clock = dates.clock(facts)
-    own: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "date": date,
         "clock": clock,
         "moment": dates.moment(date, clock),
         "by": by,
     }
-    own["valid"] = [_stated(facts, keys) for keys in (VALID_FROM, VALID_UNTIL)]
-    return {"document": names, "title": title, "uri": uri, "metadata": facts, **own}
+    fields["valid"] = [_stated(facts, keys) for keys in (VALID_FROM, VALID_UNTIL)]
+    return {"document": names, "title": title, "uri": uri, "metadata": facts, **fields}
 
 
 def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -93,9 +93,9 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
     """The date of each document by content id, with the time of day if several documents have this
     date."""
     found: dict[str, str] = {}
-    for date, some in lists_of((fact["date"], fact) for fact in facts).items():
-        for fact in some:
-            found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if some[1:] else date
+    for date, group in lists_of((fact["date"], fact) for fact in facts).items():
+        for fact in group:
+            found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if group[1:] else date
     return found
 
 
@@ -114,16 +114,16 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
     later = _later_versions(snapshot, facts)
     for id, fact in facts.items():
         status = fact["metadata"].get("status") or []
-        for one in status if isinstance(status, list) else [status]:
-            if str(one).casefold() in OUTDATED:
-                found[id].append(f"status: {one}")
-        if id in later and not any("supersede" in one for one in found[id]):
+        for word in status if isinstance(status, list) else [status]:
+            if str(word).casefold() in OUTDATED:
+                found[id].append(f"status: {word}")
+        if id in later and not any("supersede" in text for text in found[id]):
             found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
         begins, ends = fact["valid"]
-        said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
+        bounds = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
         over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
-        found[id] += [f"contradictory: {', '.join(said)}"] if over else said
-    return {id: f"({'; '.join(some)})" for id, some in found.items() if some}
+        found[id] += [f"contradictory: {', '.join(bounds)}"] if over else bounds
+    return {id: f"({'; '.join(texts)})" for id, texts in found.items() if texts}
 
 
 def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
@@ -179,10 +179,10 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
         for row in rows.to_pylist():
             words = _WORD.findall(re.sub(r"\d+", "0", row["text"][:READ].casefold()))
             runs[row["id"]] = set(zip(*(words[n:] for n in range(4)), strict=False))
-    held = {
-        one: len(runs[one] & runs.get(newer, set())) for one, newer in pairs.items() if one in runs
+    common = {
+        id: len(runs[id] & runs.get(newer, set())) for id, newer in pairs.items() if id in runs
     }
-    return {one: pairs[one] for one, same in held.items() if same > SAME * len(runs[one])}
+    return {id: pairs[id] for id, same in common.items() if same > SAME * len(runs[id])}
 
 
 # The anchors of a document, and whether it writes the day before the month.
@@ -223,8 +223,12 @@ class Times:
         start = self.start
         here = tuple(Anchor(at - start, day, until - start) for at, day, until in self.anchors)
         return tuple(
-            replace(one, char_start=one.char_start + self.start, char_end=one.char_end + self.start)
-            for one in _expressions(self.text, here, self.day_first)
+            replace(
+                expression,
+                char_start=expression.char_start + self.start,
+                char_end=expression.char_end + self.start,
+            )
+            for expression in _expressions(self.text, here, self.day_first)
         )
 
     def said_at(self, offset: int) -> str:
@@ -235,10 +239,10 @@ class Times:
     def parts(self) -> list[tuple[int, int, str]]:
         """The parts of the passage that were written or spoken on one day each: (start, end, day),
         with offsets in the document and "" for an unknown day."""
-        inside = [one for one in self.anchors if one.at > self.start]
-        first = next((one.day for one in self.anchors if one.at <= self.start), None)
-        at = [self.start, *(one.at for one in inside), self.start + len(self.text)]
-        days = [first, *(one.day for one in inside)]
+        inside = [anchor for anchor in self.anchors if anchor.at > self.start]
+        first = next((anchor.day for anchor in self.anchors if anchor.at <= self.start), None)
+        at = [self.start, *(anchor.at for anchor in inside), self.start + len(self.text)]
+        days = [first, *(anchor.day for anchor in inside)]
         spans = zip(at[:-1], at[1:], days, strict=True)
         return [(start, end, day.isoformat() if day else "") for start, end, day in spans]
 
@@ -251,24 +255,26 @@ class Times:
         """The times of which the passage speaks (`when`), and for parts that speak of no time the
         days on which they were written or spoken, of kind `document`."""
         spans = (part for part in self.parts() if part[2])
-        at = [one.char_start for one in self.when]
-        silent = dict.fromkeys(day for a, b, day in spans if not any(a <= one < b for one in at))
+        at = [expression.char_start for expression in self.when]
+        silent = dict.fromkeys(
+            day for a, b, day in spans if not any(a <= place < b for place in at)
+        )
         return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))
 
     def cited(self) -> list[dict[str, Any]]:
         """`days` as citations carry them."""
-        return [asdict(one) for one in self.days()]
+        return [asdict(time) for time in self.days()]
 
     def words(self, when: When) -> str:
         """The words of an expression."""
         return one_line(self.text[when.char_start - self.start : when.char_end - self.start], 80)
 
-    def _is_in(self, shown: str, one: When, own: bool) -> bool:
+    def _is_in(self, shown: str, expression: When, of_part: bool) -> bool:
         """Is an expression in the part that is shown, and not another one with the same words?"""
-        words, text = self.words(one), " ".join(self.text.split())
-        if own or text.count(words) < 2:
+        words, text = self.words(expression), " ".join(self.text.split())
+        if of_part or text.count(words) < 2:
             return words in shown
-        at, end = one.char_start - self.start, one.char_end - self.start
+        at, end = expression.char_start - self.start, expression.char_end - self.start
         before = _STOP.split(self.text[max(at - AROUND, 0) : at])[-1]
         after = _STOP.split(self.text[end : end + AROUND])[0]
         parts = (" ".join(part.split()) for part in (f"{before}{words}", f"{words}{after}"))
@@ -280,13 +286,19 @@ class Times:
         expressions of the part."""
         if not self.anchors:
             return ""
-        date, some = date[:10], self.when if among is None else among
-        flat, own = " ".join(shown.split()), among is not None
-        seen = [one for one in some if one.anchor and self._is_in(flat, one, own)]
+        date, expressions = date[:10], self.when if among is None else among
+        flat, of_part = " ".join(shown.split()), among is not None
+        seen = [
+            expression
+            for expression in expressions
+            if expression.anchor and self._is_in(flat, expression, of_part)
+        ]
         parts = []
-        for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
-            told = ((self.words(one), interval(one)) for one in group)
-            meant = list(dict.fromkeys(f"{one} = {days}" for one, days in told if days != date))
+        for anchor, group in groupby(seen[:SHOWN], key=lambda expression: expression.anchor):
+            pairs = ((self.words(expression), interval(expression)) for expression in group)
+            meant = list(
+                dict.fromkeys(f"{words} = {days}" for words, days in pairs if days != date)
+            )
             parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
         return f"({'; '.join(parts)})" if parts else ""
 
@@ -309,20 +321,20 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     missing = sorted({row["document_id"] for row in rows} - known.keys())
     for at in range(0, len(missing), BATCH):
         texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
-        for one in texts.to_pylist():
-            fact = facts[one["id"]]
+        for document in texts.to_pylist():
+            fact = facts[document["id"]]
             if is_note(fact["uri"], fact["metadata"]):  # what it says was said in its sources
-                known[one["id"]] = [], None
+                known[document["id"]] = [], None
                 continue
             day = "" if fact["by"] else fact["date"]
-            said = anchors(one["text"], day if len(day) == 10 else "")
-            known[one["id"]] = said, dates.day_first(one["text"])
+            document_anchors = anchors(document["text"], day if len(day) == 10 else "")
+            known[document["id"]] = document_anchors, dates.day_first(document["text"])
     found = {}
     for row in rows:
         anchored, day_first = known.get(row["document_id"], ([], None))
         start, end = row["char_start"], row["char_end"]
-        above = [one._replace(at=start) for one in anchored if one.at <= start][-1:]
-        here = (*above, *(one for one in anchored if start < one.at < end))
+        above = [anchor._replace(at=start) for anchor in anchored if anchor.at <= start][-1:]
+        here = (*above, *(anchor for anchor in anchored if start < anchor.at < end))
         fact = facts.get(row["document_id"], {})
         found[row["id"]] = Times(row["text"], start, here, day_first, fact)
     return found
@@ -336,8 +348,8 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times
     """The times of all passages of documents."""
     found: dict[str, list[Times]] = {id: [] for id in ids}
     for at in range(0, len(ids), BATCH):
-        some = ids[at : at + BATCH]
-        rows = snapshot.by_key("passages", some, "document_id", list(COLUMNS)).to_pylist()
+        batch = ids[at : at + BATCH]
+        rows = snapshot.by_key("passages", batch, "document_id", list(COLUMNS)).to_pylist()
         times = read(snapshot, rows)
         for row in rows:
             found[row["document_id"]].append(times[row["id"]])

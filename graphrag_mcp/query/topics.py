@@ -81,13 +81,13 @@ def _counted(
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     for document, ids in rows_of(rows):
         if documents is None or document in documents:
-            for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
+            for id in (named_id for entity in ids for named_id in (entity, *parts.get(entity, ()))):
                 if id in named:
                     named[id].add(sheets.get(document, document))
     if kind == "person":
         _credit(named, {row["id"]: row["title"] for row in typed})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
-    return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
+    return sorted(found, key=lambda pair: (-pair[1], -degree[pair[0]], pair[0]))
 
 
 def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
@@ -103,17 +103,21 @@ def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
             if best != id:
                 named[best] |= named[id]
                 named[id] = set()
-    given = Counter(before.split()[0] for some in bearers.values() for before in some)
+    given_names = Counter(before.split()[0] for names in bearers.values() for before in names)
     for id, name in title.items():
-        some = sorted((named[one] for one in bearers.get(name, {}).values()), key=len, reverse=True)
+        of_bearers = sorted(
+            (named[bearer] for bearer in bearers.get(name, {}).values()), key=len, reverse=True
+        )
         if " " in name or not named[id]:
             continue
-        clear = bool(some) and (len(some) == 1 or len(some[0]) >= CLEAR * len(some[1]))
-        if clear and 2 * len(named[id] & some[0]) > max(len(some[0]), SHARED):
-            some[0] |= named[id]
+        clear = bool(of_bearers) and (
+            len(of_bearers) == 1 or len(of_bearers[0]) >= CLEAR * len(of_bearers[1])
+        )
+        if clear and 2 * len(named[id] & of_bearers[0]) > max(len(of_bearers[0]), SHARED):
+            of_bearers[0] |= named[id]
             named[id] = set()
-        many = len(some) + given[name] >= SHARED
-        if many and (given[name] or len(named[id]) <= 2 * len(set().union(*some))):
+        many = len(of_bearers) + given_names[name] >= SHARED
+        if many and (given_names[name] or len(named[id]) <= 2 * len(set().union(*of_bearers))):
             named[id] = set()
 
 
@@ -123,8 +127,8 @@ def line_named(
     """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12] report.txt`; no bare name as a sentence."""
     row = snapshot.served("entities", [id])[0]
     sentence = _naming(snapshot, row["evidence"], documents)
-    said = f": {sentence}" if sentence else ""
-    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}{said}"
+    text = f": {sentence}" if sentence else ""
+    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}{text}"
 
 
 def _naming(
@@ -132,14 +136,21 @@ def _naming(
 ) -> str:
     """The first sentence of the evidence that says something, of these documents where one is."""
     units = snapshot.by_key(
-        "text_units", [one["text_unit_id"] for one in evidence], "id", ["id", "n", "document_id"]
+        "text_units",
+        [sentence["text_unit_id"] for sentence in evidence],
+        "id",
+        ["id", "n", "document_id"],
     )
     place = {row["id"]: row for row in units.to_pylist()}
-    known = [(place[id], one["text"]) for one in evidence if (id := one["text_unit_id"]) in place]
-    inside = [one for one in known if documents is None or one[0]["document_id"] in documents]
+    known = [
+        (place[id], sentence["text"])
+        for sentence in evidence
+        if (id := sentence["text_unit_id"]) in place
+    ]
+    inside = [pair for pair in known if documents is None or pair[0]["document_id"] in documents]
     if not known:
         return ""
-    unit, text = max(inside or known, key=lambda one: quote.says(one[1]))
+    unit, text = max(inside or known, key=lambda pair: quote.says(pair[1]))
     if not any(word[:1].islower() or is_cjk(word[0]) for word in text.split()):
         return ""  # a byline or a title
     name = one_line(names_of(snapshot).get(unit["document_id"], ""), NAME)
@@ -154,7 +165,9 @@ def named_overview(
     lines = []
     for kind in ("person", "organization"):
         found = [
-            one for one in most_named(snapshot, kind, documents)[:MOST_NAMED] if one[1] >= NAMED_BY
+            pair
+            for pair in most_named(snapshot, kind, documents)[:MOST_NAMED]
+            if pair[1] >= NAMED_BY
         ]
         if not found:
             continue
@@ -240,16 +253,16 @@ def overview(
     room, left, documents = page.room - MORE, 0, 0
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
-        own = Page(share, page.characters)
-        held = series.grouped(part[1], passing(part[1], part[2])) if level < 0 else {}
-        if len(held) > 1:
-            shown, rest = _add_series(own, part, held, offset)
+        part_page = Page(share, page.characters)
+        groups = series.grouped(part[1], passing(part[1], part[2])) if level < 0 else {}
+        if len(groups) > 1:
+            shown, rest = _add_series(part_page, part, groups, offset)
         else:
-            shown, rest = _add_map(own, part, level, offset)
-        room -= share - own.room
+            shown, rest = _add_map(part_page, part, level, offset)
+        room -= share - part_page.room
         left += rest if len(corpora) == 1 else 0
-        page.blocks += own.blocks
-        page.citations |= own.citations
+        page.blocks += part_page.blocks
+        page.citations |= part_page.citations
         result.communities += shown
         documents += len(set(count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
@@ -270,27 +283,27 @@ def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
 
 
 def _add_series(
-    page: Page, part: Part, held: Mapping[series.Series | None, Sequence[str]], first: int
+    page: Page, part: Part, groups: Mapping[series.Series | None, Sequence[str]], first: int
 ) -> tuple[list[str], int]:
     """Add the series from the place `first` on, each with its topics, names and the sentences that
     say most: ids of the topics shown, and how many series have had no room."""
     corpus, snapshot, kept = part
-    total, topics = sum(map(len, held.values())), of_level(snapshot, 0, kept)
+    total, topics = sum(map(len, groups.values())), of_level(snapshot, 0, kept)
     shown: list[str] = []
     if not first:
-        page.add(f"{counted(total, 'documents')} in {len(held)} series.\n")
+        page.add(f"{counted(total, 'documents')} in {len(groups)} series.\n")
         prefix = f"{corpus}/" if corpus else ""
         found = largest(snapshot, LARGEST, kept)
-        shown = [f"{prefix}c{one.n}" for one, _ in found]
-        titles = [f"{one.title} [{id}]" for (one, _), id in zip(found, shown, strict=True)]
+        shown = [f"{prefix}c{topic.n}" for topic, _ in found]
+        titles = [f"{topic.title} [{id}]" for (topic, _), id in zip(found, shown, strict=True)]
         page.add(f"Topics of all: {'; '.join(titles)}; {max(len(topics) - LARGEST, 0)} more.\n")
         page.add(named_overview(snapshot, passing(snapshot, kept), prefix) + "\n")
-    for number, (one, ids) in enumerate(list(held.items())[first:], first):
-        room = page.room // (len(held) - number)
-        head = series.described(snapshot, one, ids)
+    for number, (group, ids) in enumerate(list(groups.items())[first:], first):
+        room = page.room // (len(groups) - number)
+        head = series.described(snapshot, group, ids)
         block = f"{head}\n  About: {_about(snapshot, ids, head)}"
         if not page.add(block):
-            return shown, len(held) - number
+            return shown, len(groups) - number
         most = (room - count_tokens(block)) // PER_SENTENCE
         lines = digests.of_documents(snapshot, ids, max(most, 1), corpus)
         render.show_lines(page, lines, indent="  ")
@@ -304,8 +317,8 @@ def _about(snapshot: Snapshot, ids: Sequence[str], title: str) -> str:
     worth = weights(rows, known)
     rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
     found = hits.read(whole(snapshot), [(row["id"], 1.0) for row in rows[:READ]])
-    said = [hit.body[start:end] for hit in found for start, end in sentences(hit.body)]
-    return ", ".join(parts(worth, _names(snapshot, rows, known), said, ABOUT, title))
+    texts = [hit.body[start:end] for hit in found for start, end in sentences(hit.body)]
+    return ", ".join(parts(worth, _names(snapshot, rows, known), texts, ABOUT, title))
 
 
 def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str], int]:
@@ -315,13 +328,13 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     corpus, snapshot, kept = part
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
-    held: set[str] = set().union(*(topic.documents for topic in found))
-    total = _number(known, held)
+    documents: set[str] = set().union(*(topic.documents for topic in found))
+    total = _number(known, documents)
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
-        rows = "" if total == len(held) else " The rows of a sheet count as one."
+        rows = "" if total == len(documents) else " The rows of a sheet count as one."
         page.add(
-            f"{counted(len(held), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}\n"
+            f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}\n"
         )
     shown: list[str] = []
     reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title
@@ -334,12 +347,14 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         below = ""
         if topic.share > WIDE or share > ROOM:
             below = inside(snapshot, topic, level, kept, prefix)
-        said = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
+        statements = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
         lines = [
             *filter(None, [head, names, f"  Inside: {below}" if below else ""]),
-            *(f"  - {text} [{place.id}]{context.where(place)}" for text, place in said),
+            *(f"  - {text} [{place.id}]{context.where(place)}" for text, place in statements),
         ]
-        if not page.add("\n".join(lines), [place for _, place in said]) and not page.add(head):
+        if not page.add("\n".join(lines), [place for _, place in statements]) and not page.add(
+            head
+        ):
             break
         shown.append(f"{prefix}c{topic.n}")
     rest = found[first + len(shown) :]
@@ -362,20 +377,20 @@ def _number(known: Counts, documents: Iterable[str]) -> int:
     return len({known.sheets.get(document, document) for document in documents})
 
 
-def _held(some: Iterable[Topic]) -> int:
+def _held(topics: Iterable[Topic]) -> int:
     """How many documents have one of these as their topic."""
-    return sum(len(topic.main) for topic in some)
+    return sum(len(topic.main) for topic in topics)
 
 
 def _listed(
-    snapshot: Snapshot, some: Sequence[Topic], kept: Filters | None, prefix: str = ""
+    snapshot: Snapshot, topics: Sequence[Topic], kept: Filters | None, prefix: str = ""
 ) -> str:
     """`Latin America [c64], 3 documents; ...`"""
-    for topic in some:
+    for topic in topics:
         describe(snapshot, topic, kept)
     return "; ".join(
         f"{topic.title} [{prefix}c{topic.n}], {counted(len(topic.main), 'documents')}"
-        for topic in some
+        for topic in topics
     )
 
 
@@ -384,7 +399,7 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
     known = count(snapshot)
     row = known.communities[id]
     every = of_level(snapshot, row["level"])
-    topic = next((one for one in every if one.id == id), Topic(id, row["n"]))
+    topic = next((topic for topic in every if topic.id == id), Topic(id, row["n"]))
     describe(snapshot, topic)
     return topic, _share(snapshot, topic, _number(known, known.documents.values()))
 
@@ -393,9 +408,11 @@ def titles_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, tuple
     """Number and title of the coarsest topic of most of the text of each of these documents."""
     main = {id: topic for topic in of_level(snapshot, 0) for id in topic.main & set(documents)}
     names = ["id", "title"]
-    rows = whole(snapshot).by_key("reports", sorted({one.id for one in main.values()}), "id", names)
+    rows = whole(snapshot).by_key(
+        "reports", sorted({topic.id for topic in main.values()}), "id", names
+    )
     title = dict(rows_of(rows))
-    return {id: (one.n, one_line(title[one.id], 120)) for id, one in main.items()}
+    return {id: (topic.n, one_line(title[topic.id], 120)) for id, topic in main.items()}
 
 
 def inside(
@@ -408,7 +425,7 @@ def inside(
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
     parts = parts_of(snapshot, topic, level, kept)
-    below = [replace(one, main=main) for one in parts if (main := one.main & topic.main)]
+    below = [replace(part, main=main) for part in parts if (main := part.main & topic.main)]
     if len(below) < 2:
         return ""
     most = BELOW * (3 if topic.share > WIDE else 1)
@@ -423,7 +440,7 @@ def parts_of(
     if level is None:
         level = int(count(snapshot).communities[topic.id]["level"])
     below = of_level(snapshot, max(level, 0) + 1, kept)
-    return [one for one in below if one.id != topic.id and one.units <= topic.units]
+    return [part for part in below if part.id != topic.id and part.units <= topic.units]
 
 
 def is_wide(topic: Topic, total: int) -> bool:
@@ -451,8 +468,8 @@ def _share(snapshot: Snapshot, topic: Topic, total: int) -> str:
     elif topic.main & count(snapshot).sheets.keys():
         share += f" ({len(topic.main):,} with each row of a sheet)"
     facts = times.documents(snapshot)
-    some = (facts[id] for id in topic.documents if id in facts)
-    dates = sorted(fact["date"] for fact in some if fact["date"] and not fact["by"])
+    topic_facts = (facts[id] for id in topic.documents if id in facts)
+    dates = sorted(fact["date"] for fact in topic_facts if fact["date"] and not fact["by"])
     return f"{share}, {dates[0]} to {dates[-1]}" if dates and dates[0] != dates[-1] else share
 
 
@@ -503,7 +520,7 @@ def sheets_of(snapshot: Snapshot) -> dict[str, str]:
     for id, text in rows_of(texts):
         names = [line.partition(":")[0].casefold() for line in text.splitlines()]
         if 2 * sum(name in facts[id]["metadata"] for name in names) > len(names):
-            sheets.update((one, several[id]) for one in files[several[id]])
+            sheets.update((row_id, several[id]) for row_id in files[several[id]])
     alone = len(sheets) == len(documents) and len(set(sheets.values())) == 1
     return {} if alone else sheets
 
@@ -588,9 +605,10 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     Documents come first whose summaries contain most of the terms that are typical of the topic.
     Of documents with the same text one is shown."""
     worth = _worth(report, topic.title)
-    held = summaries.terms_of(snapshot, topic.main)
+    summary_terms = summaries.terms_of(snapshot, topic.main)
     value = {
-        id: math.fsum(worth[term] for term in terms & worth.keys()) for id, terms in held.items()
+        id: math.fsum(worth[term] for term in terms & worth.keys())
+        for id, terms in summary_terms.items()
     }
     order = sorted(value, key=lambda id: (-round(value[id], 9), id))
     written = summaries.of_documents(snapshot, order)
@@ -622,8 +640,8 @@ def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
     """The first statements that a model or an agent wrote, each with the text that it rests on."""
     found: list[tuple[str, Citation]] = []
-    for said in _STATEMENTS.split(summary):
-        text, _, references = said.partition("[Data:")
+    for statement in _STATEMENTS.split(summary):
+        text, _, references = statement.partition("[Data:")
         sources = referenced_ids(f"[Data:{references}").get("Sources", ())
         cited = context.unit_citations(snapshot, sources[:1])
         if cited:
@@ -655,9 +673,9 @@ def weights(rows: Sequence[Row], known: Counts) -> dict[str, float]:
     return {term: every[term] for term in best}
 
 
-def density(held: Sequence[str], worth: Mapping[str, float]) -> float:
+def density(terms: Sequence[str], worth: Mapping[str, float]) -> float:
     """The worth of the terms of a text, for its length."""
-    return math.fsum(worth.get(term, 0.0) for term in set(held)) / math.sqrt(1 + len(held))
+    return math.fsum(worth.get(term, 0.0) for term in set(terms)) / math.sqrt(1 + len(terms))
 
 
 def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
@@ -665,7 +683,7 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     documents = {row["id"]: known.documents[row["text_unit_id"]] for row in rows}
     of = lists_of((id, documents[row["id"]]) for row in rows for id in row["entity_ids"])
     least = min(NAMED_BY, len(set(documents.values())) // 2)
-    here = {id: len(some) for id, some in of.items() if len(set(some)) >= least}
+    here = {id: len(group) for id, group in of.items() if len(set(group)) >= least}
     score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
     found = snapshot.served("entities", best, ["id", "title", "type"])
@@ -674,24 +692,26 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
         for row in found
         if is_cjk(row["title"][0]) or row["title"][0].isupper()
     ]
-    return [title for _, title in sorted(shown, key=lambda one: -one[0])][:NAMES]
+    return [title for _, title in sorted(shown, key=lambda pair: -pair[0])][:NAMES]
 
 
 def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str, Citation]]:
     """Sentences that hold most of what is characteristic, of different documents, none twice."""
-    best = [(hit, one) for hit in found if (one := quote.best(hit.body, worth)) is not None]
+    best = [
+        (hit, quotation) for hit in found if (quotation := quote.best(hit.body, worth)) is not None
+    ]
     best.sort(key=lambda pair: -round(pair[1].score * pair[0].score, 9))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()
     seen: list[set[str]] = []
-    for hit, one in best:
-        held = set(terms(one.text))
-        if hit.document in documents or quote.repeats(held, seen):
+    for hit, quotation in best:
+        words = set(terms(quotation.text))
+        if hit.document in documents or quote.repeats(words, seen):
             continue
-        said = quote.with_speaker(hit.body, one).text
-        chosen.append((quote.clipped(said, worth, LENGTH), hit.cited()[0]))
+        text = quote.with_speaker(hit.body, quotation).text
+        chosen.append((quote.clipped(text, worth, LENGTH), hit.cited()[0]))
         documents.add(hit.document)
-        seen.append(held)
+        seen.append(words)
         if len(chosen) == SENTENCES:
             break
     return chosen
