@@ -28,7 +28,7 @@ def changes(
     stop: threading.Event | None = None,
 ) -> Generator[tuple[Path, ...]]:
     """Yields at once, and after every change of a file under these paths but in `ignored`, until
-    `stop` is set: the paths that are there. `gone` is told of each that is not; it is waited for, while the
+    `stop` is set: the paths that are there. `removed` is told of each that is not; it is waited for, while the
     others are watched.
 
     The system watches what stands at a path when it is asked, and what may be read then. What is
