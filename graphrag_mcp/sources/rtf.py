@@ -32,6 +32,8 @@ _SIGNS = {
     b"enspace": " ",
 }  # fmt: skip
 _PARAGRAPH = "\n\n"
+_NEXT_CELL = ", "
+_ROWS = frozenset(b"cell row trowd intbl pard".split())
 _CHARSETS = {
     0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5",
     161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
@@ -72,16 +74,22 @@ def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
             reader.take(token)
         else:
             break
-    reader.rows.append(reader.cells)  # of a row without its end
-    reader.end_table()
+    reader.end()
     writer = Writer()
     body = "".join(reader.parts)
     for text in [*body.split("\n\n"), *reader.notes]:
         writer.add(text)
     title = reader.told.get(b"title", "")
-    borne = "".join(title.split()).casefold() in "".join(body[:2_000].split()).casefold()
+    lines = {_letters(line) for line in body[:2_000].split("\n")}
     author = reader.told.get(b"author", "")
-    yield writer.piece(title if borne else "", metadata={"author": author} if author else {})
+    yield writer.piece(
+        title if _letters(title) in lines else "", metadata={"author": author} if author else {}
+    )
+
+
+def _letters(text: str) -> str:
+    """A text without its blanks, to be compared with another."""
+    return "".join(text.split()).casefold()
 
 
 class _Reader:
@@ -91,7 +99,8 @@ class _Reader:
         self.footnotes = 0
         self.margins: set[str] = set()  # headers and footers that were given
         self.told: dict[bytes, str] = {}  # title, author; of the open comment its author
-        self.cells: list[str] = []
+        self.cell: list[str] = []  # the parts of the open cell
+        self.cells: list[str] = []  # of the open row
         self.rows: list[list[str]] = []
         self.stack: list[_State] = []
         self.state = _State()
@@ -104,6 +113,8 @@ class _Reader:
         self.half = ""  # the first half of a character beyond U+FFFF
         self.ignorable = False
         self.in_row = False
+        self.in_table = False  # the paragraph, by \intbl
+        self.outside = False  # the open cell has a paragraph outside of the table
 
     def take(self, token: re.Match[bytes]) -> None:
         word, number, code, sign, brace, text = token.groups()
@@ -117,12 +128,7 @@ class _Reader:
                 self.state = self.state.inherited()
             self.ignorable = False
         elif brace == b"}":
-            if self.in_fonts and len(self.stack) <= self.in_fonts:
-                self.in_fonts = 0
-            closed, self.state = self.state, self.stack.pop() if self.stack else _State()
-            if closed.into is not None and closed.into is not self.state.into:
-                self._end_apart(closed.apart, "".join(closed.into))
-            self.skip = 0
+            self._end_group()
         elif word:
             self._word(word, int(number) if number else None)
         elif sign == b"*":
@@ -136,19 +142,29 @@ class _Reader:
         elif sign in (b"\n", b"\r"):
             self._put("\n\n")
 
+    def _end_group(self) -> None:
+        if self.in_fonts and len(self.stack) <= self.in_fonts:
+            self.in_fonts = 0
+        closed, self.state = self.state, self.stack.pop() if self.stack else _State()
+        if closed.into is not None and closed.into is not self.state.into:
+            self._end_apart(closed.apart, "".join(closed.into))
+        self.skip = 0
+
     def _word(self, word: bytes, number: int | None) -> None:
         if word == b"fonttbl":
             self.in_fonts = len(self.stack)
         if word in _OTHER or (self.ignorable and word not in _SHOWN):
             self.state.skipped = True
         self.ignorable = False
+        if word == b"pict" and self.state.into is None and not self.in_row:
+            self.end_table()
         if word == b"info":
             self.state.about = True
         elif word in _APART and self.state.about == (word in _TOLD):
             self.state.skipped = self.state.skipped and not self.state.about
             self.state.apart, self.state.into = word, []
-        elif word == b"nestrow" and self.in_row:  # in a group that is skipped
-            self.cells[-1] = self.cells[-1].rstrip(", ") + "; "
+        elif word == b"nestrow" and self.cell[-1:] == [_NEXT_CELL]:  # in a group that is skipped
+            self.cell[-1] = "; "
         elif self.state.skipped and not self.in_fonts:
             pass
         elif word == b"f" and number is not None:
@@ -170,22 +186,27 @@ class _Reader:
             self.state.after_unicode = number or 0
         elif word == b"u" and number is not None:
             self._unicode(number % 65_536)
-        elif word in (b"cell", b"row", b"trowd", b"intbl", b"nestcell") and (
-            self.state.into is not None or word == b"nestcell"
-        ):
-            self._put(", " if word.endswith(b"cell") else "")  # of a table in a cell or a note
-        elif word == b"cell":
-            self.cells.append("")
+        elif word == b"nestcell" or (word == b"cell" and self.state.into is not None):
+            self._put(_NEXT_CELL)  # of a table in a cell or a note
+        elif word in _ROWS and self.state.into is None:
+            self._of_row(word)
+        elif word in _SIGNS:
+            self._put(_SIGNS[word])
+
+    def _of_row(self, word: bytes) -> None:
+        if word == b"pard":
+            self.in_table = False
+        elif word == b"cell" and self.in_row:
+            self.cells.append("".join(self.cell))
+            self.cell, self.outside = [], False
         elif word == b"row":
-            self.rows.append(
-                self.cells[:-1] if self.cells and not self.cells[-1].strip() else self.cells
-            )
-            self.cells, self.in_row = [], False
+            self.outside = False
+            self._end_row()
         elif word in (b"trowd", b"intbl"):
             # Word says trowd at the end of a row as well, and not at the start of one like that before
-            self.cells, self.in_row = (self.cells if self.in_row else [""]), True
-        elif word in _SIGNS:
-            self._put(" " if self.in_row and word in (b"par", b"line") else _SIGNS[word])
+            if self.outside:
+                self._end_row()
+            self.in_row = self.in_table = True
 
     def _unicode(self, unit: int) -> None:
         self.skip = self.state.after_unicode
@@ -221,28 +242,55 @@ class _Reader:
         if self.state.into is not None:
             self.state.into.append(text)
             return
-        if self.in_row and self.cells:
-            self.cells[-1] += text
+        counts = bool(text.strip()) or text == _PARAGRAPH
+        if self.in_row:
+            self.cell.append(text)
+            self.outside |= counts and not self.in_table
             return
-        if text.strip() or text == _PARAGRAPH:
+        if counts:
             self.end_table()
         self.parts.append(text)
 
     def _end_apart(self, word: bytes, text: str) -> None:
         """Put the words of a note, a comment, a header or what is told of the document into its place."""
         flat = " ".join(text.split())
+        who = self.told.pop(b"atnauthor", "") if word == b"annotation" else ""
+        if not flat:  # what is deleted or hidden
+            return
         if word in _MARGINS:
-            if flat and flat not in self.margins:
+            if flat not in self.margins:
                 self.margins.add(flat)
+                if self.outside:
+                    self._end_row()
+                self.end_table()
                 self.parts.append(f"\n\n{text.strip()}\n\n")
         elif word == b"footnote":
             self.footnotes += 1
             self.notes.append(f"Note {self.footnotes}: {flat}")
         elif word == b"annotation":
-            who = self.told.pop(b"atnauthor", "")
             self.notes.append(f"Comment ({who}): {flat}" if who else f"Comment: {flat}")
         else:
             self.told[word] = flat
+
+    def end(self) -> None:
+        """The end of the file, where groups and rows may be open that nothing has closed."""
+        self._flush()
+        while self.stack:
+            self._end_group()
+        self._end_row()
+        self.end_table()
+
+    def _end_row(self) -> None:
+        """End the open row. Paragraphs behind its last cell that are outside of the table follow it."""
+        words, self.cell = "".join(self.cell), []
+        outside, self.outside, self.in_row = self.outside, False, False
+        if words.strip() and not outside:
+            self.cells.append(words)
+        self.rows.append(self.cells)
+        self.cells = []
+        if outside:
+            self.end_table()
+            self.parts.append(words)
 
     def end_table(self) -> None:
         self._flush()

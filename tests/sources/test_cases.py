@@ -14,6 +14,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.mail import eml
 from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.walk import find
 from tests.support import ole
 from tests.support.workload import linear
@@ -240,6 +241,11 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
     "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'"]),
     "notes.rtf": (NOTES_RTF, ["Nordfisch\n\nThe dredger is sold today.\n\n| Left in1, in2; | Right |\n| Under | it |\n\nEnd.\n\nNote 1: Built in 1969.\n\nComment (Tom): Too high?\n", "'author': 'Bea Holt'", "!Other", "!99", "!wz", "!}}"]),
+    "unclosed.rtf": (rb"{\rtf1\ansi First words{\footnote Note\par Body two\par Body three.", ["First words\n\nNote 1: Note Body two Body three.\n"]),
+    "unended.rtf": (rb"{\rtf1 \pard\intbl A\cell B\cell\pard One\par\pard\intbl C\cell D\cell\pard\par Two\par Three\par}", ["| A | B |\n\nOne\n\n| C | D |\n\nTwo\n\nThree\n"]),
+    "loose.rtf": (rb"{\rtf1 \trowd\cellx1\pard a\par b\cell\pard c\cell\row\pard End\par}", ["| a b | c |\n\nEnd\n"]),
+    "deleted.rtf": (rb"{\rtf1 {\info{\title in}}Words in it{\deleted x{\footnote gone}}{\v{\*\atnauthor Tom}{\*\annotation gone}} stay{\footnote kept}{\*\annotation too}.\par}", ["\nWords in it stay.\n\nNote 1: kept\n\nComment: too\n", "!in\nWords"]),
+    "tables.rtf": (rb"{\rtf1 \trowd A\cell\row{\header Head\par}\trowd {Ost,\nestcell{\*\nesttableprops\nestrow}}\cell\row{\pict 00}\trowd B\cell\row}", ["| A |\n\nHead\n\n| Ost,; |\n\n| B |\n"]),
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
     "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
@@ -317,3 +323,8 @@ def test_a_file_of_ours_is_read_right(tmp_path: Path, name: str) -> None:
 def test_long_paragraphs_of_a_mail_that_flows_are_joined_in_linear_time() -> None:
     head = b"Subject: Basin\nContent-Type: text/plain; format=flowed\n\n"
     assert linear(lambda size: list(eml(head + b"deep \n" * size, "eml")), 1_000, largest=1_500_000)
+
+
+def test_a_long_cell_of_rtf_is_read_in_linear_time() -> None:
+    words = b"Some words here \\par "
+    assert linear(lambda size: list(rtf(b"{\\rtf1\\pard\\intbl " + words * size + b"}", "rtf")), 500, largest=160_000)
