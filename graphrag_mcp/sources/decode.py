@@ -56,6 +56,23 @@ def clean(text: str) -> str:
     return text
 
 
+def _nec(error: UnicodeError) -> tuple[str, int]:
+    """A handler of errors for ISO-2022-JP: Windows writes the signs of NEC (①, ㈱) at places of JIS X 0208
+    that the codec of Python leaves free and that cp932 has, shifted."""
+    if isinstance(error, UnicodeDecodeError):
+        pair = error.object[error.start : error.end]
+        if len(pair) == 2 and all(0x21 <= byte <= 0x7E for byte in pair):
+            row, cell = pair[0] - 0x21, pair[1] - 0x21
+            lead = (0x81 if row < 62 else 0xC1) + row // 2
+            trail = cell + (0x9F if row % 2 else 0x40 if cell < 63 else 0x41)
+            with suppress(UnicodeDecodeError):
+                return bytes((lead, trail)).decode("cp932"), error.end
+    raise error
+
+
+codecs.register_error("graphrag_nec", _nec)
+
+
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     """(text, {} or {"encoding": what was found and what was replaced}) of bytes in any encoding."""
     for mark, encoding in _BOMS:
@@ -66,7 +83,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     if SHIFTED in data:
         for encoding in ("iso2022_jp_ext", "iso2022_kr"):
             with suppress(UnicodeDecodeError):
-                return clean(data.decode(encoding)), {"encoding": encoding}
+                return clean(data.decode(encoding, "graphrag_nec")), {"encoding": encoding}
     try:
         return clean(data.decode("utf-8")), {}
     except UnicodeDecodeError as error:
@@ -96,6 +113,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
         )
         encoding = _by_alphabet(sample, "cp1252" if western else best.encoding)
         encoding = _sibling(sample, encoding)
+        if encoding == "koi8_u" and data.decode("koi8_r") == data.decode("koi8_u"):
+            encoding = "koi8_r"  # of which koi8_u has all but signs
         if not _mixes_scripts(sample.decode(encoding, "replace")):
             return decode_as(data, encoding)
     if bad * 100 <= len(data):
@@ -108,33 +127,39 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 _ALPHABETS = {
     "cp1250": ("áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ąćęłńóśźż čćđšž ăâîşţ çë").split(),
     "cp1252": (
-        "äöüß àâçéèêëîïôœùûüÿ áéíñóúü áâãàçéêíóôõúü àèéìíîòóùú áéèëêïíóöúü àçèéíïòóúü åäöšž æøåéòôêóâ áðéíóúýþæö äõöüšž"
+        "äöüß àâçéèêëîïôœùûüÿ áéíñóúü áâãàçéêíóôõúü àèéìíîòóùú áéèëêïíóöúü àçèéíïòóúü åäö æøåéòôêóâ áðéíóúýþæö äõöü"
     ).split(),
 }
+# Letters that names from other languages bring into a text.
+_OF_NAMES = "áàâäåçéèêëíñóôöøü"
+# Signs that are letters in the other encoding. Between letters they are no signs.
+_LETTER = re.compile(r"(?<=[^\W\d_])[³¹¿](?=[^\W\d_])")
 
-
-# Of 100 letters 2.8 of Croatian and Slovene are none of ASCII, 5 to 12 of other languages of cp1250; of an
-# English text with foreign names fewer than one.
+# Of 100 bytes of a text 2.8 of Croatian and Slovene are letters beside those of ASCII, 5 to 12 of other
+# languages of cp1250; of an English text with foreign names fewer than one.
 FEW = 100
 _ASCII = bytes(range(128))
 
 
 def _by_alphabet(data: bytes, encoding: str) -> str:
-    """cp1250 or cp1252 where it alone gives letters that a single language has, else `encoding`. Czech
-    in cp1252 has ø beside ì, French in cp1250 ę beside ç; a text with names of many languages fits none."""
+    """cp1250 or cp1252 where it gives the letters of a single language, and the other one those of none,
+    even with foreign names in it; else `encoding`. Czech in cp1252 has ø beside ì, Croatian ð and š."""
     if encoding not in _ALPHABETS or len(data) > FEW * len(data.translate(None, _ASCII)):
         return encoding
-    fitting: list[str] = []
-    for name, alphabets in _ALPHABETS.items():
-        text = data.decode(name, "replace").lower()
-        letters = {
-            letter
-            for letter in text
-            if letter > "\x7f" and (letter.isalpha() or letter == "\ufffd")
-        }
-        if any(letters.issubset(alphabet) for alphabet in alphabets) and not _BROKEN.search(text):
-            fitting.append(name)
-    return fitting[0] if len(fitting) == 1 else encoding
+    (other,) = _ALPHABETS.keys() - {encoding}
+    return other if _fits(data, other) and not _fits(data, encoding, _OF_NAMES) else encoding
+
+
+def _fits(data: bytes, encoding: str, names: str = "") -> bool:
+    """Are all letters in this encoding those of one language, or of `names`?"""
+    text = data.decode(encoding, "replace").lower()
+    letters = {
+        letter
+        for letter in text
+        if letter > "\x7f" and (letter.isalpha() or letter == "\ufffd") and letter not in "ªº"
+    }
+    broken = _BROKEN.search(text) or _LETTER.search(text)
+    return not broken and any(letters <= {*alphabet, *names} for alphabet in _ALPHABETS[encoding])
 
 
 # Encodings of the same letters, most of them at other bytes.

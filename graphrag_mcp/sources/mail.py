@@ -266,9 +266,9 @@ def _payload(part: Message) -> bytes:
 
 def _words(part: Message) -> str:
     """The text of a part in the charset that it names; one that Python does not know is guessed, and
-    ISO-2022 where none is named."""
+    ISO-2022, which is all ASCII, where another one is named."""
     data, charset = _payload(part), part.get_content_charset() or ""
-    if SHIFTED in data and not charset.startswith("iso-2022"):
+    if SHIFTED in data and data.isascii():
         return decode(data)[0]
     try:
         return data.decode(charset or "utf-8")
@@ -297,18 +297,17 @@ def _unflowed(text: str, without_blank: bool) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    """A header as text; "" for none, and for one that the parser of the library cannot take."""
+    """A header as text; "" for none. It is taken as written where the library cannot parse it, and where
+    it is raw ISO-2022, of which the library's parser of addresses loses the escapes."""
+    raw = next((raw for key, raw in message.raw_items() if key.lower() == name.lower()), "")
+    written = str(raw).encode("utf-8", "replace")
+    if SHIFTED in written:
+        return " ".join(decode(written)[0].split())
     try:
         value = message.get(name)
     except Exception:  # headers from anywhere: the library raises what it likes
-        value = ""
-        for key, raw in message.raw_items() if hasattr(message, "raw_items") else ():
-            if key.lower() == name.lower():
-                value = raw
-                break
-    data = str(value or "").encode("utf-8", "replace")
-    text = decode(data)[0] if SHIFTED in data else data.decode("utf-8", "replace")
-    return " ".join(text.split())
+        value = raw
+    return " ".join(str(value or "").encode("utf-8", "replace").decode("utf-8", "replace").split())
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:

@@ -488,7 +488,8 @@ def _number(value: float, section: Sequence[Token]) -> str:
     value *= 100 ** sum(token == Token("sign", "%") for token in section)
     digits = next(token.text for token in section if token.kind == "digits")
     whole, _, decimals = digits.partition(".")
-    value /= 1000 ** (len(digits) - len(digits.rstrip(",")))
+    scaled = [part for part in (whole, decimals) if part.rstrip(",")]
+    value /= 1000 ** sum(len(part) - len(part.rstrip(",")) for part in scaled)
     decimals = decimals.rstrip(",")
     least = decimals.count("0")
     if any(token.kind == "power" for token in section):
