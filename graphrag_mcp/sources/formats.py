@@ -270,11 +270,17 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
     try:
         book = json.loads(text)
-        book_metadata = book["metadata"]
-        language = book_metadata.get("language_info", {}).get("name") or book_metadata.get(
-            "kernelspec", {}
-        ).get("language")
-        language = str(language or "python")
+        about = book["metadata"]
+        language = next(
+            (
+                language
+                for kind, name in (("language_info", "name"), ("kernelspec", "language"))
+                if isinstance(about.get(kind), dict)
+                and isinstance(language := about[kind].get(name), str)
+                and language
+            ),
+            "python",
+        )
         # format 3 has sheets of cells; `input` is the source of a cell of code
         sheets = [book] if "cells" in book else book["worksheets"]
         parts = [_cell(cell, language) for sheet in sheets for cell in sheet["cells"]]
@@ -291,7 +297,8 @@ def _cell(cell: Mapping[str, Any], language: str) -> str:
         return f"{'#' * min(max(level, 1), 6) if isinstance(level, int) else '#'} {source}"
     if cell["cell_type"] != "code":
         return source
-    language = cell.get("language") or language  # of format 3
+    named = cell.get("language")  # of format 3
+    language = named if isinstance(named, str) and named else language
     blocks = [f"```{language}\n{source}\n```"] if source else []
     blocks += (_output(output) for output in cell.get("outputs", ()))
     return "\n\n".join(filter(None, blocks))
@@ -400,24 +407,23 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _with_blocks(root: archive.Element) -> set[archive.Element]:
-    """The elements in which, at any depth, two elements with words stand beside each other as paragraphs
-    do: with nothing or a line end between them."""
+    """The elements in which, at any depth, two elements with words stand beside each other with nothing
+    but blanks between, as fields and paragraphs do. In a sentence, words follow such elements, which stand
+    on one line and have different names: `H<sub>2</sub><sup>+</sup> reacts`."""
     worded = set[archive.Element]()
     found = set[archive.Element]()
     for element in reversed([*root.iter()]):
         inside = [*element]
-        if any(inner in worded or (inner.tail or "").strip() for inner in inside) or (
-            element.text and element.text.strip()
-        ):
+        tails = any((inner.tail or "").strip() for inner in inside)
+        if tails or (element.text or "").strip() or any(inner in worded for inner in inside):
             worded.add(element)
-        beside = (
-            (inner.tail or "")
+        beside = any(
+            not gap.strip() and (not tails or "\n" in gap or inner.tag == other.tag)
             for inner, other in pairwise(inside)
             if inner in worded and other in worded
+            for gap in [inner.tail or ""]
         )
-        if any(not gap.strip() and (not gap or "\n" in gap) for gap in beside) or any(
-            inner in found for inner in inside
-        ):
+        if beside or any(inner in found for inner in inside):
             found.add(element)
     return found
 

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 from graphrag_mcp.sources import archive, sheets
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, grid, table_text
+from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, table_text
 
 _DRAWN = frozenset("frame custom-shape text-box image object g".split())
 _SPACE = re.compile(r"[ \t\r\n]+")  # one space (part 1, 6.1.2)
@@ -20,7 +20,7 @@ _VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")
 _REPEATED = 1_000  # cells or rows that one with a text may stand for; empty ones are skipped
 
 
-def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
+def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     parts = archive.checked(data, suffix)
     root, about = tree(parts, "content.xml"), tree(parts, "meta.xml")
     if root is None:
@@ -33,8 +33,10 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if local(kind.tag) == "spreadsheet":
         hidden = _hidden_styles(root)
+        reader = _Reader(parts)
         tables = (table for table in kind if local(table.tag) == "table")
-        yield sheets.written(_sheet(table, hidden, parts) for table in tables)
+        yield sheets.written(_sheet(table, hidden, reader) for table in tables)
+        yield from reader.not_read
         return
     properties = {
         local(element.tag): (element.text or "").strip()
@@ -64,6 +66,7 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece]:
         for text in _margins(styles, "footer", reader):
             writer.add(text)
     yield writer.piece(properties.get("title", ""), metadata=metadata)
+    yield from reader.not_read
 
 
 def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
@@ -96,6 +99,7 @@ class _Reader:
 
     parts: ZipFile | None
     notes: list[str] = field(default_factory=list)
+    not_read: list[NotRead] = field(default_factory=list)  # charts
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
@@ -103,7 +107,10 @@ class _Reader:
         for element in parent:
             kind = local(element.tag)
             if kind in ("p", "h"):
-                texts += self.paragraph(element)
+                text, *after = self.paragraph(element)
+                level = attribute(element, "outline-level")
+                mark = "#" * min(int(level) if level.isdigit() else 1, 6)
+                texts += [f"{mark} {text}" if kind == "h" else text, *after]
             elif kind == "list":
                 texts.append(self.listed(element, 0))
             elif kind == "table":
@@ -119,12 +126,11 @@ class _Reader:
         return [text for text in texts if text.strip()]
 
     def paragraph(self, element: Element) -> list[str]:
-        """A paragraph or heading, and what stands in it that is no part of a line."""
-        level = attribute(element, "outline-level")
-        mark = "#" * min(int(level) if level.isdigit() else 1, 6) + " "
+        """The words of a paragraph or heading, and what stands in it that is no part of a line."""
+        outer, self.after = self.after, []
         text = self.inline(element)
-        after, self.after = self.after, []
-        return [f"{mark}{text}" if local(element.tag) == "h" else text, *after]
+        after, self.after = self.after, outer
+        return [text, *after]
 
     def page(self, page: Element) -> Iterator[str]:
         yield from self.blocks(page)
@@ -142,7 +148,7 @@ class _Reader:
                     lines.append(self.listed(part, level + 1))
                 elif local(part.tag) in ("p", "h"):
                     first, *after = self.paragraph(part)
-                    lines += ["  " * min(level, 8) + "- " + first.removeprefix("# "), *after]
+                    lines += ["  " * min(level, 8) + "- " + first, *after]
                 else:
                     lines += self.blocks([part])
         return "\n".join(lines)
@@ -195,7 +201,8 @@ class _Reader:
 
     def comment(self, element: Element) -> str:
         who = next(("".join(x.itertext()) for x in element if local(x.tag) == "creator"), "")
-        text = " ".join("".join(x.itertext()) for x in element if local(x.tag) in ("p", "list"))
+        words = self.blocks(child for child in element if local(child.tag) in ("p", "list"))
+        text = " ".join(" ".join(words).split())
         return f"Comment ({who}): {text}" if who else f"Comment: {text}"
 
     def drawn(self, element: Element) -> list[str]:
@@ -207,7 +214,12 @@ class _Reader:
     def chart(self, element: Element) -> list[str]:
         """The titles and the table of a chart, which is a document of its own in the file."""
         path = normpath(attribute(element, "href"))
-        root = tree(self.parts, f"{path}/content.xml") if self.parts is not None else None
+        root = None
+        if self.parts is not None:
+            try:
+                root = tree(self.parts, f"{path}/content.xml")
+            except ReadError as error:
+                self.not_read.append(NotRead(path, str(error)))
         return _Reader(None).blocks(root) if root is not None else self.blocks(element)
 
 
@@ -223,9 +235,9 @@ def _hidden_styles(root: Element) -> set[str]:
     return hidden
 
 
-def _sheet(element: Element, hidden: set[str], parts: ZipFile) -> sheets.Sheet:
+def _sheet(element: Element, hidden: set[str], reader: _Reader) -> sheets.Sheet:
     sheet = sheets.Sheet(attribute(element, "name"), attribute(element, "style-name") in hidden)
-    reader, number = _Reader(parts), 1
+    number = 1
     for shapes in (child for child in element if local(child.tag) == "shapes"):
         sheet.texts += reader.blocks(shapes)
     for row in _rows(element):

@@ -180,13 +180,13 @@ XLS = ole.xls(
 NAMES = f'{ODF} xmlns:svg="s" xmlns:x="x" xmlns:style="y"'
 
 
-def odf(kind: str, body: str, styles: str = "") -> bytes:
-    """An OpenDocument file with a chart in it."""
+def odf(kind: str, body: str, styles: str = "", end: str = "</office:document-content>") -> bytes:
+    """An OpenDocument file with a chart in it. `end`: of the chart."""
     chart = "<table:table><table:table-row><table:table-cell><text:p>East</text:p></table:table-cell><table:table-cell/></table:table-row>"
     chart = f'{chart}<table:table-row><table:table-cell/><table:table-cell><text:p>19.2</text:p></table:table-cell></table:table-row></table:table>'
     return packed(**{
         "content.xml": f"<office:document-content {NAMES}><office:styles>{styles}</office:styles><office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
-        "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Sales by region</text:p>{chart}</office:document-content>",
+        "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Sales by region</text:p>{chart}{end}",
     })  # fmt: skip
 
 
@@ -199,6 +199,12 @@ LETTER = (
     "<text:p>漢<text:ruby><text:ruby-base>字</text:ruby-base><text:ruby-text>じ</text:ruby-text></text:ruby>です。</text:p>"
     f"<text:p>Sales: {CHART}</text:p><text:list><text:list-item><text:p>First</text:p><table:table><table:table-row><table:table-cell><text:p>in list</text:p>"
     "<table:table><table:table-row><table:table-cell><text:p>inner</text:p></table:table-cell></table:table-row></table:table></table:table-cell></table:table-row></table:table></text:list-item></text:list>"
+)
+GRID = "<table:table><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>B</text:p></table:table-cell></table:table-row></table:table>"
+BOXES = (
+    f'<text:p>Tide<draw:frame><draw:text-box>{GRID}</draw:text-box></draw:frame> rose<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>In May.</text:p></text:note-body></text:note>.</text:p>'
+    '<text:list><text:list-item><text:h text:outline-level="2">Scope</text:h></text:list-item></text:list>'
+    '<text:p>End<office:annotation><text:p>Ask<text:s/>Tom<text:line-break/>now</text:p><text:list><text:list-item><text:p>one</text:p></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list></office:annotation>.</text:p>'
 )
 VALUES = (
     f'<table:table table:name="S"><table:shapes>{CHART}</table:shapes><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell>{REMARK}<text:p>5</text:p>{SHIP}</table:table-cell></table:table-row>'
@@ -241,6 +247,9 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "millions.xls": (ole.xls({164: '0.0,,"M"', 165: "#,##0.0"}, MILLIONS), ["12.3M", "-1,500.0"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
+    "boxes.odt": (odf("text", BOXES), ["Tide rose.\n\n| A |\n| B |\n\n- Scope\n\nEnd.\n\nNote 1: In May.\n\nComment: Ask Tom now - one - two\n"]),
+    "chart.odt": (odf("text", f"<text:p>The tide.</text:p>{CHART}{SHIP}", end=""), ["The tide.\n\n[image: Tern", "NOT READ Object 1: it is damaged"]),
+    "chart.ods": (odf("spreadsheet", VALUES, end=""), ["| A | 5 |", "NOT READ Object 1: it is damaged"]),
     "values.ods": (odf("spreadsheet", VALUES), ["| A | 5 |\n| 4 | =SUM(A2:A3) |\n| 2024-05-03 | 8 |\n\nB1 Comment (Bea Holt): Too high?\n", "at S!B1", "Sales by region", "[image: Tern: The ship"]),
     "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
     "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'"]),
@@ -254,6 +263,8 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
     "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
     "blocks.xml": (b"<a>Intro<p>One <b>x</b>.</p><p>Two <i>y</i> <b>z</b>.</p> tail</a>", ["a: Intro\np: One x.\np: Two y z.\ntail\n"]),
+    "fields.xml": (b"<a><rec>note <name>Ana</name> <age>33</age></rec><body>Intro <p>One <b>x</b>.</p> <p>Two.</p></body><p>The ion H<sub>2</sub><sup>+</sup> reacts.</p></a>", ["rec: note\nname: Ana\nage: 33\nbody: Intro\np: One x.\np: Two.\np: The ion H2+ reacts.\n"]),
+    "null.ipynb": (b'{"nbformat": 4, "metadata": {"language_info": "x", "kernelspec": null}, "cells": [{"cell_type": "code", "language": ["q"], "source": "x", "outputs": []}]}', ["```python\nx\n```", "!nbformat"]),
     "names.zip": (packed(**{"Mxxller.txt": "Words of Tom."}).replace(b"Mxxller", "Müller".encode()), ["Müller.txt"]),
     "names.old.zip": (packed(**{"Mxller.txt": "Words of Tom."}).replace(b"Mxller", "Müller".encode("cp437")), ["Müller.txt"]),
     "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
