@@ -243,11 +243,12 @@ def composed(title: str, linked: Linked, date: str, writer: str) -> str:
 
 
 def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> str:
-    """A note with more text at its end, above the definitions of its citations."""
+    """A note with more text at its end, above the definitions of its citations. It keeps the line
+    of the documents among which it was written, since its old text is not checked against others."""
     matter, rest = _divided(old, title, date, writer)
     rest, definitions = citing.definitions(rest)
-    definitions = [definition for definition in definitions if not citing.seen(definition)]
-    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, [*definitions, *linked.definitions])}\n"
+    definitions = sorted([*definitions, *linked.definitions], key=lambda text: bool(citing.seen(text)))
+    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, definitions)}\n"
 
 
 def replaced(old: str, title: str, linked: Linked, date: str, writer: str) -> str:

@@ -110,7 +110,7 @@ def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -
 
 
 def state(snapshot: Snapshot, document: str) -> str:
-    """What became of the sources of a note, and of the collection since its last write:
+    """What became of the sources of a note, and of the collection since it was written or replaced:
     `5 sources, unchanged; 668 documents as they were`."""
     found = sources(snapshot, document)
     same = f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
@@ -132,10 +132,10 @@ def _collection_since(snapshot: Snapshot, document: str) -> str:
     if then is None:
         return ""
     if then == now:
-        return f"{counted(now.length, 'documents')} as they were"
+        return f"{counted(now.length, 'documents')} as {'it was' if now.length == 1 else 'they were'}"
     if then.length == now.length:
         return "documents edited or replaced"
-    return f"{then.length} documents then, {now.length} now"
+    return f"{counted(then.length, 'documents')} then, {now.length:,} now"
 
 
 def since(found: Sequence[Source]) -> str:

@@ -187,7 +187,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before)
-        if snapshot is not None:
+        if snapshot is not None and not before:
             linked.definitions.append(collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:

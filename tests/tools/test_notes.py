@@ -168,7 +168,7 @@ def test_changes_of_a_document_that_is_no_note_is_refused(call: Caller) -> None:
     assert "is one" in call.bad("get_source", ids=["d1"], changes=True)
 
 
-def test_a_note_says_what_became_of_the_documents_since_its_last_write(
+def test_a_note_says_what_became_of_the_documents_since_it_was_written_or_replaced(
     call: Caller, root: Path
 ) -> None:
     def state() -> str:
@@ -185,13 +185,26 @@ def test_a_note_says_what_became_of_the_documents_since_its_last_write(
     indexed(call)
     assert state() == ", unchanged; 2 documents then, 3 now"
     added = {"title": "Who paid for the mast?", "text": "The pier is no mast.", "op": "append"}
-    call.good("write_note", **added)
+    longer = call.good("write_note", **added)
+    assert state() == ", unchanged; 2 documents then, 3 now", "the old text is not checked"
+    replaced = {"text": "Tobias Fenn did [d1].", "op": "replace", "check": longer["check"]}
+    call.good("write_note", **{**added, **replaced})
     assert state() == ", unchanged; 3 documents as they were"
     assert (root / "notes" / "Who paid for the mast-.md").read_text("utf-8").count("-seen]") == 1
     (root / "pier.md").write_text("# Pier\n\nThe pier is of elm.\n", "utf-8")
     indexed(call)
     assert state() == ", unchanged; documents edited or replaced"
     assert "Paint" not in call.good("search_text", query="seen")["text"], "it is no word"
+
+
+def test_a_single_document_is_spoken_of_in_the_singular(call: Caller, root: Path) -> None:
+    (root / "ledger.md").unlink()
+    indexed(call)
+    made = call.good("write_note", title="The station", text="There is one.")
+    assert "; 1 document as it was" in call.good("get_source", ids=[made["id"]])["text"]
+    (root / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    assert "; 1 document then, 2 now" in call.good("get_source", ids=[made["id"]])["text"]
 
 
 # ---- two writers, people, undo ---------------------------------------------------------------------------
@@ -320,7 +333,7 @@ def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -
     assert (
         written.startswith("---\nkind: note\n")
         and "kind note\n]]" in written
-        and "And old.\n\n[documents-seen]: . " in written
+        and written.endswith("And old.\n")
     )
 
 
