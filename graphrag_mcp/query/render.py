@@ -7,7 +7,7 @@ result, list and map is filled through here, and a result that is cut says how m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -149,8 +149,9 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         if not page.told.isdisjoint((hit.document, hit.summary)):
             hit.summary = ""  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
-        named = _unit(hit.id) in map(_unit, page.citations)
-        if number == lines or not page.add(line_of(hit, worth, form.literals, named), cited):
+        unit = _unit(hit.id)
+        days = {other.said for id, other in page.citations.items() if _unit(id) == unit}
+        if number == lines or not page.add(line_of(hit, worth, form.literals, days), cited):
             return next(at for at, other in enumerate(found) if other is hit)
         page.told |= {hit.summary} - {""}
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
@@ -193,12 +194,14 @@ def head_of(hit: Hit, body: str) -> str:
     return _joined(f"[{hit.id}]", name, begins, hit.day, hit.validity, whole, _also(hit))
 
 
-def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = (), named: bool = False) -> str:
+def line_of(
+    hit: Hit, worth: Worth, literals: Sequence[str] = (), days: Collection[str] = ()
+) -> str:
     """A weak hit: id, name and its best sentence for the question, or what was written of its text; of
-    a text that is shown as it is, its line. If `named`, its id tells of which document it is."""
+    a text that is shown as it is, its line. `days`: as in `line`."""
     if plugins.verbatim(hit.uri):
         return "\n".join(lines_as_they_are(hit, worth, literals))
-    return line(hit, sentence_of(hit, worth, literals), named)
+    return line(hit, sentence_of(hit, worth, literals), days)
 
 
 def _unit(id: str) -> str:
@@ -219,15 +222,20 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     return quote.clipped(sentence, cut, LINE)
 
 
-def line(hit: Hit, text: str, named: bool = False) -> str:
-    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with; if
-    `named`, without date and title."""
+def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with. `days`
+    on which the passages of its text unit that are shown above were said ("" for the day of the document):
+    beside such a passage it has no title, since its id tells of which document it is, and no date that all
+    of them have."""
     name, rest = hit.name, text[len(hit.name) :][:1]
     repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
     known = _joined(hit.called(text), hit.opening(text))
-    name = f"{hit.where(text) if named or repeated else known}:".removeprefix(":")
+    name = f"{hit.where(text) if days or repeated else known}:".removeprefix(":")
     note = hit.times.note(text, date=hit.date)
-    date = "" if named else hit.day
+    if days:
+        date = "" if set(days) == {hit.citation.said} else hit.date
+    else:
+        date = hit.day
     return _joined(f"- [{hit.id}]", date, name, text, note, hit.validity, _also(hit), hit.why())
 
 

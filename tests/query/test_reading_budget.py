@@ -242,3 +242,21 @@ def test_the_name_of_a_text_stands_once_for_its_passages(tmp_path: Path) -> None
     text = several([("", snapshot)], ["Who sold the steam crane of Orl?"], form=Form()).text
     assert text.count("Log of the yard") == 1 and "Log of the town" in text, text
     assert re.search(r"(?m)^- \[t1\.2\] The steam crane of Orl was painted\.", text), text
+
+
+def test_a_line_beside_a_passage_of_its_text_unit_keeps_a_day_of_its_own(tmp_path: Path) -> None:
+    """The date goes only where the passage above has the same: an agent would take that for its day."""
+
+    def shown(name: str, *days: str) -> str:
+        sold, painted = "Oskar Lind sold the steam crane of Orl.", "The steam crane of Orl was painted."
+        sold += "".join(f" The crew swept slip {n} and stacked timber there." for n in range(22))
+        painted += "".join(f" Rain fell on berth {n} until the tide came in." for n in range(22))
+        parts = [f"## {day}\n\n{text}" for day, text in zip(days, (sold, painted), strict=True)]
+        parts = ["# Log of the yard", *parts]
+        snapshot = indexed(tmp_path / name, [InlineText("\n\n".join(parts), "yard")])
+        asked = ["Who sold the steam crane of Orl?"]
+        return several([("", snapshot)], asked, form=Form()).text
+
+    other, same = shown("other", "2024-05-03", "2024-05-06"), shown("same", *["2024-05-03"] * 2)
+    assert re.search(r"(?m)^- \[t1\.\d\] 2024-05-06 The steam crane of Orl was", other), other
+    assert re.search(r"(?m)^- \[t1\.\d\] The steam crane of Orl was painted\.", same), same
