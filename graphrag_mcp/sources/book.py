@@ -53,7 +53,10 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
             writer.add(decoded(page, whole=True)[0].text)
-    metadata = {"author": ", ".join(fields["creator"]), "date": "".join(fields["date"][:1])}
+    metadata = {
+        "author": ", ".join(dict.fromkeys(fields["creator"])),
+        "date": "".join(fields["date"][:1]),
+    }
     yield writer.piece(
         "".join(fields["title"][:1]),
         metadata={name: value for name, value in metadata.items() if value},

@@ -69,7 +69,7 @@ def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
     """The page of bytes in the encoding that they declare, and what was found of the encoding.
-    `whole`: also what stands around the main text, as in the chapters of a book."""
+    `whole`: also what stands around the main text, but for menus, as in the chapters of a book."""
     declared = DECLARED.search(data[:4096])
     try:
         data.decode("utf-8")
@@ -163,7 +163,8 @@ class _Part:
     text: str
     links: int
     main: bool  # inside <main> or <article>
-    around: bool  # of a header, a menu, a footer, which no article is around
+    around: bool  # of a header, an aside, a footer, which no article is around
+    menu: bool = False
 
 
 class _Writer:
@@ -354,10 +355,9 @@ class _Writer:
 
     def _put(self, text: str) -> None:
         main = any(self._open.get(name) for name in _MAIN)
-        around = bool(self._open.get("nav")) or (
-            not main and any(self._open.get(name) for name in _AROUND)
-        )
-        self._parts.append(_Part(text, self._links, main, around))
+        around = not main and any(self._open.get(name) for name in _AROUND)
+        menu = bool(self._open.get("nav"))
+        self._parts.append(_Part(text, self._links, main, around, menu))
         self._links = 0
 
     def _end_line(self) -> None:
@@ -374,14 +374,14 @@ class _Writer:
             self._prefix = ""
 
     def page(self, every: bool) -> Page:
-        """`every`: with what stands around the main text."""
+        """`every`: with what stands around the main text, but for menus."""
         while self._tables:
             self._end_table()
         self._end_line()
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.main for part in parts)
-        kept = [part for part in parts if every or not part.around]
+        kept = [part for part in parts if not part.menu and (every or not part.around)]
         if has_main:  # beside it stand other articles, related links, comments
             kept = [
                 part

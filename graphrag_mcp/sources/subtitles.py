@@ -16,7 +16,7 @@ _CUE = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}.*")
 _VOICE = re.compile(r"<v(?:\.[\w.-]{1,60})?[ \t]+([^>\n]{1,120})>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]{0,200}>|<\d{2}:[\d:.]{1,12}>|\{\\[^{}\n]{0,80}\}")
 _SPEAKER = re.compile(r"(?:>>\s*)?([^\W\d_][\w .'’-]{0,40}):\s+(?=\S)")
-_DASH = re.compile(r"^[-–]\s+(?=\S)")
+_DASH = re.compile(r"[-–](?:\s+(?=\S)|(?=[^\W\d_]))")
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
 
@@ -39,7 +39,8 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _turns(text: str) -> Iterator[_Turn]:
-    """Where cues name their voices, one that names none is not that of the speaker before."""
+    """Where cues name their voices, one that names none is that of the speaker before only as the rest of a
+    sentence."""
     turn: _Turn | None = None
     voiced = _VOICE.search(text) is not None
     for time, speaker, words in _cues(text):
@@ -48,7 +49,7 @@ def _turns(text: str) -> Iterator[_Turn]:
         elif speaker is not None:
             goes_on = speaker != "" and speaker == turn.speaker
         else:
-            goes_on = not voiced if turn.speaker else not _END.search(turn.words[-1])
+            goes_on = (turn.speaker != "" and not voiced) or not _END.search(turn.words[-1])
         if turn is not None and goes_on and words:
             turn.words.append(words)
             continue
@@ -64,6 +65,7 @@ def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
     a name; with None nothing is told."""
     lines = text.split("\n")
     starts = [number for number, line in enumerate(lines) if _CUE.fullmatch(line)]
+    before = ""
     for number, following in zip(starts, [*starts[1:], len(lines)], strict=True):
         found = _CUE.fullmatch(lines[number])
         assert found is not None
@@ -73,12 +75,17 @@ def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
             if not line.strip():
                 break  # behind it stand the number of the next cue, notes and styles
             body.append(line)
-        for speaker, words in _voices(body):
+        for speaker, words in _voices(body, before):
             if words:
                 yield time, speaker, words
+                before = words
 
 
-def _voices(body: list[str]) -> Iterator[tuple[str | None, str]]:
+def _voices(body: list[str], before: str) -> Iterator[tuple[str | None, str]]:
+    """The parts of a cue behind the words `before`. A dash is that of another person where a sentence ends
+    before it, or where several lines have one; else it stands in a sentence."""
+    plain_lines = [html.unescape(_TAG.sub("", line)).strip() for line in body]
+    several = sum(_DASH.match(line) is not None for line in plain_lines) > 1
     speaker: str | None = None
     words: list[str] = []
     for line in body:
@@ -89,9 +96,11 @@ def _voices(body: list[str]) -> Iterator[tuple[str | None, str]]:
                 speaker, words = " ".join(html.unescape(part).split()), []
                 continue
             plain = html.unescape(_TAG.sub("", part)).strip()
-            if _DASH.match(plain):  # another person speaks
+            last = words[-1] if words else before
+            ended = several or not last or _END.search(last)
+            if not index and _DASH.match(plain) and ended:  # another person speaks
                 yield speaker, " ".join(words)
-                speaker, words, plain = "", [], _DASH.sub("", plain)
+                speaker, words, plain = "", [], _DASH.sub("", plain, count=1)
             if named := _SPEAKER.match(plain):
                 yield speaker, " ".join(words)
                 speaker, words, plain = named[1].strip(), [], plain[named.end() :]

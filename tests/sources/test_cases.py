@@ -216,7 +216,7 @@ SLIDES = (
     f'<draw:page presentation:use-footer-name="f"><draw:frame><draw:text-box><text:p>Open</text:p></draw:text-box></draw:frame>{REMARK}{SHIP}</draw:page>'
     f'<draw:page draw:style-name="h" presentation:use-footer-name="f">{CHART}</draw:page>'
 )
-BOOK = '<header><h1>The Storm</h1></header><p>It rose<a href="#n">1</a>.</p><aside id="n"><p>Measured at Emden.</p></aside><footer>End of part one.</footer>'
+BOOK = '<header><h1>The Storm</h1></header><p>It rose<a href="#n">1</a>.</p><aside id="n"><p>Measured at Emden.</p></aside><footer>End of part one.</footer><nav><a href="b">Next chapter</a></nav>'
 NOTES_RTF = (
     rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}}{\info{\title Deed}{\subject Other}{\author Bea Holt}}{\header Nordfisch\par}The dredger{\footnote {\super\chftn} Built in 1969.} is"
     rb" {\deleted 99 }sold{\*\atnauthor Tom}{\*\annotation Too high?} today.\par\sect{\header Nordfisch\par}{\pict\bin4 }}\par}{\sp{\sn wzName}{\sv x}}"
@@ -244,6 +244,9 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "inner.eml": (BASE64_MAIL, ["Tom Reed <tom@x.org>", "The crane costs 99,000 euros."]),
     "voices.vtt": (VOICES.encode(), ["Ana Holm: The relay burned out.\n\nWho pays?\n\nBea does."]),
     "dashes.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nTOM: We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n- Who pays?\n", ["TOM: We lost the pump.\n\nWho pays?"]),
+    "home.srt": (b"1\n00:00:01,000 --> 00:00:02,000\n-Home.\n-Why?\n", ["Home.\n\nWhy?\n"]),
+    "aside.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nTOM: The pump\n- the old pump -\nis lost.\n\n2\n00:00:02,000 --> 00:00:03,000\nANA: It is\n\n3\n00:00:03,000 --> 00:00:04,000\n-5 degrees.\n", ["TOM: The pump - the old pump - is lost.\n\nANA: It is -5 degrees.\n"]),
+    "rest.vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana>The relay\n\n00:02.000 --> 00:03.000\nburned out.\n\n00:03.000 --> 00:04.000\nWho pays?\n", ["Ana: The relay burned out.\n\nWho pays?\n"]),
     "millions.xls": (ole.xls({164: '0.0,,"M"', 165: "#,##0.0"}, MILLIONS), ["12.3M", "-1,500.0"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
@@ -252,7 +255,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "chart.ods": (odf("spreadsheet", VALUES, end=""), ["| A | 5 |", "NOT READ Object 1: it is damaged"]),
     "values.ods": (odf("spreadsheet", VALUES), ["| A | 5 |\n| 4 | =SUM(A2:A3) |\n| 2024-05-03 | 8 |\n\nB1 Comment (Bea Holt): Too high?\n", "at S!B1", "Sales by region", "[image: Tern: The ship"]),
     "slides.odp": (odf("presentation", SLIDES, HIDDEN), ["Open\n\n[image: Tern: The ship at the quay]\n\nComment (Bea Holt): Too high?\n\nNordfisch, internal\n\n(hidden slide)\n\nSales by region\n\n| East |  |\n|  | 19.2 |\n\n{"]),
-    "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'"]),
+    "storm.epub": (packed(**{"META-INF/container.xml": CONTAINER, "OEBPS/c.opf": OPF.replace("</dc:creator>", "</dc:creator><dc:creator>Bea Holt</dc:creator><dc:creator>Ana Holm</dc:creator>"), "OEBPS/a.xhtml": BOOK}), ["# The Storm\n", "Measured at Emden.", "End of part one.", "'author': 'Ana Holm, Bea Holt'}", "!Next chapter"]),
     "notes.rtf": (NOTES_RTF, ["Nordfisch\n\nThe dredger is sold today.\n\n| Left in1, in2; | Right |\n| Under | it |\n\nEnd.\n\nNote 1: Built in 1969.\n\nComment (Tom): Too high?\n", "'author': 'Bea Holt'", "!Other", "!99", "!wz", "!}}"]),
     "unclosed.rtf": (rb"{\rtf1\ansi First words{\footnote Note\par Body two\par Body three.", ["First words\n\nNote 1: Note Body two Body three.\n"]),
     "unended.rtf": (rb"{\rtf1 \pard\intbl A\cell B\cell\pard One\par\pard\intbl C\cell D\cell\pard\par Two\par Three\par}", ["| A | B |\n\nOne\n\n| C | D |\n\nTwo\n\nThree\n"]),
