@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
 from graphrag_mcp.llm.replies import without_thoughts
-from graphrag_mcp.llm.transport import Again, Pace, Refusal, Server
+from graphrag_mcp.llm.transport import Again, Pace, Refusal, Server, Whole
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
@@ -149,8 +149,12 @@ class OpenAIChat:
         if preview is not None and preview.failed:
             body = {name: value for name, value in body.items() if not name.startswith("stream")}
         if "stream" in body and preview is not None:
-            return await self._streamed(body, preview, alarm)
-        data = await self._server.post("/chat/completions", body)
+            try:
+                return await self._streamed(body, preview, alarm)
+            except Whole as reply:
+                data = reply.data
+        else:
+            data = await self._server.post("/chat/completions", body)
         if "choices" not in data:
             raise Again("a reply without choices", self._server.advice_on_protocol())
         choice = self._choice(data, body)

@@ -89,6 +89,13 @@ class Refusal(Exception):
         return re.search(rf"{before}{re.escape(field)}(?![A-Za-z_])", self.message) is not None
 
 
+@dataclass(eq=False)
+class Whole(Exception):
+    """The server ignored `stream`: `data` is its whole reply."""
+
+    data: dict[str, Any]
+
+
 class Pace:
     """Calls begin evenly: so many requests and tokens a minute (0: no limit), over all models."""
 
@@ -217,7 +224,7 @@ class Server:
         return data
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """The JSON objects of a chat reply in pieces; one from a server that ignores `stream`."""
+        """The JSON objects of a chat reply in pieces. Raises Whole where a server ignores `stream`."""
         import httpx2
         import openai
 
@@ -236,8 +243,7 @@ class Server:
                         content = await pieces.response.aread()
                     except httpx2.RequestError as error:
                         raise openai.APIConnectionError(request=error.request) from error
-                    yield _as_piece(self._object(content, body))
-                    return
+                    raise Whole(self._object(content, body))
                 async for piece in pieces:
                     yield piece.to_dict(warnings=False)  # a content of parts is read as well
         except openai.APIStatusError as error:
@@ -476,15 +482,6 @@ def shown_address(url: str) -> str:
         if parts.hostname:
             return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return re.sub(r"[?#].*", "", url.rpartition("@")[2])[:100]
-
-
-def _as_piece(data: dict[str, Any]) -> dict[str, Any]:
-    """A whole chat reply as the only piece of a stream."""
-    choices = data.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and "message" in choice:
-            choice["delta"] = choice["message"]
-    return data
 
 
 async def _as_utf8(reply: Any) -> None:

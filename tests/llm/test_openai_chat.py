@@ -146,6 +146,23 @@ def test_a_server_that_cannot_stream_is_heard_all_the_same() -> None:
     assert [seen.body.get("stream") for seen in server.requests] == [True, True, None]
 
 
+@pytest.mark.parametrize(
+    "choice, text, finish",
+    [
+        ({"message": {"content": None, "refusal": "I cannot"}, "finish_reason": "stop"}, "", "refusal"),
+        ({"text": "Paris", "finish_reason": "stop"}, "Paris", "stop"),
+        ({"message": {"content": "Paris"}}, "Paris", "stop"),
+        ({"message": {"content": "Paris"}, "finish_reason": None}, "Paris", "stop"),
+    ],
+)
+def test_a_whole_reply_to_a_request_for_a_stream_is_read_once_and_as_any_reply(choice: dict[str, Any], text: str, finish: str) -> None:
+    pieces: list[str] = []
+    with openai_server(script=[(200, {}, json.dumps({"choices": [choice]}))]) as server:
+        got = ask(chat(server), on_text=pieces.append)
+    assert (got.text, got.finish, "".join(pieces)) == (text, finish, text)
+    assert len(server.requests) == 1
+
+
 def streamed(*events: dict[str, Any]) -> tuple[int, dict[str, str], str]:
     lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     return 200, {"Content-Type": "text/event-stream"}, lines
