@@ -437,6 +437,11 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     if pictures := disk["pictures"]:
         reads = walk.PICTURE.partition("; ")[2]
         line += f" {counted(len(pictures), 'pictures')}: {_first(pictures)}; {reads}."
+    if left := disk["pictures_left_out"]:
+        reads = "graphrag-mcp index reads them" if walk.ocr_installed() else ocr.SCANS
+        line += (
+            f" Pictures in {counted(len(left), 'files')} were left out: {_first(left)}; {reads}."
+        )
     if unread := [name for name in disk["unread"] if name not in scans]:
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line

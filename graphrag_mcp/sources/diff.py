@@ -351,8 +351,8 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
-    """Uris of files that are new, changed or deleted since the index was made, and of those that could not
-    be read then and are the same; nothing is read but to be hashed. Of a source whose folder is gone every
+    """Uris of files that are new, changed or deleted since the index was made, of those that could not be
+    read then and are the same, and of those of which pictures were left out; nothing is read but to be hashed. Of a source whose folder is gone every
     file counts as deleted."""
     sources = manifest.sources
     paths = [source["path"] for source in sources.values() if source["kind"] == "folder"]
@@ -380,6 +380,9 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
         "unread": sorted(unread),
         "scans": sorted(scans),
         "pictures": pictures,
+        "pictures_left_out": sorted(
+            uri for source in sources.values() for uri in _waiting(source) if uri in found
+        ),
     }
 
 
@@ -435,6 +438,7 @@ def edits(
                 documents = list(read.load(file, settings, not_read, describe))
             except decode.ReadError as error:
                 _left(plan, file, str(error))
+                _set_waiting(plan.found.sources[file.source], file.uri, False)
                 yield from derived(before)
                 continue
             plan.quota.take(file)

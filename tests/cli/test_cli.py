@@ -143,7 +143,7 @@ def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(
     errors = said("index", folder)["errors"]
     assert [(one["path"], one["kind"], bool(one["reason"])) for one in errors] == [(path, "unread", True) for path in bad]
     assert said("index", folder)["errors"] == errors
-    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad, "scans": bad[1:2], "pictures": ["mixed/photo.png"]}
+    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad, "scans": bad[1:2], "pictures": ["mixed/photo.png"], "pictures_left_out": []}
     assert main(["status", "--home", str(tmp_path / "home")]) == 0
     told = capsys.readouterr().out
     assert "nothing has changed since. 1 scan without text: mixed/scan.pdf; the extra [ocr] (https://" in told
@@ -153,7 +153,7 @@ def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(
     assert "pip install" not in told and "graphrag-mcp[" not in told  # the package may not be on an index
     (folder / "torn.pdf").write_bytes(b"%PDF-1.4 other bytes")
     (folder / "scan.pdf").unlink()
-    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1], "scans": [], "pictures": ["mixed/photo.png"]}
+    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1], "scans": [], "pictures": ["mixed/photo.png"], "pictures_left_out": []}
     (folder / "torn.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed."))
     assert changes(said("index", folder)) == (1, 0, 0, 1)
     assert said("status")["disk"]["unread"] == bad[:1]

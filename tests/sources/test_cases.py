@@ -247,6 +247,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "home.srt": (b"1\n00:00:01,000 --> 00:00:02,000\n-Home.\n-Why?\n", ["Home.\n\nWhy?\n"]),
     "aside.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nTOM: The pump\n- the old pump -\nis lost.\n\n2\n00:00:02,000 --> 00:00:03,000\nANA: It is\n\n3\n00:00:03,000 --> 00:00:04,000\n-5 degrees.\n", ["TOM: The pump - the old pump - is lost.\n\nANA: It is -5 degrees.\n"]),
     "rest.vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana>The relay\n\n00:02.000 --> 00:03.000\nburned out.\n\n00:03.000 --> 00:04.000\nWho pays?\n", ["Ana: The relay burned out.\n\nWho pays?\n"]),
+    "dialogue.srt": (b"1\n00:00:01,000 --> 00:00:02,000\n-Home.\n-Why?\n\n2\n00:00:03,000 --> 00:00:04,000\nANA: We sold the pump\n- the last one -\nat -5 degrees.\n\n3\n00:00:05,000 --> 00:00:06,000\n- hi\n- hello\n", ["Home.\n\nWhy?\n\nANA: We sold the pump - the last one - at -5 degrees.\n\nhi\n\nhello"]),
     "millions.xls": (ole.xls({164: '0.0,,"M"', 165: "#,##0.0"}, MILLIONS), ["12.3M", "-1,500.0"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),

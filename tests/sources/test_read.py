@@ -7,6 +7,7 @@ import re
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,10 +19,11 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.diff import Unread
+from graphrag_mcp.sources.diff import Unread, changes
 from graphrag_mcp.sources.ocr import SCANNED
 from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
+from graphrag_mcp.store import manifest
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
@@ -510,3 +512,19 @@ def test_the_table_of_formats_in_the_docs_names_every_suffix_that_has_a_reader()
     first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
     named = {suffix for cell in first for suffix in re.findall(r"`(\w+)`", cell)}
     assert named == {suffix for suffix, reader in FORMATS.items() if reader is not prose}
+
+
+def test_a_file_whose_pictures_were_left_out_is_named_until_it_cannot_be_read(tmp_path: Path, without_ocr: None) -> None:
+    with ZipFile(write(tmp_path / "in", {"plain.txt": "Words."}) / "box.zip", "w") as box:
+        box.writestr("note.txt", "A note of the harbour.")
+        box.writestr("scan.png", b"\x89PNG\r\n\x1a\n")
+    corpus, request = tmp_path / "home" / "c", IndexRequest(paths=(str(tmp_path / "in"),))
+
+    def left_out() -> list[str]:
+        index_documents(corpus, request, SETTINGS)
+        assert (stored := manifest.read(corpus)) is not None
+        return changes(corpus, stored, SETTINGS)["pictures_left_out"]
+
+    assert left_out() == ["in/box.zip"]
+    (tmp_path / "in/box.zip").write_bytes(b"PK\x03\x04 torn")
+    assert left_out() == []  # else each later run reads it again
