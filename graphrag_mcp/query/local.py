@@ -348,7 +348,8 @@ def show_several(
 
 
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
-    """Add the best hit of one of several questions, in half of the room, and a few others as lines."""
+    """Add the best hit of one of several questions, in half of the room, and a few others as lines. What
+    these leave of the room goes to passages that are cut."""
     ranked = hits.merged(sources)
     found = hits.of_ranked(sources, ranked[:20], openings=True)
     most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
@@ -362,9 +363,19 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     rest = [hit for hit in found if not above[hit.id]]
     full = 0 if absent or all(map(is_faint, sources)) else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
-    size = max(page.room // (most if in_time else 2), render.PART)
-    form = replace(form, window=min(form.window, size))
-    render.show(page, rest, hits.worth_of(sources), form, limits)
+    worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)
+    longest, form = form.window, replace(form, window=max(room, render.PART))
+    while form.window < longest:
+        trial = page.copy()
+        render.show(trial, rest, worth, form, limits)
+        shown = {id: trial.citations[id].text for id in trial.full - page.full}
+        cut = sum(hit.body != shown.get(hit.id, hit.body) for hit in rest)
+        spare = trial.room - (render.PART if known else 0)
+        if not cut or spare // cut < render.PART:
+            break
+        form = replace(form, window=form.window + spare // cut)
+    form = replace(form, window=min(form.window, longest))
+    render.show(page, rest, worth, form, limits)
     if known:
         page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
 

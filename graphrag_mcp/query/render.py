@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -84,6 +85,11 @@ class Page:
         self.blocks.append(text)
         self.citations |= {citation.id: citation for citation in cited}
         return True
+
+    def copy(self) -> Page:
+        """A page to try what has room."""
+        copies = {name: copy(getattr(self, name)) for name in self.__slots__}
+        return Page(**copies)
 
     def text(self) -> str:
         return "\n".join(self.blocks)

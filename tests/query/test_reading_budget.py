@@ -260,3 +260,23 @@ def test_a_line_beside_a_passage_of_its_text_unit_keeps_a_day_of_its_own(tmp_pat
     other, same = shown("other", "2024-05-03", "2024-05-06"), shown("same", *["2024-05-03"] * 2)
     assert re.search(r"(?m)^- \[t1\.\d\] 2024-05-06 The steam crane of Orl was", other), other
     assert re.search(r"(?m)^- \[t1\.\d\] The steam crane of Orl was painted\.", same), same
+
+
+@pytest.mark.parametrize("sort", ["rank", "time"])
+def test_room_that_lines_do_not_need_goes_to_the_passages_of_several_questions(
+    tmp_path: Path, sort: str
+) -> None:
+    def about(what: str, where: str) -> str:
+        rest = " ".join(f"Its {what} number {n} stood in {where} for {n} years." for n in range(60))
+        return f"The {what} was sold in {where}. {rest}"
+
+    texts = [
+        InlineText(about("crane", "Orl"), "a", "Crane", {"date": "2024-05-03"}),
+        InlineText(about("ferry", "Sund"), "b", "Ferry", {"date": "2024-05-04"}),
+    ]
+    snapshot = indexed(tmp_path, texts)
+    asked = ["When was the crane sold?", "When was the ferry sold?"]
+    form = Form(sort=sort)
+    result = several([("", snapshot)], asked, max_tokens=600, form=form)
+    assert result.text.count("…") >= 2, "both passages are longer than their room"
+    assert 420 <= result.tokens <= 600, result.text
