@@ -88,14 +88,10 @@ class Texts:
     count: Any
     document: Any
     words: list[str]  # what each term is
-    weight: Any  # of each unit, 1 where its file has no other document
 
 
-def texts_of(
-    batches: Iterable[Any], documents: Mapping[str, str], weights: Mapping[str, float] | None = None
-) -> Texts:
-    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit; `weights`: by
-    document, 1 where there is none (`weights_of`)."""
+def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
+    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit."""
     import numpy as np
 
     ids = sorted(documents)
@@ -130,17 +126,7 @@ def texts_of(
     pair = pair[starts]
     first = np.searchsorted(pair, np.arange(len(ids) + 1, dtype=np.int64) * width)
     _, document = np.unique([documents[id] for id in ids], return_inverse=True)
-    weight = np.array([(weights or {}).get(documents[id], 1.0) for id in ids])
-    return Texts(ids, first, (pair % width).astype(np.int32), count, document, order, weight)
-
-
-def weights_of(uris: Mapping[str, str]) -> dict[str, float]:
-    """By document (with its uri) its share of the root of how many documents its file has: the rows
-    of a sheet and the mails of a box are parts of one file, and 1,500 of them are not what a folder of
-    40 files is about. Files of one document are left out."""
-    files = Counter(uri.partition("#")[0] for uri in uris.values())
-    many = ((id, files[uri.partition("#")[0]]) for id, uri in uris.items())
-    return {id: number**-0.5 for id, number in many if number > 1}
+    return Texts(ids, first, (pair % width).astype(np.int32), count, document, order)
 
 
 def without(texts: Texts, ids: Container[str]) -> Texts:
@@ -156,7 +142,6 @@ def without(texts: Texts, ids: Container[str]) -> Texts:
         term=texts.term[rows],
         count=texts.count[rows],
         document=texts.document[keep],
-        weight=texts.weight[keep],
     )
 
 
@@ -166,15 +151,19 @@ def cluster(
     links: Edges = (),
     params: ClusterParams | None = None,
     plugged: Mapping[str, Sequence[Leaf]] | None = None,
+    sheets: Mapping[str, str] | None = None,
 ) -> Hierarchy:
-    """The hierarchy of all text units, and of all entities that have text units or links."""
-    return tree_with(ways_of(texts, params or ClusterParams()), entities, links, plugged)
+    """The hierarchy of all text units, and of all entities that have text units or links. `sheets`: the
+    file of text units that are rows of a sheet; each sheet is a group of the highest level."""
+    ways = ways_of(texts, params or ClusterParams(), sheets or {})
+    return tree_with(ways, entities, links, plugged)
 
 
-def ways_of(texts: Texts, params: ClusterParams) -> dict[str, Way]:
+def ways_of(texts: Texts, params: ClusterParams, sheets: Mapping[str, str]) -> dict[str, Way]:
     """The numbers of the groups of each text unit, coarsest first; among the groups of one group
     the largest is 0, of equal ones that with the first id."""
-    return {texts.ids[unit]: way for group, way in _divided(texts, params) for unit in group}
+    groups = _divided(texts, params, sheets)
+    return {texts.ids[unit]: way for group, way in groups for unit in group}
 
 
 def tree_with(
@@ -244,7 +233,6 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
 
     number = {id: place for place, id in enumerate(texts.ids)}
     part = np.bincount(texts.document)[texts.document] ** -0.5 if texts.ids else np.zeros(0)
-    part = part * texts.weight
     every = np.repeat(part, np.diff(texts.first))
     shares = np.bincount(texts.term, every, len(texts.words)) / max(part.sum(), 1e-9)
     of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
@@ -330,18 +318,24 @@ def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
 # ---- text units ---------------------------------------------------------------------------------
 
 
-def _divided(texts: Texts, params: ClusterParams) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+def _divided(
+    texts: Texts, params: ClusterParams, sheets: Mapping[str, str]
+) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """The leaves, each with its way from the top; groups are numbered, the largest first."""
     import numpy as np
 
     small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
-    todo: list[tuple[Any, tuple[int, ...]]] = [(np.arange(len(texts.ids)), ())]
+    by_sheet = lists_of((sheets.get(id, ""), place) for place, id in enumerate(texts.ids))
+    others = np.array(by_sheet.pop("", []), np.int64)
+    todo: list[tuple[Any, tuple[int, ...]]] = [(others, ())]
     while todo and texts.ids:
         units, way = todo.pop()
-        groups = [units]
+        groups = [units] if len(units) else []
         if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):
             groups = _groups(texts, units, params, top=not way)
-            groups.sort(key=lambda group: (-len(group), group[0]))
+        if not way:
+            groups += map(np.array, by_sheet.values())
+        groups.sort(key=lambda group: (-len(group), group[0]))
         if len(groups) > 1 or not way:
             todo += [(group, (*way, place)) for place, group in enumerate(groups)]
         else:
@@ -352,24 +346,21 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     """The topics of these text units; one group, of all of them, where there are none."""
     import numpy as np
 
-    worth = texts.weight[units] / texts.weight[units].max()
-    # Ids are hashes, so the first ones are a sample; files of one document come before rows of a sheet.
-    seen = np.sort(np.argsort(-worth, kind="stable")[: params.sample])
-    unit, term, weight = _weighted(texts, units, worth, seen, params.common)
+    sample = units[: params.sample]  # ids are hashes, so the first ones are a sample
+    unit, term, weight = _weighted(texts, units, sample, params.common)
+    seen = np.flatnonzero(np.isin(units, sample))
     inner = np.isin(unit, seen)
-    few = params.few if top and worth.sum() >= params.enough else 2
-    part = int(worth[seen].sum() // (100 if top else 20))
-    least = max(3 if top else 2, min(params.max_cluster_size, part))
+    few = params.few if top and len(units) >= params.enough else 2
+    least = max(3 if top else 2, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
     labels = np.full(len(units), -1)
     quality, found = 0.0, dict[int, int]()
-    sizes, large = np.zeros(0), np.zeros(0, np.int64)
+    sizes = large = np.zeros(0, np.int64)
     for resolution in (1.0, 1.1, 1.2, 1.35, 1.5) if top else (1.0, 0.8, 0.6):
         quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)
         labels[:] = -1
         for place, label in found.items():
             labels[place] = label
-        labelled = labels >= 0
-        sizes = np.bincount(labels[labelled], worth[labelled]) if found else np.zeros(0)
+        sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
         large = np.flatnonzero(sizes >= least)
         if len(large) >= few:
             break
@@ -382,31 +373,25 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     labels = _nearest(renamed[labels], unit, term, weight, len(large))
     labels = _by_document(labels, texts.document[units])
     groups = [units[labels == label] for label in range(len(large))]
-    if np.bincount(labels, worth).max() > params.largest * worth.sum() and not top:
+    if max(map(len, groups)) > params.largest * len(units) and not top:
         return [units]
     return groups
 
 
-def _weighted(
-    texts: Texts, units: Any, worth: Any, seen: Any, common: float
-) -> tuple[Any, Any, Any]:
-    """Characteristic terms as (place in `units`, term, weight), each unit as long as its `worth`.
-    `seen`: the places of the sample."""
+def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any, Any, Any]:
+    """Characteristic terms as (place in `units`, term, weight), each unit of length 1."""
     import numpy as np
 
     lengths = texts.first[units + 1] - texts.first[units]
     ends = np.cumsum(lengths)
     at = np.arange(ends[-1]) + np.repeat(texts.first[units] - ends + lengths, lengths)
     unit, term, count = np.repeat(np.arange(len(units)), lengths), texts.term[at], texts.count[at]
-    inner, total = np.isin(unit, seen), worth[seen].sum()
-    number = np.bincount(term[inner], minlength=len(texts.words))
-    term_worth = np.bincount(term[inner], worth[unit[inner]], len(texts.words))
-    most = max(common * total, min(3, total - 1))
-    kept = ((number >= 2) & (term_worth <= most))[term]
+    unit_counts = np.bincount(term[np.isin(units, sample)[unit]], minlength=len(texts.words))
+    most = max(common * len(sample), min(3, len(sample) - 1))
+    kept = ((unit_counts >= 2) & (unit_counts <= most))[term]
     unit, term, count = unit[kept], term[kept], count[kept]
-    weight = (1 + np.log(count)) * np.log(total / term_worth[term])
-    length = np.sqrt(np.bincount(unit, weight**2, len(units)))
-    return unit, term, weight * (worth / np.maximum(length, 1e-12))[unit]
+    weight = (1 + np.log(count)) * np.log(len(sample) / unit_counts[term])
+    return unit, term, weight / np.sqrt(np.bincount(unit, weight**2, len(units)))[unit]
 
 
 def _leiden(

@@ -39,7 +39,6 @@ from graphrag_mcp.index.communities import (
     cluster,
     texts_of,
     tree_with,
-    weights_of,
 )
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
@@ -58,6 +57,7 @@ from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
+from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
@@ -113,10 +113,10 @@ def tree_of(
         ends = (pc.is_in(links[end], placed) for end in ("source_id", "target_id"))
         links = links.filter(pc.invert(pc.and_(*ends)))
     edges = list(listed(links.select(["source_id", "target_id", "weight"])))
-    uris = dict(listed(snapshot.rows("documents", columns=["id", "uri"])))
-    weights = weights_of({id: uris[id] for id in set(documents.values())})
-    parts = [str(VERSION_OF_GROUPS), repr(params), repr(sorted(documents.items()))]
-    made_of = content_id(*parts, *map(repr, sorted(weights.items())))
+    files = sheets_of(snapshot, {*documents.values()})
+    sheets = {unit: files[of] for unit, of in documents.items() if of in files}
+    parts = repr(params), repr(sorted(documents.items())), repr(sorted(sheets.items()))
+    made_of = content_id(str(VERSION_OF_GROUPS), *parts)
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
             tree = tree_with(kept[0], entities, edges, plugged)
@@ -130,11 +130,11 @@ def tree_of(
         said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
-    texts = texts_of(batches, documents, weights)
+    texts = texts_of(batches, documents)
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:
-        tree = cluster(texts, entities, edges, params, plugged)
+        tree = cluster(texts, entities, edges, params, plugged, sheets)
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
 
 

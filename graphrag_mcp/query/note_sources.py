@@ -132,7 +132,9 @@ def _collection_since(snapshot: Snapshot, document: str) -> str:
     if then is None:
         return ""
     if then == now:
-        return f"{counted(now.length, 'documents')} as {'it was' if now.length == 1 else 'they were'}"
+        return (
+            f"{counted(now.length, 'documents')} as {'it was' if now.length == 1 else 'they were'}"
+        )
     if then.length == now.length:
         return "documents edited or replaced"
     return f"{counted(then.length, 'documents')} then, {now.length:,} now"

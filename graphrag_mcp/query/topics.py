@@ -30,6 +30,7 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.hits import Hit, names_of
 from graphrag_mcp.query.render import Page
+from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
@@ -60,8 +61,8 @@ _all = once(lambda _: dict[str, list[tuple[str, int]]]())
 def most_named(
     snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
 ) -> list[tuple[str, int]]:
-    """(id, number of documents) of the entities of a type, those that most documents name first, where
-    the rows of a sheet count as one. `documents` are the content ids of those that count; None: all."""
+    """(id, number of documents) of the entities of a type, those that most documents name first.
+    `documents` are the content ids of those that count; None: all."""
     if documents is not None:
         return _counted(snapshot, kind, documents)
     known = _all(snapshot)
@@ -77,13 +78,12 @@ def _counted(
     degree = {row["id"]: row["degree"] for row in typed}
     parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
-    sheets = sheets_of(whole(snapshot))
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     for document, ids in rows_of(rows):
         if documents is None or document in documents:
             for id in (named_id for entity in ids for named_id in (entity, *parts.get(entity, ()))):
                 if id in named:
-                    named[id].add(sheets.get(document, document))
+                    named[id].add(document)
     if kind == "person":
         _credit(named, {row["id"]: row["title"] for row in typed})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
@@ -502,27 +502,12 @@ def _counts(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    return Counts(communities, path, rows, documents, sheets_of(snapshot), dict(places), entities)
+    return Counts(communities, path, rows, documents, _sheets(snapshot), dict(places), entities)
 
 
 @once
-def sheets_of(snapshot: Snapshot) -> dict[str, str]:
-    """The rows of sheets (csv, JSON, Parquet) with the files that hold them: most lines of their text
-    are columns, which are metadata as well. Rows with a text of their own, such as articles, and mails
-    of a box are none. Empty where one sheet is all that there is."""
-    documents = times.documents(snapshot).keys() - note_sources.ids(snapshot)
-    facts = times.documents(snapshot)
-    inside = (id for id in sorted(documents) if "#" in facts[id]["uri"])
-    files = lists_of((facts[id]["uri"].partition("#")[0], id) for id in inside)
-    several = {ids[0]: file for file, ids in files.items() if len(ids) > 1}
-    texts = snapshot.by_key("documents", list(several), "id", ["id", "text"])
-    sheets = dict[str, str]()
-    for id, text in rows_of(texts):
-        names = [line.partition(":")[0].casefold() for line in text.splitlines()]
-        if 2 * sum(name in facts[id]["metadata"] for name in names) > len(names):
-            sheets.update((row_id, several[id]) for row_id in files[several[id]])
-    alone = len(sheets) == len(documents) and len(set(sheets.values())) == 1
-    return {} if alone else sheets
+def _sheets(snapshot: Snapshot) -> dict[str, str]:
+    return sheets_of(snapshot, times.documents(snapshot).keys() - note_sources.ids(snapshot))
 
 
 def all_pass(kept: Filters | None) -> bool:

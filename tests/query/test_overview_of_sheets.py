@@ -73,9 +73,6 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
     assert [len(one) for one in subjects[:4]] == [1] * 4 and set().union(
         *subjects[:4]
     ) == SUBJECTS.keys()
-    assert [number for kind in topics.KINDS for _, number in topics.most_named(snapshot, kind)] == [
-        1
-    ]
     assert sum(sheets[:4]) == 0 and sum(sheets) == rows
     text = global_search(snapshot, "", max_tokens=2_000).text
     assert (
@@ -100,7 +97,7 @@ def test_rows_with_a_text_are_documents_and_a_sheet_alone_is_as_it_was(tmp_path:
     with_articles = index(tmp_path / "1", tmp_path / "articles")
     assert (
         not topics.count(with_articles).sheets
-        and len(topics.of_level(with_articles, 0)[0].main) >= 8
+        and len(topics.of_level(with_articles, 0)) == 4
     )
     (tmp_path / "sheet").mkdir()
     (tmp_path / "sheet" / "stock.csv").write_text(
@@ -108,3 +105,18 @@ def test_rows_with_a_text_are_documents_and_a_sheet_alone_is_as_it_was(tmp_path:
         "utf-8",
     )
     assert not topics.count(index(tmp_path / "2", tmp_path / "sheet")).sheets
+
+
+def test_a_sheet_beside_a_page_is_a_topic_with_topics_inside(tmp_path: Path) -> None:
+    rnd, lines = random.Random(5), ["id,product,remark"]
+    for number in range(200):
+        words = SUBJECTS[list(SUBJECTS)[number % 4]]
+        lines.append(f"{number},{rnd.choice(words)} {rnd.choice(words)},{rnd.choice(words)} of the {rnd.choice(words)}")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tickets.csv").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "docs" / "README.md").write_text("# About\n\nTickets of customers of a port.\n", "utf-8")
+    (tmp_path / "docs" / "Issue #1.md").write_text("# Issue 1\n\nThe port is closed in May.\n", "utf-8")
+    (tmp_path / "docs" / "Issue #2.md").write_text("# Issue 2\n\nThe port is open in June.\n", "utf-8")
+    snapshot = index(tmp_path / "corpus", tmp_path / "docs")
+    assert sorted(len(topic.main) for topic in topics.of_level(snapshot, 0)) == [3, 200]
+    assert len(topics.count(snapshot).sheets) == 200 and len(topics.of_level(snapshot, 1)) > 3
