@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import email
 import email.policy
+import quopri
 import re
 import struct
 import unicodedata
@@ -240,6 +241,8 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
                 data = _payload(inner_mail)
             else:
                 data = inner_mail.as_bytes(policy=email.policy.compat32)
+            if coding == "quoted-printable" and _is_quoted(data):
+                data = quopri.decodestring(data)
         subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
         mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
         return
@@ -249,6 +252,15 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         mail.not_named += 1
         name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
     mail.attachments.append(Attachment(name, _payload(part)))
+
+
+def _is_quoted(data: bytes) -> bool:
+    """Is a whole mail in quoted-printable, against RFC 2046, 5.2.1? Then each `=` of its header is `=3D`;
+    without one, the mail names no encoding."""
+    header = data.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    if b"=" in header:
+        return header.count(b"=") == len(re.findall(rb"=(?:3D|\n)", header))
+    return b"content-transfer-encoding:" not in header.lower()
 
 
 def _file_name(part: Message) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import quopri
 import struct
 import zipfile
 from pathlib import Path
@@ -230,6 +231,13 @@ JP = "横浜港の防波堤は三百メートルです。\n"
 RAW_JP = b"From: y@x.jp\nSubject: " + "見積り".encode("iso2022_jp") + b"\nContent-Type: text/plain; charset=x-unknown\n\n" + JP.encode("iso2022_jp")
 INNER = base64.encodebytes(b"From: Tom Reed <tom@x.org>\nSubject: Old offer\n\nThe crane costs 99,000 euros.\n")
 BASE64_MAIL = b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n' + INNER + b"--b--\n"
+def quoted_mail(inner: bytes) -> bytes:
+    """A mail with a mail in it that is labelled as quoted-printable."""
+    head = b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\n'
+    return head + b"Content-Transfer-Encoding: quoted-printable\n\n" + inner + b"\n--b--\n"
+
+
+QP_INNER = 'From: Tom Reed <tom@x.org>\nSubject: Old offer\nContent-Type: text/plain; charset="utf-8"\n\nDer Kran in Köln kostet 99,000 euros, a=20b.\n'
 VOICES = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana Holm>The relay\n\n00:02.000 --> 00:03.000\n<v Ana Holm>burned out.\n\n00:03.000 --> 00:04.000\n- Who pays?\n- Bea\n\n00:04.000 --> 00:05.000\ndoes.\n"
 MILLIONS = {"S": {(0, 0): (12_345_678.0, 164), (0, 1): (-1_500.0, 165)}}
 
@@ -242,6 +250,9 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "emoji.mbox": (b"From a@b.c Mon Jan  1 00:00:00 2020\nSubject: One\n\ngood\n\nFrom a@b.c Mon Jan  1 00:00:00 2020\nSubject: Two\nContent-Type: text/plain; charset=iso-8859-1\n\ncaf\xe9 \x1b$5\n", ["good", "café"]),
     "escapes.txt": (b"\x1b[31mred\x1b[0m \x1b$<5> costs $5\n", ["red", "costs $5"]),
     "inner.eml": (BASE64_MAIL, ["Tom Reed <tom@x.org>", "The crane costs 99,000 euros."]),
+    "quoted.eml": (quoted_mail(quopri.encodestring(QP_INNER.encode())), ["Tom Reed <tom@x.org>", "Der Kran in Köln kostet 99,000 euros, a=20b."]),
+    "bare.quoted.eml": (quoted_mail(b"Subject: Old offer\n\nKran in K=C3=B6ln\n"), ["Kran in Köln"]),
+    "label.quoted.eml": (quoted_mail(QP_INNER.encode()), ["Tom Reed <tom@x.org>", "Der Kran in Köln kostet 99,000 euros, a=20b."]),
     "voices.vtt": (VOICES.encode(), ["Ana Holm: The relay burned out.\n\nWho pays?\n\nBea does."]),
     "dashes.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nTOM: We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n- Who pays?\n", ["TOM: We lost the pump.\n\nWho pays?"]),
     "home.srt": (b"1\n00:00:01,000 --> 00:00:02,000\n-Home.\n-Why?\n", ["Home.\n\nWhy?\n"]),
