@@ -4,9 +4,9 @@
 (yesterday, last Friday, vor zwei Wochen, 上个月) in English, German, French, Spanish and Chinese; the
 words are in temporal.toml. A relative expression is resolved against its anchor: the nearest dated
 heading or turn above it, else the date of the document (`anchors`). Without an anchor it is not
-resolved, and it is never resolved against today. A day of a named month is the nearest. A weekday,
-month or day of no month without "last", "next" or a year is resolved by the tense of the nearest verb
-of its clause; a weekday without a past or a future verb means no day. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
+resolved, and it is never resolved against today. A weekday, month or day without "last", "next" or
+a year is resolved by the tense of the nearest verb of its clause; a weekday without a past or a
+future verb means no day. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
 and what the calendar does not have (30 February) is left out, with all that stands in it. Weeks
 begin on Monday; seasons are those of the northern hemisphere."""
 
@@ -66,6 +66,7 @@ _FORMS = Patterns(_TABLES["forms"])
 _NEAR = 200  # characters of a clause that are read for its verb
 _AROUND = 20  # characters in which a word of another calendar counts
 _DATED = 2  # words of a clause that has a tense of its own; "On Monday, we left" has none
+_QUARTER = 100  # days from which the nearest month or day of a name counts
 _TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
 _TOGETHER = re.compile(" |的")  # between expressions that mean one day: heute vor einem Jahr
 
@@ -384,7 +385,7 @@ def _named_month(anchor: date, words: _Words) -> Interval:
     every = [_months(anchor.year + shift, month, count) for shift in range(-3, 4)]
     if not words.which:
         found = _by_tense(anchor, every, 1 if words.which == 0 and not words.tense else words.tense)
-        if words.which is None and not words.tense and abs((found[0] - anchor).days) > 100:
+        if words.which is None and not words.tense and abs((found[0] - anchor).days) > _QUARTER:
             raise _Unclear
         return found
     if words.which < 0:
@@ -393,8 +394,8 @@ def _named_month(anchor: date, words: _Words) -> Interval:
 
 
 def _day_of_month(anchor: date, words: _Words) -> Interval:
-    """3 May without a year: the nearest, since the nearest verb is often that of another clause ("said the vote
-    on 5 May"); the 3rd by the tense."""
+    """3 May without a year, or the 3rd: by "last" or "next", else by the tense. In the past or without a tense 3 May
+    is the nearest within a quarter, since the verb is often that of another clause ("said the vote on 5 May")."""
     assert words.d
     if words.month is None and not words.tense:
         raise _Unclear
@@ -406,7 +407,12 @@ def _day_of_month(anchor: date, words: _Words) -> Interval:
     ]
     if not days:
         raise ValueError("not in these years")
-    return _by_tense(anchor, days, 0 if words.month else words.tense)
+    if words.which:
+        return _by_tense(anchor, [day for day in days if day[0] != anchor], words.which)
+    nearest = _by_tense(anchor, days, 0)
+    if words.month and words.tense <= 0 and abs((nearest[0] - anchor).days) <= _QUARTER:
+        return nearest
+    return _by_tense(anchor, days, words.tense)
 
 
 def _ahead(anchor: date, words: _Words) -> Interval:

@@ -170,7 +170,13 @@ def test_a_weekday_behind_a_french_participle_is_a_day_of_the_past() -> None:
         ("2005-02-03", "He left the firm on 31 December.", "2004-12-31"),
         ("2004-12-20", "It will be launched on 1 January.", "2005-01-01"),
         ("2005-02-03", "He moved out on the 7th.", "2005-01-07"),
+        ("2023-04-01", "Last 5 May we met.", "2022-05-05"),
+        ("2023-06-30", "We meet on next May 5.", "2024-05-05"),
+        ("2023-06-30", "He died on December 24.", "2022-12-24"),
+        ("2023-07-15", "The lease will end on 1 March.", "2024-03-01"),
+        ("2023-03-15", "The tenant shall pay by 31 January.", "2024-01-31"),
+        ("2023-08-05", "展览将于2月10日开幕", "2024-02-10"),
     ],
 )
-def test_a_day_with_a_month_is_the_nearest_and_one_without_goes_by_the_tense(said: str, text: str, day: str) -> None:
+def test_a_day_goes_by_last_and_next_and_the_tense_and_one_of_a_named_month_near_by_is_the_nearest(said: str, text: str, day: str) -> None:
     assert [one.start for one in expressions(text, [Anchor(0, date.fromisoformat(said))])] == [day]
