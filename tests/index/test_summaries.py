@@ -18,7 +18,6 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
-from graphrag_mcp.index import run
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
     LONGEST,
@@ -26,7 +25,7 @@ from graphrag_mcp.index.summaries import (
     Summary,
     ask,
     cut,
-    packed,
+    in_calls,
     params_from,
     parts_of,
     read,
@@ -43,8 +42,7 @@ from graphrag_mcp.query.lookup import get_community_report, get_source
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import manifest
-from graphrag_mcp.store.schema import OTHER_SCRIPT, TABLES
+from graphrag_mcp.store.schema import OTHER_SCRIPT
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
@@ -186,9 +184,9 @@ def test_a_summary_stays_when_a_release_changes_the_wording_of_its_prompt(tmp_pa
 
 
 def test_texts_share_calls_up_to_a_length() -> None:
-    calls = packed([part("word " * 1000, n) for n in range(20)])
+    calls = in_calls([part("word " * 1000, n) for n in range(20)])
     assert 3 <= len(calls) <= 5 and sum(map(len, calls)) == 20
-    assert [len(one) for one in packed([part("word " * 9000), part("word")])] == [1, 1]
+    assert [len(one) for one in in_calls([part("word " * 9000), part("word")])] == [1, 1]
 
 
 @pytest.mark.core
@@ -284,29 +282,6 @@ def test_only_what_changed_is_asked_and_the_rows_are_those_of_a_fresh_index(
     }
     index(corpus, docs, server, "fast")
     assert told(corpus) == {} and doctor(corpus) == []
-
-
-def test_an_index_of_a_release_without_a_column_is_derived_again_without_a_question(
-    model: Model, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    fields = [field for field in TABLES["summaries"] if field.name != "terms"]
-    with monkeypatch.context() as earlier:
-        earlier.setitem(TABLES, "summaries", pa.schema(fields))
-        for module in (run, manifest):
-            earlier.setattr(module, "DERIVATION", manifest.DERIVATION - 1)
-        index(corpus, docs, server)
-        held = manifest.read(corpus)
-        assert held is not None
-        counters = {name: count for name, count in held.counters.items() if name != "summarised"}
-        manifest.commit(corpus, held.following(counters=counters))
-    model.asked.clear()
-    index(corpus, docs, server)
-    assert model.asked == []
-    index(tmp_path / "fresh", docs, server)
-    assert rows(corpus).keys() == rows(tmp_path / "fresh").keys() and doctor(corpus) == []
-    assert all(row["terms"] for row in rows(corpus).values())
-    assert open_snapshot(corpus).manifest.counters["summarised"] == len(TEXTS)
 
 
 @pytest.mark.core
