@@ -44,6 +44,10 @@ NO_SESSION = (
     "A server with several workers keeps no session with a client of an older protocol, so the index was "
     'built without its model: claim_work(kind="summary") lets you write the summaries.'
 )
+NO_API = (
+    "The JSON API offers no sampling, so the index was built without the model of a client: "
+    'claim_work(kind="summary") lets you write the summaries.'
+)
 NOT_YET = "The client's model is asked when the job is done: call this again then."
 _FORM = (
     "\n\n## Form of the reply\nIn the place of submit_work reply with one JSON object and nothing else: "
@@ -81,6 +85,8 @@ def offered(ctx: contract.Ctx) -> bool:
 
 def missing(ctx: contract.Ctx) -> str:
     """Why the client's model cannot be asked. Without a session its capabilities are not known."""
+    if contract.API_CALL.get() is not None:
+        return NO_API
     return NO_SESSION if ctx.client_capabilities is None else NOT_OFFERED
 
 

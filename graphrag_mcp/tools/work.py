@@ -185,8 +185,8 @@ def _no_work(found: Any, kind: str) -> str:
 
 def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> tuple[str, int]:
     """The open questions of one kind as `claim_work` shows them ("" where there is none), and how many
-    are with other agents. They are given back at once: a request to a client may never be answered,
-    and a reply is taken all the same."""
+    are with other agents. What was leased for this request is given back at once: the client may never
+    answer, and a reply is taken all the same. What the client holds by `claim_work` stays its own."""
     from graphrag_mcp.index.work import claim
     from graphrag_mcp.store import leases
 
@@ -200,7 +200,8 @@ def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> tup
         process=process,
         fits=lambda items: contract.fits_whole(_claimed(corpus, items, kind), contract.MOST),
     )
-    leases.give_back(app.folder(corpus), [item.work_id for item in found.items], client)
+    new = [item.work_id for item in found.items if item.work_id not in found.again]
+    leases.give_back(app.folder(corpus), new, client)
     return _claimed(corpus, found, kind).text if found.items else "", found.held
 
 

@@ -127,6 +127,18 @@ def test_what_the_user_declines_is_told_and_stays_open_to_others(tmp_path: Path,
 
 
 @pytest.mark.parametrize("era", ERAS)
+def test_what_an_agent_has_claimed_stays_claimed_when_the_model_of_its_client_is_asked(tmp_path: Path, era: str) -> None:
+    model = Model(lambda prompt: "I would rather not.")
+    with connected(build_server(App(Settings(home=tmp_path))), sampling_callback=model, mode=era) as caller:
+        caller.good("index_documents", texts=TEXTS, corpus="kb", wait_seconds=40)
+        claimed = caller.good("claim_work", corpus="kb", kind="summary", max_items=1)["items"]
+        before = held(tmp_path)
+        build(caller)
+        assert len(claimed) == len(before) == 1 and held(tmp_path) == before
+        assert len(re.findall("^## w", model.prompts[0], re.MULTILINE)) == 3
+
+
+@pytest.mark.parametrize("era", ERAS)
 def test_a_question_that_gets_no_useful_reply_is_asked_once(tmp_path: Path, era: str) -> None:
     model = Model()
 
