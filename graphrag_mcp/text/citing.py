@@ -5,7 +5,7 @@ fingerprint of the text that was cited.
 
     [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708"
 
-    [documents-seen]: . "cited all 668 3f2a9c0d1e2f4b5a"
+    [documents-seen]: # "cited all 668 3f2a9c0d1e2f4b5a"
 
 Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
 title how many characters it has without white space and their hash; `cited all` says that all of a document or of a
@@ -142,8 +142,9 @@ def definition(mark: int | str, target: str, of: Fingerprint, whole: bool = Fals
 
 
 def collection(of: Fingerprint) -> str:
-    """The documents among which a note was written, as its last definition. No mark in its text names it."""
-    return definition(_SEEN, ".", of, whole=True)
+    """The documents among which a note was written, as its last definition. It leads to the note itself, so
+    a text that holds `[documents-seen]` links to no other document."""
+    return definition(_SEEN, "#", of, whole=True)
 
 
 def seen(text: str) -> Fingerprint | None:

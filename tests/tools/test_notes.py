@@ -337,6 +337,16 @@ def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -
     )
 
 
+def test_a_note_that_names_its_own_last_line_links_to_nothing_by_it(
+    call: Caller, root: Path
+) -> None:
+    cited = f"Its last line is [documents-seen] [{found_id(call, 'opened in 1962')}]."
+    call.good("write_note", title="Mast", text=cited)
+    written = (root / "notes" / "Mast.md").read_text("utf-8")
+    assert "[documents-seen]: " in written
+    assert [link.target for link in read_links(written)] == ["../radar station.md"]
+
+
 def test_a_note_says_no_more_than_it_may(call: Caller) -> None:
     assert "may have 1,000,000" in call.bad(
         "write_note", title="Mast", text="It is high. " * 90_000
