@@ -218,7 +218,7 @@ export class Graph {
     const counts = new Map();
     for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
     const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    for (const type of [...(this.palette?.() || []), ...types.map(([type]) => type)]) if (type && !this.tones.has(type)) this.tones.set(type, Math.min(this.tones.size, TONES - 1));
+    this.colour(types.map(([type]) => type).filter(Boolean));
     const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type) || "entities without a type"}`,
       onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "disc-line"})` }), `${visible(type) || "no type"} ${number(count)}`));
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
@@ -226,6 +226,19 @@ export class Graph {
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
     this.key.replaceChildren(...chips, ...(years.length > 1 ? [year("from", "From year", "from"), year("to", "To year", "to")] : []));
     this.list(); this.draw();
+  }
+
+  // A frequent type has its colour of the map in every view. The rare ones share the last colour there: here each takes
+  // the first that no other type of the view has, and keeps it.
+  colour(types) {
+    const frequent = [...(this.palette?.() || [])].slice(0, TONES - 1), taken = new Set();
+    for (const [at, type] of frequent.entries()) { this.tones.set(type, at); if (types.includes(type)) taken.add(at); }
+    const rare = types.filter((type) => !frequent.includes(type)).sort((a, b) => this.tones.has(b) - this.tones.has(a));
+    for (const type of rare) {
+      const free = Array.from({ length: TONES }, (_, at) => at).find((at) => !taken.has(at)) ?? TONES - 1;
+      if (!this.tones.has(type) || taken.has(this.tones.get(type))) this.tones.set(type, free);
+      taken.add(this.tones.get(type));
+    }
   }
 
   list() {

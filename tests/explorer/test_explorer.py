@@ -488,6 +488,19 @@ def test_a_type_has_its_colour_whichever_view_is_opened_first(tab: Tab, sample: 
 
 
 @browser_only
+def test_types_that_are_rare_on_the_map_have_colours_of_their_own_in_a_view(tab: Tab) -> None:
+    tab.go("graph")
+    coloured = """types => { const { graph } = graphragExplorer; graph.palette = () => Array.from({ length: 20 }, (_, at) => "type " + at).values();
+      graph.colour(types); return types.map(type => graph.tones.get(type)); }"""
+    rare = [f"type {at}" for at in range(12, 17)]
+    first = tab.page.evaluate(coloured, rare)
+    assert len(set(first)) == 5
+    assert tab.page.evaluate(coloured, ["type 6", *rare, "type 18"]) == [6, *first, 5], "what is shown keeps its colour"
+    every = tab.page.evaluate(coloured, [f"type {at}" for at in range(20)])
+    assert every[:7] == list(range(7)) and set(every[7:]) == {7}
+
+
+@browser_only
 def test_the_whole_map_stays_in_the_picture_when_the_window_changes_meanwhile(tab: Tab) -> None:
     outside = """() => { const { map } = graphragExplorer, { x, y, k } = map.view;
       return map.roots().filter(one => x + (one.x - one.r) * k < 0 || x + (one.x + one.r) * k > map.width || y + (one.y - one.r) * k < 0 || y + (one.y + one.r) * k > map.height).length; }"""
