@@ -21,7 +21,6 @@ _LETTER = r"[^\W_\u0e00-\u0e7f]|[\u0900-\u0903\u093a-\u094f\u064b-\u065f]"
 _WORD = re.compile(rf"(?:{_LETTER})+[+#]*(?:-(?:{_LETTER})+)*|[\u0e00-\u0e7f]+")
 # "The 5 main themes" only counts; the 's of "what's" is no word.
 _NO_WORD = re.compile(r"(?<!\S)\d{1,2}\s+(?=[^\W\d_])|['’]s\b")
-_KOREAN = re.compile("[가-힣]+")
 _BLANKED = re.compile("[가-힣]+|[\u0e00-\u0e7f]+")  # Korean words; Thai between blanks
 _SENTENCE_ENDS = ".!?:;¿¡…。？！：；\n"
 _OPENING = " \t\"'(“„«»‘*-"
