@@ -390,16 +390,14 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
             continue
         tails = [(inner.tail or "").strip() for inner in node]
         is_line = node not in blocks and any(((node.text or "").strip(), *tails))
-        words = "".join(_words(node)) if is_line else node.text or ""
+        words = _words(node) if is_line else " ".join((node.text or "").split())
         attributes = [
             f"{archive.local(key)}: {value}"
             for element in (node.iter() if is_line else [node])
             for key, value in element.attrib.items()
             if value.strip()
         ]
-        text = " ".join(
-            filter(None, (*words.split(), f"({', '.join(attributes)})" if attributes else ""))
-        )
+        text = " ".join(filter(None, (words, f"({', '.join(attributes)})" if attributes else "")))
         lines += [f"{archive.local(node.tag)}: {text}"] if text else []
         for inner, tail in [] if is_line else zip(reversed(node), reversed(tails), strict=True):
             left += [" ".join(tail.split()), inner] if tail else [inner]
@@ -428,17 +426,25 @@ def _with_blocks(root: archive.Element) -> set[archive.Element]:
     return found
 
 
-def _words(element: archive.Element) -> Iterator[str]:
-    """The words in an element; an empty one is a space."""
+_BLANKS = re.compile(r"\s+")
+
+
+def _words(element: archive.Element) -> str:
+    """The words in an element. An empty one is a line end, as `<br/>`, and a space where it has attributes,
+    as `<xref target="3"/>`."""
+    parts: list[str] = []
     left: list[archive.Element | str] = [element]
     while left:
         node = left.pop()
         if isinstance(node, str):
-            yield node
+            parts.append(_BLANKS.sub(" ", node))
             continue
-        yield node.text or ("" if len(node) else " ")
+        empty = " " if node.attrib else "\n"
+        parts.append(_BLANKS.sub(" ", node.text) if node.text else "" if len(node) else empty)
         for inner in reversed(node):
             left += [inner.tail or "", inner]
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
+    return "\n".join(filter(None, lines))
 
 
 # ---- files in files -------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ NOTES_RTF = (
     rb"\trowd\cellx1\cellx2\pard\intbl {Left {in1\nestcell in2\nestcell{\*\nesttableprops\trowd\nestrow}}\cell Right\cell}\pard{\trowd\cellx1\cellx2\row}\pard\intbl {Under\cell it\cell}\pard\intbl{\trowd\cellx1\cellx2\row}\pard End.\par}"
 )
 THIRD = '{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "code", "language": "julia", "input": "x", "outputs": [{"output_type": "pyerr", "ename": "NameError", "evalue": "x is missing"}, {"output_type": "pyout", "latex": "$a$", "text": "b"}, {"output_type": "pyout", "html": "<table><tr><td>9<td>8</table>", "text": "t"}]}]}]}'
-MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb/>harbour</place>.</p><q><k>one</k></q>"
+MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb n='3'/>harbour</place>.</p><q><k>one</k></q>"
 
 
 JP = "横浜港の防波堤は三百メートルです。\n"
@@ -276,9 +276,10 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "tables.rtf": (rb"{\rtf1 \trowd A\cell\row{\header Head\par}\trowd {Ost,\nestcell{\*\nesttableprops\nestrow}}\cell\row{\pict 00}\trowd B\cell\row}", ["| A |\n\nHead\n\n| Ost,; |\n\n| B |\n"]),
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
-    "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1)\nk: one\n"]),
+    "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1, n: 3)\nk: one\n"]),
     "blocks.xml": (b"<a>Intro<p>One <b>x</b>.</p><p>Two <i>y</i> <b>z</b>.</p> tail</a>", ["a: Intro\np: One x.\np: Two y z.\ntail\n"]),
     "fields.xml": (b"<a><rec>note <name>Ana</name> <age>33</age></rec><body>Intro <p>One <b>x</b>.</p> <p>Two.</p></body><p>The ion H<sub>2</sub><sup>+</sup> reacts.</p></a>", ["rec: note\nname: Ana\nage: 33\nbody: Intro\np: One x.\np: Two.\np: The ion H2+ reacts.\n"]),
+    "chat.xml": (b"<a><div>Tom: <b>no</b>,<br/>not\n now<br />Ana: why?</div></a>", ["div: Tom: no,\nnot now\nAna: why?\n"]),
     "null.ipynb": (b'{"nbformat": 4, "metadata": {"language_info": "x", "kernelspec": null}, "cells": [{"cell_type": "code", "language": ["q"], "source": "x", "outputs": []}]}', ["```python\nx\n```", "!nbformat"]),
     "names.zip": (packed(**{"Mxxller.txt": "Words of Tom."}).replace(b"Mxxller", "Müller".encode()), ["Müller.txt"]),
     "names.old.zip": (packed(**{"Mxller.txt": "Words of Tom."}).replace(b"Mxller", "Müller".encode("cp437")), ["Müller.txt"]),
