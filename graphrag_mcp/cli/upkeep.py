@@ -29,7 +29,7 @@ NO_FOLDER = "no folder was named, so tools cannot index files; give --root FOLDE
 
 
 def check_model(options: argparse.Namespace) -> int:
-    """Make five calls of the configured models; say what works, what it costs and what to set."""
+    """Make at most six calls of the configured models; say what works, what it costs and what to set."""
     import anyio
 
     from graphrag_mcp.llm.check import check_settings

@@ -10,7 +10,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,9 @@ FILLER = "The ferry left the harbour at noon and came back in the evening with t
 # Tokens of prompts and replies for 1 MB of text: 442 news articles, see docs/models.md.
 LIGHT, FULL = (340_000, 130_000), (1_280_000, 690_000)
 SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
+# What a name may have before and behind that of its model. A date has four digits or more: 2024-08-06,
+# 20241022, 2503, 08-2024.
+_AROUND = re.compile(r"^.*[/\\]|([-@](latest|\d\d(-?\d\d){1,3}))?(\.gguf)?$")
 PATIENT = 38.0  # seconds for which a search waits for an answer, see tools/search.py
 MISCOUNT = 2.0  # between our counter and any vocabulary lie 20 % on English text
 
@@ -123,16 +126,18 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
             " costs a second call. A proxy before the server may hold back or cut streams."
         )
     long = await _long(chat, settings.report_tokens)
+    limit = _limit(settings)
+    small = _context_small(long, check.calls, limit)
+    _note_ends(check, settings, limit, check.calls if small else [*check.calls, long])
     check.calls.append(long)
-    if not long.works and (long.objection or (long.replied and long.finish != "length")):
+    if small:
         check.advice["preset"] = '"small"'
         check.notes.append(
             "Give the server a context of 16,000 tokens or more, or write the settings below."
         )
     _advise_time(check, settings)
-    _note_ends(check, settings)
     _note_model(check)
-    _note_count(check, plain, long, settings.report_tokens)
+    _note_count(check, plain, long, settings.report_tokens, limit)
 
 
 async def _check_form(
@@ -155,48 +160,87 @@ async def _check_form(
 
 
 def _advise_time(check: ModelCheck, settings: Settings) -> None:
-    slowest = max(call.seconds for call in check.calls)
-    if slowest > SLOW * settings.timeout_seconds:
+    """What the times of calls tell: of those with a reply, and of those given up at the limit. Another
+    call that failed took as long as its failure."""
+    limit = settings.timeout_seconds
+    replied = [call.seconds for call in check.calls if call.replied]
+    given_up = [call.seconds for call in check.calls if not call.replied and call.seconds >= limit]
+    slowest = max(replied + given_up, default=0.0)
+    if slowest > SLOW * limit:
         check.advice["timeout_seconds"] = str(math.ceil(4 * slowest))
-    if min(call.seconds for call in check.calls) > PATIENT:
+    if min(replied, default=0.0) > PATIENT:
         check.notes.append(
             f"Each call takes longer than the {PATIENT:g} seconds for which a search waits for an answer: it gives"
             " the context, and the answer when it is called again."
         )
 
 
-def _note_ends(check: ModelCheck, settings: Settings) -> None:
-    """Replies that came to the limit of their length."""
-    if all(call.finish != "length" for call in check.calls):
-        return
+def _limit(settings: Settings) -> float:
+    """Tokens that a reply of the check may have; infinity where chat_options lift the limit."""
     limits = [settings.chat_options[name] for name in LENGTHS if name in settings.chat_options]
-    check.notes.append(
-        f"A reply was cut at the {limits[0]} tokens that chat_options allows. Reports need {OUTPUT:,}."
-        if limits
-        else f"A reply did not end within {OUTPUT:,} tokens: the model repeats itself, or reasons for long. Set"
-        " max_tokens in chat_options, so that no such reply costs more."
-    )
+    if not limits:
+        return OUTPUT
+    return limits[0] if isinstance(limits[0], int) and limits[0] > 0 else math.inf
+
+
+def _cut_early(call: Call, limit: float) -> bool:
+    """Did the reply end at a length that the server chose, before the limit of the request?"""
+    most = limit / MISCOUNT if call.usage.estimated else limit
+    return call.finish == "length" and call.usage.output_tokens < most
+
+
+def _context_small(long: Call, others: Sequence[Call], limit: float) -> bool:
+    """Does the long prompt fail for want of context? Where its reply was cut early, a limit of the
+    server on each reply would have cut another as early."""
+    if long.works or long.finish != "length":
+        return not long.works and (long.objection or long.replied)
+    as_early = MISCOUNT * long.usage.output_tokens
+    limited = any(c.finish == "length" and c.usage.output_tokens <= as_early for c in others)
+    return _cut_early(long, limit) and not limited
+
+
+def _note_ends(check: ModelCheck, settings: Settings, limit: float, calls: Sequence[Call]) -> None:
+    """Replies that came to the limit of their length."""
+    cut = [call for call in calls if call.finish == "length"]
+    if not cut:
+        return
+    longest = max(cut, key=lambda call: call.usage.output_tokens)
+    if _cut_early(longest, limit):
+        about = "about " if longest.usage.estimated else ""
+        note = (
+            f"The server cut a reply after {about}{counted(longest.usage.output_tokens, 'tokens')}, before the limit"
+            " of the request: it limits replies, its context is full, or it does not count reasoning. Reports need"
+            f" {OUTPUT:,}."
+        )
+    elif any(name in settings.chat_options for name in LENGTHS):
+        note = f"A reply was cut at the {limit:,} tokens that chat_options allows. Reports need {OUTPUT:,}."
+    else:
+        note = (
+            f"A reply did not end within {OUTPUT:,} tokens: the model repeats itself, or reasons for long. Set"
+            " max_tokens in chat_options, so that no such reply costs more."
+        )
+    check.notes.append(note)
 
 
 def _note_model(check: ModelCheck) -> None:
     for name in dict.fromkeys(call.model for call in check.calls if call.model):
         if not _same_model(check.chat_model, name):
             check.notes.append(
-                f"Replies come from the model {name[:80]!r}, says the server. If that is not meant, correct"
-                " chat_model: another model has other prices and another context."
+                f"The server names its model {name[:80]!r}. If that is not the model meant, correct chat_model:"
+                " another model has other prices and another context."
             )
 
 
 def _same_model(configured: str, other: str) -> bool:
-    """Names of one model differ by a provider before `/`, a tag behind `:`, or a date at their end."""
+    """Names of one model differ by a path before them, by `.gguf`, by `-latest` or a date at their end,
+    and by a tag behind `:`, which only one of them has."""
     short, long = sorted(
-        (name.rpartition("/")[2].casefold() for name in (configured, other)), key=len
+        (_AROUND.sub("", name.casefold()) for name in (configured, other)), key=len
     )
-    rest = long.removeprefix(short)
-    return long.startswith(short) and (rest.startswith(":") or not re.search(r"[^\W\d_]", rest))
+    return long == short or long.startswith(f"{short}:")
 
 
-def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int) -> None:
+def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int, limit: float) -> None:
     """What the server counts, beside what was sent and what was allowed."""
     if plain.usage.estimated:
         check.notes.append(
@@ -211,8 +255,8 @@ def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int) -> None:
             " adds to the prompt or cuts it."
         )
     most = max(call.usage.output_tokens for call in check.calls)
-    if most > MISCOUNT * OUTPUT:
-        notes.append(f"The server counts {most:,} tokens for a reply that may have {OUTPUT:,}.")
+    if most > MISCOUNT * limit:
+        notes.append(f"The server counts {most:,} tokens for a reply that may have {limit:,}.")
     if notes:
         notes.append(
             "Costs, max_tokens and max_cost of a run follow its figures; max_calls does not."

@@ -1,4 +1,4 @@
-"""check-model: what five calls tell of a server, with the good and bad manners that servers have."""
+"""check-model: what at most six calls tell of a server, with the good and bad manners that servers have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.llm.check import ModelCheck, check_settings
+from graphrag_mcp.llm.check import Call, ModelCheck, _advise_time, check_settings
 from graphrag_mcp.settings import Settings
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import PAGE, error, openai_server, text_of
@@ -293,9 +293,38 @@ def test_a_model_that_reasons_has_room_for_it() -> None:
         assert checked(server.url).works
 
 
+def cut(sent: int, spent: int, text: str = "ready") -> tuple[int, dict[str, str], str]:
+    """A reply that came to the limit of its length, with the tokens that the server counts."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
+    return 200, {}, json.dumps({"choices": [choice], "usage": {"prompt_tokens": sent, "completion_tokens": spent}})
+
+
+@pytest.mark.parametrize("others", [[None] * 3, [None, cut(60, 2000), None, None]], ids=["that end", "that reach the limit"])
+def test_a_long_prompt_that_leaves_no_room_for_the_reply_is_a_context_too_small(others: list[Any]) -> None:
+    with openai_server(answer=capable, script=[*others, cut(8180, 12, "The keeper of the light")]) as server:
+        check = checked(server.url)
+    assert not check.calls[-2].works and check.advice.get("preset") == '"small"'
+    assert any("a context of 16,000 tokens" in note for note in check.notes)
+    assert not any("before the limit" in note for note in check.notes)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_tokens": -1}, {"max_tokens": 4000}])
+def test_a_server_that_limits_replies_is_told_with_its_limit(options: dict[str, int]) -> None:
+    with openai_server(answer=capable, script=[cut(60, 128), cut(60, 128), cut(60, 128), cut(60, 128), cut(8100, 127)]) as server:
+        check = checked(server.url, chat_options=options)
+    assert check.advice == {} and any("cut a reply after 128 tokens" in note for note in check.notes)
+    assert not any("did not end" in note or "chat_options" in note for note in check.notes)
+
+
+def test_a_reply_as_long_as_chat_options_allow_is_counted_rightly() -> None:
+    with openai_server(answer=capable, count=lambda text, sent: words(text, sent) if sent else 8_000) as server:
+        assert any("8,000 tokens for a reply that may have 2,000" in note for note in checked(server.url).notes)
+        for most in (16_000, -1):
+            assert checked(server.url, chat_options={"max_tokens": most}).notes == []
+
+
 def test_a_reply_without_end_is_told_and_is_no_matter_of_format_or_context() -> None:
-    message = {"role": "assistant", "content": "ready " * 99}
-    endless = (200, {}, json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]}))
+    endless = cut(7, 2000, "ready " * 99)
     with openai_server(answer=capable, script=[endless] * 9) as server:
         check = checked(server.url)
     assert check.advice == {} and any("Set max_tokens in chat_options" in note for note in check.notes)
@@ -315,13 +344,13 @@ def named(name: str) -> tuple[int, dict[str, str], str]:
     return 200, {}, json.dumps({**SAID, "model": name, "usage": {"prompt_tokens": 7, "completion_tokens": 1}})
 
 
-@pytest.mark.parametrize("name", ["gpt-4o-2024-08-06", "openai/GPT-4o", "gpt-4o", "", "gpt-4o:latest"])
-def test_a_name_with_date_or_provider_is_the_same_model(name: str) -> None:
+@pytest.mark.parametrize("name", ["gpt-4o-2024-08-06", "openai/GPT-4o", "gpt-4o", "", "gpt-4o:latest", "gpt-4o-latest", "gpt-4o-2503", "/m/GPT-4o.gguf"])
+def test_a_name_with_date_or_path_is_the_same_model(name: str) -> None:
     with openai_server(answer=capable, script=[named(name)], count=words) as server:
         assert asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes == []
 
 
-@pytest.mark.parametrize("name", ["gpt-4o-mini", "tiny-llama", "gpt-4", "x/o3"])
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "tiny-llama", "gpt-4", "x/o3", "gpt-4o.1", "gpt-4o-2"])
 def test_another_model_is_told(name: str) -> None:
     with openai_server(answer=capable, script=[named(name)], count=words) as server:
         (note,) = asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes
@@ -333,6 +362,15 @@ def test_a_server_that_counts_wrong_is_told_with_the_limit_that_holds(count: int
     with openai_server(answer=capable, count=lambda text, sent: count) as server:
         check = checked(server.url)
     assert check.works and told in " ".join(check.notes) and "max_calls does not" in check.notes[-1]
+
+
+def test_a_call_that_fails_tells_no_time_that_replies_take() -> None:
+    failed, replied = Call("reply as JSON", False, "status 500", 70.0), Call("plain reply", True, "it replies", 1.0, finish="stop")
+    given_up = Call("long prompt", False, "no answer within 100 seconds", 100.0)
+    for calls, advice in (([replied, failed], {}), ([failed], {}), ([replied, given_up], {"timeout_seconds": "400"})):
+        check = ModelCheck("m", "", calls)
+        _advise_time(check, Settings(timeout_seconds=100.0))
+        assert (check.advice, check.notes) == (advice, [])
 
 
 def test_a_server_slower_than_a_search_waits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
