@@ -229,7 +229,7 @@ def is_read(tokens: Encoding, unknown: int | None) -> bool:
     """Does the model know enough of the tokens of a text (UNREAD)?"""
     marks = zip(tokens.ids, tokens.special_tokens_mask, strict=True)
     words = [id for id, special in marks if not special]
-    return words.count(unknown) <= UNREAD * len(words)
+    return sum(id == unknown for id in words) <= UNREAD * len(words)
 
 
 def unit_vector(vector: np.ndarray, dimensions: int) -> np.ndarray:
