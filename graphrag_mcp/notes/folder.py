@@ -45,7 +45,7 @@ def file_name(name: str) -> str:
     plain = unicodedata.normalize("NFC", name)
     plain = "".join(" " if unicodedata.category(ch)[0] in "CZ" else ch for ch in plain)
     plain = " ".join(_FORBIDDEN.sub("-", plain).split())
-    plain = plain.encode("utf-8")[:LONGEST].decode("utf-8", "ignore").strip(" .")
+    plain = plain.encode("utf-8")[:LONGEST].decode("utf-8", "ignore").lstrip(" .").rstrip(" .-")
     if not re.search(r"\w", plain):
         raise BadInput(
             f"{name[:60]!r} has no letter or digit for the name of a file", "Give a title"

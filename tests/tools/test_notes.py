@@ -292,7 +292,7 @@ def test_no_note_leaves_its_folder(call: Caller, root: Path, folder: str) -> Non
     ("title", "name"),
     [
         ("CON", "CON note.md"),
-        ("a/b: c?", "a-b- c-.md"),
+        ("a/b: c?", "a-b- c.md"),
         ("..hidden..", "hidden.md"),
         ("L\u00e4nge", "L\u00e4nge.md"),
         ("x" * 200, "x" * 150 + ".md"),
