@@ -396,7 +396,7 @@ def _bearing(
     share = min(max(int(budget * TEXT) // max(len(of_document), 1) - HEAD, LEAST), BEARING)
     passing = Filters(documents=frozenset(of_document))
     ranking = local.find(Narrowed(snapshot, passing), query[:QUERY], filters=passing)
-    scores = {one.id: one.score for one in ranking.passages if one.id in found}
+    scores = {passage.id: passage.score for passage in ranking.passages if passage.id in found}
     kept: dict[str, list[quote.Quote]] = {}
     seen: list[frozenset[int]] = []
 
@@ -413,9 +413,9 @@ def _bearing(
         bearing = [id for id in ids if scores.get(id) or (begins and id == ids[0])] or ids
         for id in bearing:
             found[id]["text"] = readable(found[id]["text"])
-        own = quote.weights_of([found[id]["text"] for id in bearing], rarity)
-        scale = CENTRAL * whole / (math.fsum(heapq.nlargest(MAIN, own.values())) or 1.0)
-        about = {term: scale * value for term, value in own.items()}
+        own_weights = quote.weights_of([found[id]["text"] for id in bearing], rarity)
+        scale = CENTRAL * whole / (math.fsum(heapq.nlargest(MAIN, own_weights.values())) or 1.0)
+        about = {term: scale * value for term, value in own_weights.items()}
         about |= {term: value + about.get(term, 0.0) for term, value in worth.items()}
         top = max(scores.get(id, 0.0) for id in bearing)
         passages = {
@@ -426,16 +426,20 @@ def _bearing(
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
-        runs = render.runs_of(" ".join(one.text for some in chosen.values() for one in some))
+        runs = render.runs_of(
+            " ".join(sentence.text for quotes in chosen.values() for sentence in quotes)
+        )
         if any(render.alike(runs, other) for other in seen):
             name = names_of(snapshot)[found[ids[0]]["document_id"]]
             same.append(f"{name} [{packing.passage_alias(found[ids[0]])}]")
             continue
         seen.append(runs)
         kept |= chosen
-    for id, some in kept.items():
-        if some:
-            text = _with_gaps(found[id]["text"], sorted(some, key=lambda one: one.start))
+    for id, quotes in kept.items():
+        if quotes:
+            text = _with_gaps(
+                found[id]["text"], sorted(quotes, key=lambda sentence: sentence.start)
+            )
             found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     note = f"Same text as others shown: {', '.join(same)}." if same else ""
     return [row for id, row in found.items() if id in kept], note
@@ -455,20 +459,20 @@ def _best_of(
     chosen: dict[str, list[quote.Quote]] = {}
     for id, (text, score) in passages.items():
         found = quote.scored(text, worth)
-        for at, one in enumerate(found):
+        for at, sentence in enumerate(found):
             beside = [
                 other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])
             ]
-            value = one.score + math.fsum(beside) / max(len(beside), 1)
-            every.append((id, replace(one, score=score**2 * value)))
+            value = sentence.score + math.fsum(beside) / max(len(beside), 1)
+            every.append((id, replace(sentence, score=score**2 * value)))
         if id == first and found:
             chosen[id] = [every.pop(-len(found))[1]]
     every.sort(key=lambda pair: -pair[1].score)
-    for place, (id, one) in enumerate(every):
-        room -= count_tokens(one.text)
-        if place and (room < 0 or one.score < ON_IT * every[0][1].score):
+    for place, (id, sentence) in enumerate(every):
+        room -= count_tokens(sentence.text)
+        if place and (room < 0 or sentence.score < ON_IT * every[0][1].score):
             break
-        chosen.setdefault(id, []).append(one)
+        chosen.setdefault(id, []).append(sentence)
     return chosen
 
 
