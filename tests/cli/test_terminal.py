@@ -106,11 +106,11 @@ def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     (folder / "d.md").write_text("new", "utf-8")
     (folder / "a.md").write_text("changed", "utf-8")
     (folder / "b.md").unlink()
-    disk = {"new": ["notes/d.md"], "changed": ["notes/a.md"], "deleted": ["notes/b.md"], "unread": [], "scans": [], "pictures": []}
+    disk = {"new": ["notes/d.md"], "changed": ["notes/a.md"], "deleted": ["notes/b.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
     assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
     assert "On disk: 1 file new, 1 file changed, 1 file deleted since: notes/d.md" in run_cli("status", "--home", home).stdout
     shutil.rmtree(folder)
-    disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"], "unread": [], "scans": [], "pictures": []}
+    disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
     assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
 
 
