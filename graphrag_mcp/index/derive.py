@@ -113,7 +113,7 @@ def derive(
             rows.fresh[id] = names
             named = _named(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
-        rows.places += _places(document, id, unit, passages)
+        rows.places += _places(document, row["id"], id, unit, passages)
     if cuts and imported is None and not note:
         units = {unit_row["id"]: unit for unit_row, (unit, _) in zip(rows.units, cuts, strict=True)}
         for name, plug_in in plugin.plugins().items():
@@ -146,11 +146,13 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
-def _places(document: Document, id: str, unit: Unit, passages: Sequence[str]) -> Iterator[Row]:
+def _places(
+    document: Document, document_id: str, id: str, unit: Unit, passages: Sequence[str]
+) -> Iterator[Row]:
     """Where a unit and its passages stand, of a document whose places are known."""
     for of, span in zip((id, *passages), (unit.span, *unit.passages), strict=True):
         if found := places.part(document.places, document.text, span.start, span.end):
-            yield {"id": of, "document_id": document.id, "places": places.write(found)}
+            yield {"id": of, "document_id": document_id, "places": places.write(found)}
 
 
 def _place(span: Span) -> Row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -124,13 +124,15 @@ def column_number(name: str) -> int:
     return number - 1
 
 
+def _offset(place: tuple[int, str]) -> int:
+    return place[0]
+
+
 def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str]]:
     """The places of `text[start:end]`, with offsets from its start."""
-    starts = [offset for offset, _ in places]
-    first = bisect_right(starts, start) - 1
-    found = [
-        (max(offset - start, 0), name) for offset, name in places[max(first, 0) :] if offset < end
-    ]
+    first = bisect_right(places, start, key=_offset) - 1
+    beyond = bisect_left(places, end, key=_offset)
+    found = [(max(offset - start, 0), name) for offset, name in places[max(first, 0) : beyond]]
     if first >= 0 and found:
         offset, name = places[first]
         cell = _CELL.match(name)
