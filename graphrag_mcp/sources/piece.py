@@ -148,12 +148,17 @@ def is_number(cell: str) -> bool:
 
 def header_row(rows: Sequence[Sequence[str]]) -> int:
     """The index of the row that names the columns: the first that fills over half of the columns
-    which rows fill (below titles and notes), when no cell of it is a number; -1 for none."""
+    which rows fill (below titles and notes), when no cell of it is a number; -1 for none. A row with
+    a number that fills fewer columns than most rows do is a note ("As of; 31.01.2026")."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:200]]
     width = max(filled, default=0)
+    usual = max(filled, key=lambda count: (filled.count(count), count), default=0)
     for number, count in enumerate(filled):
         if count * 2 > width:
-            named = (count > 1 or width == 1) and not any(is_number(cell) for cell in rows[number])
+            numeric = any(is_number(cell) for cell in rows[number])
+            if numeric and count < usual:
+                continue
+            named = (count > 1 or width == 1) and not numeric
             return number if named and number + 1 < len(rows) else -1
     return -1
 

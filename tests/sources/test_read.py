@@ -21,6 +21,7 @@ from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.diff import Unread, changes
 from graphrag_mcp.sources.ocr import SCANNED
+from graphrag_mcp.sources.piece import header_row
 from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store import manifest
@@ -528,3 +529,17 @@ def test_a_file_whose_pictures_were_left_out_is_named_until_it_cannot_be_read(tm
     assert left_out() == ["in/box.zip"]
     (tmp_path / "in/box.zip").write_bytes(b"PK\x03\x04 torn")
     assert left_out() == []  # else each later run reads it again
+
+
+@pytest.mark.parametrize(
+    ("rows", "header"),
+    [
+        (["Statement", "As of;31.01.2026", "", "Day;Payee;Sum", "05.01.2026;Works;-418,22"], 3),
+        (["Day;Payee;Sum", "05.01.2026;Works;-418,22"], 0),
+        (["Region;2023;2024", "North;12;15"], 0),
+        (["1;Works;12", "2;;13", "3;Mill;14"], -1),
+        (["1;;12", "2;Works;13", "3;Mill;14"], -1),
+    ],
+)
+def test_a_note_with_a_date_above_a_table_does_not_hide_its_header(rows: list[str], header: int) -> None:
+    assert header_row([row.split(";") for row in rows]) == header
