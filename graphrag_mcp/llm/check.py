@@ -42,9 +42,9 @@ FILLER = "The ferry left the harbour at noon and came back in the evening with t
 # Tokens of prompts and replies for 1 MB of text: 442 news articles, see docs/models.md.
 LIGHT, FULL = (340_000, 130_000), (1_280_000, 690_000)
 SLOW = 0.5  # share of `timeout_seconds` from which on a call is near to being given up
-# What a name may have before and behind that of its model. A date has four digits or more: 2024-08-06,
-# 20241022, 2503, 08-2024.
-_AROUND = re.compile(r"^.*[/\\]|([-@](latest|\d\d(-?\d\d){1,3}))?(\.gguf)?$")
+# What a name may have behind that of its model. A date has four digits or more: 2024-08-06, 20241022,
+# 2503, 08-2024.
+_RELEASE = re.compile(r"[-@](?:latest|\d\d(?:-?\d\d){1,3})\Z")
 PATIENT = 38.0  # seconds for which a search waits for an answer, see tools/search.py
 MISCOUNT = 2.0  # between our counter and any vocabulary lie 20 % on English text
 
@@ -234,9 +234,9 @@ def _note_model(check: ModelCheck) -> None:
 def _same_model(configured: str, other: str) -> bool:
     """Names of one model differ by a path before them, by `.gguf`, by `-latest` or a date at their end,
     and by a tag behind `:`, which only one of them has."""
-    short, long = sorted(
-        (_AROUND.sub("", name.casefold()) for name in (configured, other)), key=len
-    )
+    files = (name.casefold().replace("\\", "/").rpartition("/")[2] for name in (configured, other))
+    names = (_RELEASE.sub("", file.removesuffix(".gguf")) for file in files)
+    short, long = sorted(names, key=len)
     return long == short or long.startswith(f"{short}:")
 
 
