@@ -150,10 +150,7 @@ def show(
     sources = [source for source in found if source is not None]
     worth, left = _worth(parts, query), without_asking(query)
     if not worth and left != query and not any(local.asked(part, left) for part in parts):
-        result.hint, level = joined(result.hint, _NOTHING_ON_THE_REST), request.level
-        result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
-        result.state = "not_found"
-        return result
+        return _nothing(result, parts, budget)
     page = render.page_of(result, budget)
     if not offset:
         for part in parts:

@@ -6,7 +6,7 @@ words are in temporal.toml. A relative expression is resolved against its anchor
 heading or turn above it, else the date of the document (`anchors`). Without an anchor it is not
 resolved, and it is never resolved against today. A weekday, month or day without "last", "next" or
 a year is resolved by the tense of the nearest verb of its clause; a weekday without a past or a
-future verb means no day. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
+future verb means no day, and 3 May without a future verb is the nearest within a quarter. What could mean two things (03/04/2024, fiscal years, the lunar calendar)
 and what the calendar does not have (30 February) is left out, with all that stands in it. Weeks
 begin on Monday; seasons are those of the northern hemisphere."""
 
@@ -66,7 +66,7 @@ _FORMS = Patterns(_TABLES["forms"])
 _NEAR = 200  # characters of a clause that are read for its verb
 _AROUND = 20  # characters in which a word of another calendar counts
 _DATED = 2  # words of a clause that has a tense of its own; "On Monday, we left" has none
-_QUARTER = 100  # days from which the nearest month or day of a name counts
+_QUARTER = 100  # days up to which the nearest month, or day of a named month, is taken
 _TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
 _TOGETHER = re.compile(" |的")  # between expressions that mean one day: heute vor einem Jahr
 

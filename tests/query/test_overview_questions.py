@@ -155,3 +155,9 @@ def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_pa
     texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
     (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
     assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
+
+
+def test_a_question_about_a_name_that_stands_nowhere_gets_titles_and_no_map(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "What did Zebediah say?")
+    assert result.state == "not_found" and result.text.startswith("Nothing on this was found")
+    assert len(result.text) < 600
