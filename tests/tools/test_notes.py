@@ -190,7 +190,7 @@ def test_a_note_says_what_became_of_the_documents_since_it_was_written_or_replac
     replaced = {"text": "Tobias Fenn did [d1].", "op": "replace", "check": longer["check"]}
     call.good("write_note", **{**added, **replaced})
     assert state() == ", unchanged; 3 documents as they were"
-    assert (root / "notes" / "Who paid for the mast-.md").read_text("utf-8").count("-seen]") == 1
+    assert (root / "notes" / "Who paid for the mast.md").read_text("utf-8").count("-seen]") == 1
     (root / "pier.md").write_text("# Pier\n\nThe pier is of elm.\n", "utf-8")
     indexed(call)
     assert state() == ", unchanged; documents edited or replaced"
