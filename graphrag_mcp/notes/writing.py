@@ -247,9 +247,7 @@ def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> st
     of the documents among which it was written, since its old text is not checked against others."""
     matter, rest = _divided(old, title, date, writer)
     rest, definitions = citing.definitions(rest)
-    definitions = sorted(
-        [*definitions, *linked.definitions], key=lambda text: bool(citing.seen(text))
-    )
+    definitions = sorted([*definitions, *linked.definitions], key=citing.is_collection)
     return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, definitions)}\n"
 
 

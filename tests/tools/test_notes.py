@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -195,6 +196,44 @@ def test_a_note_says_what_became_of_the_documents_since_it_was_written_or_replac
     indexed(call)
     assert state() == ", unchanged; documents edited or replaced"
     assert "Paint" not in call.good("search_text", query="seen")["text"], "it is no word"
+
+
+def test_documents_are_as_they_were_in_a_second_corpus_under_other_paths_and_names(
+    call: Caller, root: Path, tmp_path: Path
+) -> None:
+    (root / "costs.csv").write_text("id,what\n1,paint\n2,rope\n", "utf-8")
+    indexed(call)
+    call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+
+    def states(call: Caller, corpus: str) -> str:
+        question = {"query": "Who paid for the mast?", "corpus": corpus}
+        return call.good("local_search", **question)["text"].partition("1 source")[2].partition(")")[0]
+
+    whole = tmp_path / "copy"
+    shutil.copytree(root, whole / "docs")
+    app = App(Settings(home=tmp_path / "other home", roots=(whole,)))
+    with connected(build_server(app)) as other:
+        other.good("index_documents", paths=["."], corpus="all", wait_seconds=50)
+        assert states(other, "all") == ", unchanged; 4 documents as they were"
+        (whole / "docs" / "costs.csv").rename(whole / "costs of 1962.csv")
+        other.good("index_documents", paths=["."], corpus="all", wait_seconds=50)
+        assert states(other, "all") == ", unchanged; 4 documents as they were"
+        (whole / "costs of 1962.csv").write_text("id,what\n1,paint\n2,ropes\n", "utf-8")
+        other.good("index_documents", paths=["."], corpus="all", wait_seconds=50)
+        assert states(other, "all") == ", unchanged; documents edited or replaced"
+
+
+def test_a_note_with_a_hash_of_ids_says_nothing_of_the_documents(call: Caller, root: Path) -> None:
+    call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+    note = root / "notes" / "Who paid for the mast.md"
+    old = re.sub(r"#texts (.*) ", r"# \1 ", note.read_text("utf-8"))
+    note.write_text(old, "utf-8")
+    indexed(call)
+    found = call.good("local_search", query="Who paid for the mast?")["text"]
+    assert "1 source, unchanged)" in found and "seen" not in found
+    call.good("write_note", title="Who paid for the mast?", text="So says [d1].", op="append")
+    longer = note.read_text("utf-8")
+    assert longer.rstrip().splitlines()[-1].startswith('[documents-seen]: # "cited all 2 ')
 
 
 def test_a_single_document_is_spoken_of_in_the_singular(call: Caller, root: Path) -> None:
