@@ -17,6 +17,7 @@ from unicodedata import category
 
 from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.sources.document import PROSE, TABLES, suffix_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -682,6 +683,18 @@ def repeats(uri: str, title: str) -> bool:
     letters, named = _letters(suffix), _letters(stem or file)
     cut = len(named) >= CUT and letters.startswith(named)
     return len(letters) >= LEAST and (letters == named or cut)
+
+
+def located(uri: str, place: str, name: str = "") -> str:
+    """`(audit-report.pdf p. 3)`: the file of a document, or the file inside of it, and the place of a
+    text in it. Without a place the file alone, unless the `name` that is shown beside it says it, or
+    the file is a text or a table of texts, which is what it is read as; "" then."""
+    file = uri.rpartition("/")[2]
+    if place:
+        return f"({file} {place})"
+    plain = uri.startswith("text:") or suffix_of(uri.partition("#")[0]) in PROSE | TABLES
+    told = repeats(uri, name) or _letters(file.casefold()) in _letters(name.casefold())
+    return "" if plain or told else f"({file})"
 
 
 def _letters(text: str) -> str:

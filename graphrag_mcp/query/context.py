@@ -11,7 +11,14 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from graphrag_mcp.packing.budget import Item, columns, one_line, passage_alias, referenced_ids
+from graphrag_mcp.packing.budget import (
+    Item,
+    columns,
+    located,
+    one_line,
+    passage_alias,
+    referenced_ids,
+)
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
@@ -157,8 +164,8 @@ class UnitCitation(Citation):
 
 
 def where(cited: Citation) -> str:
-    """` (audit-report.pdf p. 3)`, with a blank before; "" without a page, slide, cells or time."""
-    return f" ({cited.uri.rpartition('/')[2]} {cited.place})" if cited.place else ""
+    """` (audit-report.pdf p. 3)`, with a blank before; "" for a text without a place."""
+    return f" {located(cited.uri, cited.place)}".rstrip()
 
 
 def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation]:

@@ -15,7 +15,7 @@ from typing import Any
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
+from graphrag_mcp.packing.budget import clamp_budget, finish, located, one_line, passage_alias
 from graphrag_mcp.query import (
     context,
     digests,
@@ -361,7 +361,7 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
     length = f"{size[0]:,} characters" if room else ""
     parts = f"{size[1]} parts" if size[1] > 1 and room else ""
     note = note_sources.told(snapshot, row.content_id)
-    named = " ".join(filter(None, (name + title, note)))
+    named = " ".join(filter(None, (name + title, located(fact["uri"], "", name), note)))
     facts = ", ".join(filter(None, [joined(fact["by"], row.date), named, length, parts]))
     return f"- [{row.id}] {facts}{': ' if summary else ''}{summary}"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
-from graphrag_mcp.packing.budget import citation, one_line, passage_alias, repeats
+from graphrag_mcp.packing.budget import citation, located, one_line, passage_alias, repeats
 from graphrag_mcp.query import context, note_sources, series, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
@@ -86,15 +86,18 @@ class Hit:
         """The date; "" for a day that the name states."""
         return "" if self.date and dates.in_name(self.name) == self.date else self.date
 
-    def where(self, text: str = "") -> str:
-        """`(audit-report.pdf p. 3)`: the file, and page, slide, cells or time of a part of the
-        text, else of the whole; "" where these are not known."""
+    def place(self, text: str = "") -> str:
+        """`p. 3`: page, slide, cells or time of a part of the text, else of the whole; "" where these are
+        not known."""
         if not self.places:
             return ""
         at = max(self.raw.find(text), 0) if text else 0
         end = at + len(text) if text and text in self.raw else -1
-        place = places.of_row({"text": self.raw, "places": self.places}, at, end)
-        return f"({self.uri.rpartition('/')[2]} {place})" if place else ""
+        return places.of_row({"text": self.raw, "places": self.places}, at, end)
+
+    def where(self, text: str = "") -> str:
+        """`(audit-report.pdf p. 3)`, as `located` gives it."""
+        return located(self.uri, self.place(text), self.name)
 
     def called(self, text: str = "") -> str:
         """The name of the document and where the text stands in it; the file's name once."""

@@ -888,7 +888,8 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     for id in order:
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
-        named = f"{names[id]}{at.get(id, '')}{several}{about}"
+        where = at.get(id) or packing.located(facts[id]["uri"], "", names[id])
+        named = f"{' '.join(filter(None, (names[id], where)))}{several}{about}"
         line = " ".join(filter(None, [facts[id]["date"], named]))
         items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {line}"))
     return items
@@ -897,7 +898,7 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
 def _first_named(
     snapshot: Snapshot, entity: Row, ids: Mapping[int, str], units: Mapping[str, Sequence[int]]
 ) -> dict[str, str]:
-    """` (audit-report.pdf p. 3)` of each document (content id) with places: where the first of its text
+    """`(audit-report.pdf p. 3)` of each document (content id) with places: where the first of its text
     units names the entity, the whole unit where it stands in other words. `ids`: content ids of text
     units by number; `units`: numbers by document."""
     first = {ids[min(numbers)]: document for document, numbers in units.items()}
@@ -905,7 +906,8 @@ def _first_named(
     cited = context.unit_citations(snapshot, [row["id"] for row in placed if "places" in row])
     names = [entity["title"], *entity["names"]]
     return {
-        first[id]: context.where(context.part_citation(unit, names)) for id, unit in cited.items()
+        first[id]: context.where(context.part_citation(unit, names)).strip()
+        for id, unit in cited.items()
     }
 
 

@@ -236,7 +236,11 @@ def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
     name, rest = hit.name, text[len(hit.name) :][:1]
     repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
     known = _joined(hit.called(text), hit.opening(text))
-    name = f"{hit.where(text) if days or repeated else known}:".removeprefix(":")
+    if days:
+        known = hit.where(text) if hit.place(text) else ""
+    elif repeated:
+        known = hit.where(text)
+    name = f"{known}:".removeprefix(":")
     note = hit.times.note(text, date=hit.date)
     if days:
         date = "" if set(days) == {hit.citation.said} else hit.date

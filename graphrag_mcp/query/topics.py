@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphrag_mcp.packing.budget import one_line, referenced_ids
+from graphrag_mcp.packing.budget import located, one_line, referenced_ids
 from graphrag_mcp.query import (
     context,
     digests,
@@ -609,9 +609,8 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
             continue
         seen.append(runs)
         date = "" if facts[id]["by"] else dates[id]
-        lines.append(
-            " ".join(filter(None, (f"- [{first[id]}]", date, f"{names[id]}:", written[id])))
-        )
+        name = f"{names[id]} {located(facts[id]['uri'], '', names[id])}".rstrip()
+        lines.append(" ".join(filter(None, (f"- [{first[id]}]", date, f"{name}:", written[id]))))
     return lines
 
 

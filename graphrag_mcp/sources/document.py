@@ -13,6 +13,10 @@ from graphrag_mcp.text.terms import content_id
 PLACES = " places"
 COMMITTED = "committed"  # in metadata: the day of the last commit
 
+# Suffixes of prose that is read as it is written, and of tables whose rows are documents.
+PROSE = frozenset("txt text md markdown mdx rst adoc asciidoc org tex log".split()) | {""}
+TABLES = frozenset("csv tsv tab json jsonl ndjson parquet canvas".split())
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

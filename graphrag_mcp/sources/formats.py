@@ -22,6 +22,7 @@ from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.book import epub, zipped
 from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, utc
+from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
 from graphrag_mcp.sources.office import office, xls
@@ -470,8 +471,7 @@ Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
 # suffix -> function; what is not named here is read as it is written.
 FORMATS: dict[str, Reader] = {
-    "": prose,
-    **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex log".split(), prose),
+    **dict.fromkeys(PROSE, prose),
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,

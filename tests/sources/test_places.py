@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +85,36 @@ def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path, capsys:
         capsys.readouterr()
         assert main(["search", question, "--home", str(home)]) == 0
         assert place in capsys.readouterr().out, question
+
+
+def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, home = tmp_path / "in", tmp_path / "home"
+    folder.mkdir()
+    mail = "From: Ana <a@b.example>\nTo: c@d.example\nSubject: Price of slate\n\nSlate is at 410 crowns a load.\n"
+    page = "<html><title>Lamp oil</title><h1>Lamp oil</h1><p>Lamp oil is sold by Fenwick Brothers.</p></html>"
+    (folder / "offer.eml").write_text(mail)
+    (folder / "box.mbox").write_text(f"From a@b Mon Jan  6 10:00:00 2025\n{mail}".replace("late", "andstone"))
+    (folder / "minutes.rtf").write_bytes(rb"{\rtf1 Minutes of May\par The slipway was built by Tobias Rask.}")
+    (folder / "lamp-oil.html").write_text(page.replace("Fenwick", "Marlow").replace("Lamp oil", "Lamp-oil"))
+    (folder / "guide.md").write_text("# To the island\n\nThe ferry leaves from pier nine.\n")
+    with zipfile.ZipFile(folder / "bundle.zip", "w") as bundle:
+        bundle.writestr("c/page.html", page)
+        bundle.writestr("c/deep.md", "# Diving\n\nAsk Ansel Brook.")
+    assert main(["index", str(folder), "--home", str(home), "--corpus", "c"]) == 0
+    for question, head in (
+        ("price of slate", "Price of slate (offer.eml) "), ("price of sandstone", "(box.mbox#1) "),
+        ("Who built the slipway?", "Minutes of May (minutes.rtf) "), ("Fenwick Brothers", "Lamp oil (page.html) "),
+        ("Ansel Brook", "Diving (deep.md) "), ("Marlow Brothers", "] lamp-oil whole"),
+        ("pier nine", "] To the island whole"),
+    ):  # fmt: skip
+        capsys.readouterr()
+        assert main(["search", question, "--home", str(home)]) == 0
+        assert head in capsys.readouterr().out, question
+    capsys.readouterr()
+    assert main(["list", "--home", str(home)]) == 0
+    assert "Price of slate (offer.eml)" in capsys.readouterr().out
 
 
 @pytest.mark.slow
