@@ -32,6 +32,7 @@ from graphrag_mcp.query import (
     notes,
     render,
     reports,
+    spelling,
     summaries,
     threads,
 )
@@ -721,7 +722,7 @@ def search(snapshot: Snapshot, arguments: Mapping[str, str]) -> dict[str, Any]:
     row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
     first = [*([row] if row else []), *(others if row else [])]
     people = list({row["id"]: row for row in [*first, *rows]}.values())[:ENTITIES]
-    near = [] if people or known else entities.nearest_names(snapshot, query, 5)
+    near = [] if people or known else spelling.nearest_names(snapshot, query, 5)
     by_id = topics(snapshot).by_id
     rated, _ = reports.select(snapshot, query) if known else ([], {})
     chosen = [by_id[report.id] for report in rated[:COMMUNITIES] if report.id in by_id]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import plugin
+from graphrag_mcp.query import plugin, spelling
 from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.question import MARKS
 from graphrag_mcp.query.rank import Ranked, Ranking
@@ -131,7 +130,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     named = named or [row for row in near if holds(row, key)]
     if len(named) == 1:
         return named[0], []
-    similar = [row["id"] for row in nearest_names(snapshot, asked, 8)]
+    similar = [row["id"] for row in spelling.nearest_names(snapshot, asked, 8)]
     candidates = [*named[:8], *snapshot.served("entities", similar)]
     return None, list({row["id"]: row for row in candidates}.values())[:8]
 
@@ -190,47 +189,6 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
     near = snapshot.full_text("entities", [key], 20).to_pylist()
     namesakes = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
     return sorted(namesakes, key=lambda row: (-row["degree"], row["id"]))[:5]
-
-
-LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
-# Ids and keys of all entities; the words of names with several, and the place of each.
-Names = tuple[list[str], list[str], list[str], Sequence[int]]
-
-
-def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
-    """Entities whose names look most like `name`, as {id, n, key, title, type, degree}, best first.
-    Likeness is optimal string alignment (insert, delete, change, swap neighbours) of the whole
-    names or, a little less, of the name and one word of another ("Tobais" is near Tobias Fenn)."""
-    key = normalise_name(name[:200])
-    if not key:
-        return []
-    from rapidfuzz.distance import OSA
-    from rapidfuzz.process import extract as closest
-
-    columns = ["id", "n", "key", "title", "type", "degree"]
-    ids, keys, words, places = _spelled(snapshot)
-    settings: dict[str, Any] = {"scorer": OSA.normalized_similarity, "score_cutoff": LIKE}
-    alike = {ids[at]: share for _, share, at in closest(key, keys, limit=30, **settings)}
-    for _, share, word in closest(key, words, limit=60, **settings) if " " not in key else ():
-        id = ids[places[word]]
-        alike[id] = max(alike.get(id, 0.0), share - 0.1)
-    best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
-    rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", columns).to_pylist()}
-    by_words = snapshot.full_text("entities", terms(key)[:16], 20, columns)
-    rows |= {row["id"]: row for row in by_words.to_pylist()}
-    likeness = {id: round(alike.get(id, LIKE - 0.1), 6) for id in rows}
-    order = sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))
-    return order[:count]
-
-
-@once
-def _spelled(snapshot: Snapshot) -> Names:
-    """Read once a generation, since a question of which nothing is known looks for six names."""
-    rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
-    keys = values_of(rows["key"])
-    words = [(word, at) for at, key in enumerate(keys) if " " in key for word in key.split()]
-    places = array("I", (at for _, at in words))
-    return values_of(rows["id"]), keys, [word for word, _ in words], places
 
 
 def named_list(found: Iterable[Row]) -> str:

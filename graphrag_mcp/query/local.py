@@ -213,7 +213,7 @@ class _Search:
 
     def _near_names(self, source: Source) -> dict[str, dict[str, Any]]:
         """Entities with names like those of the question, or like its words; five at most."""
-        from graphrag_mcp.query.entities import nearest_names
+        from graphrag_mcp.query.spelling import nearest_names
 
         query = self.request.query
         words = [word.lower().strip("?!.,") for word in query[:200].split()]

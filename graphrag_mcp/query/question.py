@@ -6,16 +6,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from os.path import commonprefix
+from itertools import chain
 from statistics import median
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
-from graphrag_mcp.query import summaries
+from graphrag_mcp.query import spelling, summaries
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import (
@@ -33,6 +32,7 @@ KEYWORDS = 20  # that are read of a call
 KEYWORD = 0.5  # worth of a word of a keyword, beside a question that names something
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
+SLIP_WORDS = 3  # most in a name that is read with slips: a look costs 20 ms among 100,000 names
 NEAR = 0.5  # worth of a word that replaces an unknown one
 FORM = 0.4  # share of a word's own form; the rest goes to its stem, since text holds both
 MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
@@ -46,7 +46,7 @@ _WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
 class Question:
     """What is searched for. `terms`: those that occur in the corpus, with their worth (idf times what
     the question makes of them). `named`: ids that entities of the names have. `rare`: of each name
-    that few passages hold, its terms. `near`: words of the corpus in place of `unknown` ones.
+    that few passages hold, its terms. `near`: words or names of the corpus in place of `unknown` words.
     `summary_terms`: its terms with their worth among the summaries that were written. `vector`:
     float32 bytes."""
 
@@ -81,17 +81,19 @@ def read(
             names.append(Mention(key, form, "other", False, 0, 0))
         for term, idf in term_worth(snapshot, query_terms(form))[0].items():
             worth.setdefault(term, share * idf)
-    near, added = words_near(snapshot, worth, words)
+    keys = name_keys(start, names)
+    named = names_read(snapshot, keys, worth, unknown)
+    near, added = in_place_of(snapshot, worth, words, named)
     worth |= added
     least = RARE * median(worth.values()) if worth else 0.0
-    known = (
-        [term for term in terms_of(name.form) if term in worth] for name in names if name.strong
-    )
+    forms = [name.form for name in names if name.strong]
+    forms += [title for titles in named.values() for title in titles.values()]
+    known = ([term for term in terms_of(form) if term in worth] for form in dict.fromkeys(forms))
     rare = [name for name in known if any(worth[term] >= least for term in name)]
     return Question(
         text,
         names,
-        list(dict.fromkeys(entity_id(key) for key in name_keys(start, names))),
+        list(dict.fromkeys([*chain.from_iterable(named.values()), *map(entity_id, keys)])),
         worth,
         rare,
         unknown,
@@ -181,105 +183,50 @@ def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
     return [key for key in keys if key]
 
 
-# ---- words that do not occur ---------------------------------------------------------------------
-# They are replaced by the nearest words of the corpus, without knowing a language. Another ending
-# is what is left behind a long common beginning (Koivulassa, Koivula). A slip is one letter more,
-# less, other or exchanged with its neighbour, or a hyphen. With beginnings of 4 letters and slips in
-# words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
+def names_read(
+    snapshot: Snapshot, keys: Sequence[str], worth: Collection[str], unknown: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """For each of these keys that holds a word of which no form occurs, the names that are written like it
+    but for a slip in a word, as {id: title}. Keys without such a name are missing."""
+    strange = set(unknown)
+    read: dict[str, list[str]] = {}
+    for key in keys:
+        words = key.split()
+        if 1 < len(words) <= SLIP_WORDS and any(
+            no_form_occurs(word, worth, strange) for word in words
+        ):
+            read[key] = spelling.with_slips(snapshot, key)
+    ids = list(dict.fromkeys(chain.from_iterable(read.values())))
+    titles = dict(rows_of(snapshot.by_key("entities", ids, "id", ["id", "title"])))
+    return {key: {id: titles[id] for id in found} for key, found in read.items() if found}
 
-UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
-LETTERS, EXCHANGED, SLIP_LETTERS = 4, 5, 7  # of a word; of one with letters exchanged; with others
-COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
-ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
-_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 
-
-def words_near(
-    snapshot: Snapshot, worth: Mapping[str, float], terms: Sequence[str]
+def in_place_of(
+    snapshot: Snapshot,
+    worth: Mapping[str, float],
+    terms: Sequence[str],
+    named: Mapping[str, Mapping[str, str]],
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
-    """The words of the corpus that are nearest to unknown terms of a question: {unknown term: words},
-    and what each word and its stem are worth. Stems are not replaced: so short, they are near to too
-    much."""
+    """What stands for the unknown terms of a question: {unknown term: names or words of the corpus}, and
+    what their terms are worth. `named`: of `names_read`. Stems are not replaced by words: so short, they are
+    near to too much."""
     total = snapshot.manifest.counters.get("passages", 0)
+    near: dict[str, list[str]] = {}
+    added: dict[str, float] = {}
+    for key, titles in named.items():
+        near |= {term: [*titles.values()] for term in terms_of(key) if term not in worth}
+        for title in titles.values():
+            title_worth, _ = term_worth(snapshot, terms_of(title))
+            added |= {term: NEAR * idf for term, idf in title_worth.items() if term not in worth}
     pairs = zip(terms, ["", *terms], strict=False)
     unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
-    words: dict[str, list[str]] = {}
-    added: dict[str, float] = {}
-    for term, near in nearest(snapshot, unknown, worth).items():
+    unknown = [term for term in unknown if term not in near]
+    for term, words in spelling.nearest(snapshot, unknown, worth).items():
         forms = Counter[str]()
-        for form, passages in near:
+        for form, passages in words:
             if form not in worth:
                 added.setdefault(form, NEAR * rarity(total, passages))
             forms.update({stem: passages for stem in query_terms(form) if stem != form})
         # no stem that stands only where one of these forms does
-        words[term] = [form for form, passages in near if passages > forms[form]]
-    return words, added
-
-
-def nearest(
-    snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
-) -> dict[str, list[tuple[str, int]]]:
-    """For each unknown term of the question the similar terms of the corpus, nearest first:
-    {unknown term: [(term, number of passages), ...]}. Terms without a similar term are missing.
-    `known` are the terms of the question that the corpus contains: a question that has one form
-    of a word needs no other form."""
-    replaceable = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
-    # Korean words of one syllable are tried with other particles; no ends of longer words.
-    longer = [term for term in unknown if len(term) > 2]
-    short = (term for term in unknown if len(term) == 2)
-    whole = [term for term in short if not any(term in word for word in longer)]
-    particles = {term: other_particles(term) for term in whole[:UNKNOWN]}
-    starts = sorted({start for term in replaceable for start in _starts(term)})
-    where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
-    where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
-    if not where:
-        return {}
-    rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
-    counts = {term: count for term, count in rows_of(rows) if count > 0}
-    found = {
-        term: [form for form in forms if form in counts] for term, forms in particles.items()
-    } | {term: nearest_words(term, counts) for term in replaceable}
-    return {term: [(form, counts[form]) for form in near] for term, near in found.items() if near}
-
-
-def _replaceable(term: str, known: Collection[str]) -> bool:
-    plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
-    if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
-        return False
-    longer = (word for word in known if len(word) > 2)
-    return "-" in term or not any(term.startswith(word) or word.startswith(term) for word in longer)
-
-
-def _starts(term: str) -> tuple[str, ...]:
-    """What every word begins with that can be near."""
-    return term[:2], term[0] + "-", term.replace("-", "")[:2]
-
-
-def nearest_words(term: str, words: Iterable[str]) -> list[str]:
-    """The words with a slip, then those with another ending and the longest common beginning."""
-    from rapidfuzz.distance import OSA
-
-    slips: list[str] = []
-    endings: list[tuple[int, str]] = []
-    joined, starts = term.replace("-", ""), _starts(term)
-    shortest, longest = len(term) - ENDING, len(term) + ADDED
-    near = [word for word in words if word.startswith(starts) and shortest <= len(word) <= longest]
-    for other in near:  # large corpora hold thousands of words with one beginning
-        if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
-            continue
-        if "-" in term + other:
-            if other.replace("-", "") == joined:
-                slips.append(other)
-            continue
-        shared = len(commonprefix((term, other)))
-        longer = max(len(term), len(other))
-        rest, added = len(term) - shared, len(other) - shared
-        if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:
-            endings.append((-shared, other))
-        elif abs(len(term) - len(other)) < 2 and OSA.distance(term, other, score_cutoff=1) == 1:
-            exchanged = sorted(term) == sorted(other)
-            if longer >= (EXCHANGED if exchanged else SLIP_LETTERS):
-                slips.append(other)
-    most = min(endings, default=(0, ""))[0]
-    same = [other for shared, other in sorted(endings) if shared == most]
-    return [*sorted(slips), *same][:NEAREST]
+        near[term] = [form for form, passages in words if passages > forms[form]]
+    return near, added

@@ -9,7 +9,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.question import nearest, nearest_words
+from graphrag_mcp.query.spelling import nearest, nearest_words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -113,3 +113,38 @@ def test_what_no_chinese_text_names_is_not_found_and_a_part_of_it_is_said(tmp_pa
     for question in ("扁鹊有什么学生？", "哪几种工期很长？"):
         known = local_search(snapshot, question)
         assert (known.state, known.hint) == ("context", "")
+
+
+@pytest.mark.parametrize(
+    "question", ["Tobais Fen", "What did Tobais Fenn say?", "when did tobais fen die?", "Tobias Fen's evidence", "Tobiass Fenn"]
+)
+def test_a_misspelt_name_of_several_words_is_read_as_the_name_that_get_entity_offers(sample_home: Path, question: str) -> None:
+    found = local_search(open_snapshot(sample_home / "corpora" / "sample"), question)
+    assert "Looked for instead: 'Tobias Fenn'." in found.hint, found.hint
+    assert "Tobias Fenn" in found.text[:4_000] or "TOBIAS FENN" in found.text
+
+
+NAMED = (
+    "Ada Lund met Ida Lund and Jon Berg at the fen. Ada Lund left. Ida Lund stayed.",
+    "Clara Whitlock flew a Boeing 737 to Kell Sound. Clara Whitlock met J. Farrow. Ned Farrow waved.",
+    "岑一苇 住在望沙湾。岑一苇 反对填平老井。",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Where is Ada Lund?", []), ("Clara Whitlok", ["Clara Whitlock"]), ("clara witlock", ["Clara Whitlock"]),
+        ("Klara Whitlock", ["Clara Whitlock"]), ("Eda Lund", ["Ada Lund", "Ida Lund"]), ("Clara Berg", []), ("Carla Brandt", []),
+        ("Boeing 747", []), ("K. Farrow", []), ("岑一韦 住在哪里", []), ("Whitlock Clara", []), ("Clara Whitman", []),
+    ],
+)  # fmt: skip
+def test_a_name_is_read_as_another_only_for_a_slip_in_a_word_that_stands_nowhere(
+    tmp_path_factory: pytest.TempPathFactory, question: str, read: list[str]
+) -> None:
+    home = tmp_path_factory.mktemp("names")
+    request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(NAMED)))
+    index_documents(home / "c", request, Settings(home=home))
+    near = rank.retrieve(open_snapshot(home / "c"), question).near
+    names = {name for found in near.values() for name in found if " " in name}
+    assert names == set(read)
