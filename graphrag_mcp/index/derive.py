@@ -75,7 +75,7 @@ def derive(
         cuts = imported.cut(text, params)
     else:
         breaks = outline.breaks(text) if outline else None
-        pages = places.divisions(document.places)
+        pages = places.divisions(document)
         cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}

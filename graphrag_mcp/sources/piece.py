@@ -13,9 +13,10 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, clean
 from graphrag_mcp.text.places import BAR, TALL_BAR
+from graphrag_mcp.text.tokens import count_tokens
 
 TEXT_LIMIT = 20_000_000  # characters of one document's text
-BLOCK = 800  # characters of rows after which a table shows its header again: half a passage
+BLOCK = 360  # tokens of rows after which a table shows its header again: a passage holds them
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _NUMBER = re.compile(
@@ -176,19 +177,23 @@ def table_text(rows: Sequence[Sequence[str]]) -> str:
 
 
 def blocks(rows: Sequence[Sequence[str]]) -> Iterator[tuple[list[str], list[int]]]:
-    """(lines, indices of their rows) of a table, cut at about BLOCK characters; each block after
-    the first begins with the header."""
+    """(lines, indices of their rows) of a table, cut at BLOCK tokens; each block after the first
+    begins with the header, unless that takes half of it."""
     lines = table_lines(rows)
     header = header_row(rows)
-    repeated = [header] if header >= 0 and len(lines[header]) * 2 < BLOCK else []
+    repeated = [header] if header >= 0 else []
+    heading = count_tokens(lines[header]) + 1 if repeated else 0
+    if heading * 2 > BLOCK:
+        repeated, heading = [], 0
     block: list[int] = []
     size = 0
     for number, line in enumerate(lines):
-        if block and size + len(line) > BLOCK and number > header + 1:
+        tokens = count_tokens(line) + 1
+        if block and size + tokens > BLOCK and number > header + 1:
             yield [lines[index] for index in block], block
-            block, size = list(repeated), 0
+            block, size = list(repeated), heading
         block.append(number)
-        size += len(line)
+        size += tokens
     if block:
         yield [lines[index] for index in block], block
 

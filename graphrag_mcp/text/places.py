@@ -141,16 +141,21 @@ def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str
     return found
 
 
-def divisions(places: Places) -> frozenset[int]:
-    """The offsets at which a page, a slide or a sheet begins."""
+def divisions(document: Placed) -> frozenset[int]:
+    """The offsets at which a page, a slide or a sheet begins, and those at which a long table shows the
+    row of its header again."""
     found: list[int] = []
-    before = ""
-    for offset, name in places:
+    before, row = "", 0
+    for offset, name in document.places:
         cell = _CELL.match(name)
         division = cell[1] if cell else name if _NUMBERED.match(name) else ""
-        if division and division != before:
+        again = cell is not None and int(cell[3]) < row
+        if division and (
+            division != before or (again and document.text[offset] in (BAR, TALL_BAR))
+        ):
             found.append(offset)
             before = division
+        row = int(cell[3]) if cell else 0
     return frozenset(found)
 
 

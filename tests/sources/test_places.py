@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli.main import main
+from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import formats
+from graphrag_mcp.sources.piece import Piece
 from graphrag_mcp.store import tables
 from graphrag_mcp.text import places
 from graphrag_mcp.text.places import Part, place_of
@@ -115,6 +118,30 @@ def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
     capsys.readouterr()
     assert main(["list", "--home", str(home)]) == 0
     assert "Price of slate (offer.eml)" in capsys.readouterr().out
+
+
+def test_each_passage_of_a_long_sheet_begins_with_its_header() -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = "Stock"
+    sheet.append(["Stock of the yard"])
+    sheet.append(["Part", "Supplier", "Bin", "Price", "Reorder level"])
+    for number in range(400):
+        sheet.append([f"Gasket G-{1000 + number}", "Norring", f"B{number % 40}", 3.1 + number, 5])
+    sheet["B300"].comment = openpyxl.comments.Comment("Late", "Nadja")
+    out = io.BytesIO()
+    book.save(out)
+    (piece,) = [found for found in formats.pieces(out.getvalue(), "xlsx") if isinstance(found, Piece)]
+    units = chunk(piece.text, ChunkParams(), None, places.divisions(piece))
+    passages = [piece.text[span.start : span.end] for unit in units for span in unit.passages]
+    rows = [text for text in passages if "| Gasket" in text]
+    without = [text for text in rows if "| Part | Supplier |" not in text.partition("| Gasket")[0]]
+    assert len(rows) > 20 and len(without) * 20 <= len(rows)  # a unit may begin within a table
+    assert all(text.count("| Part |") == 1 for text in rows if text not in without)
+    assert "Comment (Nadja): Late" in passages[-1] and "| Gasket G-1399" in passages[-1]
 
 
 @pytest.mark.slow
