@@ -37,18 +37,10 @@ OUTDATED = frozenset(  # values of `status` in front matter that are shown besid
 # Names of metadata, without hyphens and underscores.
 VALID_FROM = "validfrom effectivedate effectivefrom effective".split()
 VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".split()
-COMPARED, READ = 400, 50_000  # documents of years that are compared, and characters of each
-SAME = 0.5  # share of the runs of words that a later version still has
-
-# In the name of a file: -v2, _V1.10, (v3), version 2; or a year and no day.
+# In the name of a file: -v2, _V1.10, (v3), version 2.
 _VERSION = re.compile(
-    r"[-_ .(](?:v|ver|version|rev)[-_ .]?(?P<v>\d{1,4}(?:\.\d{1,4}){0,3})(?![\d])\)?"
-    r"|[-_ (](?P<year>(?:19|20)\d\d)(?![\d]|[-_.]?\d)\)?",
-    re.IGNORECASE,
+    r"[-_ .(](?:v|ver|version|rev)[-_ .]?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\d])\)?", re.IGNORECASE
 )
-_EDITION = re.compile(r"\b(?:edition|version|release|ausgabe|auflage|édition|edición)\b|版", re.I)
-_WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_]+")  # a letter of Chinese counts as a word
-
 _STOP = re.compile(r"[.!?。！？\n]")
 
 
@@ -111,7 +103,7 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
         name = facts[new]["document"][0]
         both = f"contradictory: it supersedes {name} and {name} supersedes it"
         found[old].append(both if (new, old) in pairs else f"superseded by {name}")
-    later = _later_versions(snapshot, facts)
+    later = _later_versions(facts)
     for id, fact in facts.items():
         status = fact["metadata"].get("status") or []
         for word in status if isinstance(status, list) else [status]:
@@ -142,11 +134,9 @@ def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
     return found
 
 
-def _later_versions(snapshot: Snapshot, facts: Mapping[str, Fact]) -> dict[str, str]:
+def _later_versions(facts: Mapping[str, Fact]) -> dict[str, str]:
     """The next version by content id, where names in one folder differ only in the number behind a
-    v (report-v2, report_v3) or in their year (rules 2023, rules 2024). A year makes a version where
-    the name says edition, or where the texts are mostly the same: diaries and minutes of years are
-    not versions of each other. A version that several documents have says nothing."""
+    v (report-v2, report_v3). A version that several documents have says nothing."""
     series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = defaultdict(dict)
     for id, fact in facts.items():
         folder, _, name = fact["uri"].rpartition("/")
@@ -156,33 +146,14 @@ def _later_versions(snapshot: Snapshot, facts: Mapping[str, Fact]) -> dict[str, 
         before, after = name[: match.start()], name[match.end() :]
         if any(map(str.isalpha, before)) and not any(map(str.isdigit, before)):
             rest = (re.sub(r"[-_ .]+", " ", part).casefold() for part in (before, after))
-            kind = "v" if match["v"] else "year"
-            number = tuple(map(int, (match["v"] or match["year"]).split(".")))
-            series[folder, *rest, kind].setdefault(number, []).append(id)
-    sure: dict[str, str] = {}
-    of_years: dict[str, str] = {}
-    for key, versions in series.items():
-        certain = key[-1] == "v" or any(map(_EDITION.search, key[1:]))
+            number = tuple(map(int, match[1].split(".")))
+            series[folder, *rest].setdefault(number, []).append(id)
+    found: dict[str, str] = {}
+    for versions in series.values():
         for older, newer in pairwise(sorted(versions)):
             if len(versions[newer]) == 1:
-                pairs = dict.fromkeys(versions[older], versions[newer][0])
-                (sure if certain else of_years).update(pairs)
-    return sure | _mostly_same(snapshot, of_years)
-
-
-def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]:
-    """The pairs of which the second has most runs of four words of the first; numbers equal."""
-    ids = list(dict.fromkeys(id for pair in pairs.items() for id in pair))[:COMPARED]
-    runs: dict[str, set[tuple[str, ...]]] = {}
-    for at in range(0, len(ids), BATCH):
-        rows = snapshot.by_key("documents", ids[at : at + BATCH], "id", ["id", "text"])
-        for row in rows.to_pylist():
-            words = _WORD.findall(re.sub(r"\d+", "0", row["text"][:READ].casefold()))
-            runs[row["id"]] = set(zip(*(words[n:] for n in range(4)), strict=False))
-    common = {
-        id: len(runs[id] & runs.get(newer, set())) for id, newer in pairs.items() if id in runs
-    }
-    return {id: pairs[id] for id, same in common.items() if same > SAME * len(runs[id])}
+                found |= dict.fromkeys(versions[older], versions[newer][0])
+    return found
 
 
 # The anchors of a document, and whether it writes the day before the month.

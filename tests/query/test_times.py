@@ -268,9 +268,9 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
 
 
 VERSIONS = {
-    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "report 2024.md", "report 2024.md": "",
+    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "", "report 2024.md": "",
     "plan_draft_v1.2.md": "plan_draft_v1.10.md", "plan_draft_v1.10.md": "", "minutes-2024-03-02.md": "", "minutes-2024-04-02.md": "",
-    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "rules edition 2023.md": "rules edition 2024.md", "rules edition 2024.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "events.csv#at 1972": "", "events.csv#at 1996": "", "form-2024.md": "",
+    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "rules edition 2023.md": "", "rules edition 2024.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "events.csv#at 1972": "", "events.csv#at 1996": "", "form-2024.md": "",
 }  # fmt: skip
 
 
@@ -285,35 +285,6 @@ def test_the_version_in_a_name_is_a_hint_and_leaves_nothing_out(tmp_path: Path) 
     found = local_search(snapshot, "crane rule", max_tokens=8000)
     assert "handbook-v1.md" in {one.title for one in found.citations} and "a later version by its name" in found.text
     assert "handbook-v1.md" in {one.title for one in local_search(snapshot, "crane rule handbook", max_tokens=8000, filters=["as_of=2030"]).citations}
-
-
-DIARIES = {
-    "diary-2021.md": "# Diary\n\nWe sailed to Skerrow. The engine failed on the way home, and Nils rowed for three hours against the ebb.",
-    "diary-2022.md": "# Diary\n\nMarta bought the old boathouse. In autumn the roof was made of slate, and the stove came from Turku.",
-    "minutes_2021.md": "# Minutes\n\nPresent: Ada, Nils. The treasurer gave the accounts. It was agreed to paint the crane red before the summer.",
-    "minutes_2022.md": "# Minutes\n\nPresent: Ada, Nils. The treasurer gave the accounts. A letter of the county on the new dike was read and answered.",
-    "会议纪要-2021.md": "出席者有陈明和李红。会议决定在北码头安装新的起重机，并向县里申请补助。",
-    "会议纪要-2022.md": "出席者有陈明和李红。会议讨论了图书馆的屋顶，李红报告了募捐的进展。",
-}  # fmt: skip
-RULE = "The crane lifts {0} tonnes at most. Who works it has a licence of the harbour office. It stands still in a storm of force 8. "
-RULE += "Children stay behind the yellow line. Each lift is written in the book of the crane. The brake is tried each morning by the driver."
-
-
-def test_texts_of_years_are_versions_only_where_most_of_the_text_is_the_same(tmp_path: Path) -> None:
-    rules = {"rules-2021.md": RULE.format(10), "rules-2022.md": RULE.format(6) + " A helmet is worn."}
-    texts = tuple(InlineText(text, name, name) for name, text in (DIARIES | rules).items())
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    facts = times.documents(snapshot)
-    hinted = {facts[id]["document"][2] for id in times.validity(snapshot)}
-    assert hinted == {"rules-2021.md"}
-
-
-def test_of_many_files_of_years_only_the_first_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(times, "COMPARED", 4)
-    texts = tuple(InlineText(RULE.format(n), f"rules-{n}.md", f"rules-{n}.md") for n in range(2001, 2011))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    assert len(times.validity(open_snapshot(tmp_path / "c"))) == 3
 
 
 # ---- the benchmark -----------------------------------------------------------------------------------
