@@ -26,22 +26,26 @@ HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
 _SAID = Patterns(_TABLE["patterns"])
-_NUMBER = {
+MONTHS = {  # by a word in folded form
     folded(word): at for at, words in enumerate(_TABLE["months"], 1) for word in words.split()
 }
 _QUARTER = {word: at for at, words in enumerate(_TABLE["quarters"], 1) for word in words.split()}
 _PARTS = _TABLE["parts"]
 
 
+def filled(form: str, parts: Mapping[str, str]) -> str:
+    """A form with the patterns that its placeholders stand for."""
+    return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], form)
+
+
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
-    part = re.compile("|".join(map(re.escape, _PARTS)))
-    return [re.compile(part.sub(lambda m: _PARTS[m[0]], form), flags) for form in _TABLE[name]]
+    return [re.compile(filled(form, _PARTS), flags) for form in _TABLE[name]]
 
 
 # Stamps of turns have the year in two digits.
 NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
 DAYS = [*NUMERIC, *_forms("days")]
-_SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
+SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
 _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
 # Around the date of a line: `Published on`, `By Ana Ruiz,`, `Berlin, den`, `Friday`, `10:12 am on`; a clock and a zone;
 # the speaker of a turn.
@@ -60,7 +64,7 @@ _SPEAKER = re.compile(
     rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?(?: (?:wrote|schrieb|a écrit|escribió))?[*_)]*[:：](?:\s|\Z)"
 )
 # What every date holds, and every date in figures: found ten times as fast as the forms.
-_DIGITS, _PAIR = re.compile(r"\d\d"), re.compile(r"\d[/-]\d")
+DIGITS, _PAIR = re.compile(r"\d\d|[一二][〇○零一二三四五六七八九]{3}"), re.compile(r"\d[/-]\d")
 _STAMP = re.compile(r"\W*\[?\d")
 _ENTRY_END = re.compile(r"[\])*_]*(?: ?[:：–—|]| -\s| (?=[^\W\d_a-zß-ÿ]))")
 _LABELLED = re.compile(rf"(?i)(?:{_TABLE['labels']})\s*[:：]\s*(.+)")
@@ -74,7 +78,7 @@ def read(written: str) -> str:
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
     text = _SAID.weekday.sub("", _SAID.before.sub("", text), count=1)
     text = _SAID.time.sub("", _SAID.time.sub("", text))
-    matches = (form.fullmatch(text) for form in (*DAYS, *_SPANS, *_ALONE))
+    matches = (form.fullmatch(text) for form in (*DAYS, *SPANS, *_ALONE))
     return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
 
 
@@ -155,7 +159,7 @@ def in_head(text: str) -> str:
     quarter or year of a title or of a line that says it alone."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     first = day_first(text)
-    for forms in (DAYS, _SPANS):
+    for forms in (DAYS, SPANS):
         candidates = (
             dated_line(line, first, line is lines[0] or line[0] == "#", forms)
             or (_dated_at_end(line, first) if forms is DAYS else None)
@@ -248,6 +252,19 @@ def _size(word: str) -> int:
     return 1 if word[0] < "\u2e80" else (len(word) + 1) // 2
 
 
+_HAN_DIGITS = {ch: str(at) for at, ch in enumerate("零一二三四五六七八九")} | dict(
+    zip("〇○两兩", "0022", strict=True)
+)
+
+
+def number(figures: str) -> int:
+    """12, 二〇二三, 二十三; 0 for what is no number."""
+    tens, ten, ones = figures.rpartition("十")
+    figures = f"{(tens or '1') + (ones or '0')}" if ten else figures
+    figures = "".join(_HAN_DIGITS.get(ch, ch) for ch in figures)
+    return int(figures) if figures.isdecimal() else 0
+
+
 def front_matter_end(text: str) -> int:
     match = _SAID.front_matter.match(text)
     return match.end() if match else 0
@@ -259,12 +276,13 @@ def dates_in(
     """Where a form stands in the text, and its date, "" for one that the calendar does not have,
     whose day could be its month (if no order is given), or that is the number of a section or
     version."""
-    if _DIGITS.search(text) is None:  # every form has a year
+    if DIGITS.search(text) is None:  # every form has a year
         return []
     matches = (match for form in forms for match in form.finditer(text))
     return sorted(
         (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
         for match in matches
+        if "word" not in match.re.groupindex or folded(match["word"]) in MONTHS
     )
 
 
@@ -293,15 +311,15 @@ def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str
     year = str(fields.get("y"))
     year = year if len(year) > 2 else f"20{year}"
     if "q" in fields:
-        number = _QUARTER.get(folded(fields["q"] or ""), 0)
-        return f"{year}-Q{number}" if number else ""
+        quarter = _QUARTER.get(folded(fields["q"] or ""), 0)
+        return f"{year}-Q{quarter}" if quarter else ""
     month, day = fields.get("m"), fields.get("d")
     if fields.get("word"):
-        month = str(_NUMBER.get(folded(fields["word"] or ""), 0))
+        month = str(MONTHS.get(folded(fields["word"] or ""), 0))
     if fields.get("a"):
         month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0), day_first)
     try:
-        found = date(int(year), int(month or 1), int(day or 1))
+        found = date(number(year), number(month or "1"), number(day or "1"))
     except ValueError:
         return ""
     return found.isoformat()[: 4 if month is None else 7 if day is None else 10]

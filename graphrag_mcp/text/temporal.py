@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import Patterns, latin_language, table
+from graphrag_mcp.text.terms import Patterns, folded, latin_language, table
 
 Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]
@@ -78,14 +78,13 @@ def expressions(
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
     by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
-    figures = dates.dates_in(text, dates.NUMERIC, day_first)
-    matches = [_Match(start, end, "figures", _days_of(day)) for start, end, day in figures]
+    matches = list(_stated(text, day_first))
     starts = [anchor.at for anchor in anchors]
-    for vocabulary in _vocabularies(text, language):
-        for match, rule, which in vocabulary.matches(text):
+    for vocabulary in _vocabularies(text, language) if anchors else ():
+        for match, words in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             anchor = anchors[at].day if at >= 0 else None
-            found = _meant(vocabulary, match, rule, which, anchor)
+            found = _resolved(match, words, anchor) if anchor else None
             if found:
                 matches.append(found)
     hidden = [(anchor.at, anchor.until, False) for anchor in anchors if anchor.until]
@@ -140,13 +139,14 @@ def _day(iso_date: str) -> date | None:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Words that may mean an interval; without one they mean none, and hide what is in them."""
+    """Words that may mean an interval; without one they mean none, and hide what is in them.
+    `kind`: a "day" word (yesterday), a "weekday", or what says no "year"."""
 
     start: int
     end: int
-    rule: str
     interval: Interval | None
     anchor: date | None = None
+    kind: str = ""
     approximate: bool = False
 
     def when(self) -> When:
@@ -172,57 +172,29 @@ def _kept(
     text: str, found: Sequence[_Match], hidden: Sequence[tuple[int, int, bool]]
 ) -> Iterator[_Match]:
     """Those that mean an interval and stand in no head and no title; no weekday before its date, no
-    part of "three months ago today", and no day without a year beside another year ("In 1943 she
-    married. On 3 May she moved.")."""
+    part of "three months ago today", and no day without a year, unless it is to come, where the last year that the
+    text says is another one than the anchor's ("In 1943 she married. On 3 May she moved.")."""
+    years: Interval | None = None  # that the text says last
     for at, expression in enumerate(found):
         place = bisect_right(hidden, (expression.start, len(text) + 1, True)) - 1
         _, end, relative = hidden[place] if place >= 0 else (0, 0, False)
-        if expression.interval is None or (
-            expression.start < end and (expression.anchor or not relative)
-        ):
-            continue
         before, after = found[max(at - 1, 0)], found[min(at + 1, len(found) - 1)]
-        if expression.rule.startswith("weekday") and _TO_DATE.fullmatch(
-            text, expression.end, after.start
-        ):
+        anchor, interval = expression.anchor, expression.interval
+        if interval is None or (expression.start < end and (anchor or not relative)):
             continue
-        if expression.anchor and any(
-            _TOGETHER.fullmatch(text, first.end, last.start) and "day" in (first.rule, last.rule)
+        if expression.kind == "weekday" and _TO_DATE.fullmatch(text, expression.end, after.start):
+            continue
+        if anchor and any(
+            _TOGETHER.fullmatch(text, first.end, last.start) and "day" in (first.kind, last.kind)
             for first, last in ((before, expression), (expression, after))
             if first is not last
         ):
             continue
-        if expression.rule in _OF_A_YEAR and expression.anchor and _other_year(text, found, at):
+        if expression.kind != "year":
+            years = interval
+        elif anchor and years and not years[0].year <= anchor.year <= years[1].year:
             continue
         yield expression
-
-
-def _other_year(text: str, found: Sequence[_Match], at: int) -> bool:
-    """Does an expression in the two sentences up to this one say another year than its anchor, or do all of the
-    text that say a year, and one of them before it? A narrative of 1968, printed in 1998, names its year once,
-    goes on with days, and never counts from the day on which it was printed."""
-    expression = found[at]
-    assert expression.anchor
-    years = [other for other in found if other.interval and other.rule not in _OF_A_YEAR]
-    same_year = [
-        other.interval[0].year <= expression.anchor.year <= other.interval[1].year
-        for other in years
-        if other.interval
-    ]
-    past = expression.interval is not None and expression.interval[1] < expression.anchor
-    narrated = (
-        years and years[0].start < expression.start and not any(other.anchor for other in years)
-    )
-    if past and narrated and not any(same_year):
-        return True
-    for other in found[max(at - 2, 0) : at + 2]:
-        if other is expression or not other.interval or other.rule in _OF_A_YEAR:
-            continue
-        first, last = sorted([expression, other], key=lambda match: match.start)
-        near = len(re.findall(r"[.!?。！？\n]", text[first.end : last.start])) <= 1
-        if near and not other.interval[0].year <= expression.anchor.year <= other.interval[1].year:
-            return True
-    return False
 
 
 def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -233,11 +205,88 @@ def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
             yield *match.span(), True
 
 
+# ---- stated dates -------------------------------------
+
+
+_SEASONS = {
+    word: month
+    for name in ("en", "de", "fr", "es", "zh")
+    for words, month in _TABLES[name]["season"].items()
+    for word in words.split("|")
+}
+_PLACES = _TABLES["places"] | {"{season}": f"(?P<season>{'|'.join(_SEASONS)})"}
+_EDGE = r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)"
+_STATED = [
+    re.compile(dates.filled(form if "年" in form else form.join(_EDGE), _PLACES), re.IGNORECASE)
+    for form in _TABLES["stated"]
+]
+
+
+def _stated(text: str, day_first: bool | None) -> Iterator[_Match]:
+    """Days, months and quarters as dates.toml has them, years, decades, seasons and spans."""
+    for start, end, day in dates.dates_in(text, (*dates.DAYS, *dates.SPANS), day_first):
+        first, last = map(date.fromisoformat, dates.days(day)) if day else (None, None)
+        interval = (first, last) if first and last else None
+        exact = len(day) == 10
+        yield _Match(start, end, None if _of_calendar(text, start, end, exact) else interval)
+    if dates.DIGITS.search(text) is None:
+        return
+    for form in _STATED:
+        for match in form.finditer(text):
+            fields = {name: word for name, word in match.groupdict().items() if word}
+            months = [
+                dates.MONTHS.get(folded(fields.get(name, "may")), 0) for name in ("word", "word2")
+            ]
+            if not all(months):
+                continue
+            try:
+                interval = _span(fields)
+                if interval is None:
+                    continue
+            except ValueError:
+                interval = None  # a day that the calendar does not have
+            yield _Match(
+                *match.span(),
+                None if _of_calendar(text, *match.span(), "d" in fields) else interval,
+            )
+
+
+def _of_calendar(text: str, start: int, end: int, exact: bool) -> bool:
+    """Is this of another calendar, or a year that begins on another day?"""
+    around = text[max(start - _AROUND, 0) : end + _AROUND // 2]
+    return bool(_FORMS.calendar.search(around) or (not exact and _FORMS.fiscal.search(around)))
+
+
+def _span(fields: Mapping[str, str]) -> Interval | None:
+    """The days from the first to the second date of a form, or of its year, season or decade."""
+    numbers = {name: dates.number(word) for name, word in fields.items()}
+    if decade := numbers.get("decade"):
+        century = not decade % 100 and decade != 2000  # the 1800s
+        return _months(decade, 1, 1200 if century else 120)
+    year = numbers["y"]
+    if "season" in fields:
+        return _months(year, _SEASONS[fields["season"].lower()], 3)
+    if "word" in fields:
+        numbers["m"] = dates.MONTHS[folded(fields["word"])]
+    if "word2" in fields:
+        numbers["m2"] = dates.MONTHS[folded(fields["word2"])]
+    if "m" not in numbers:
+        last = numbers.get("y2", year)
+        return _months(year, 1, 12 * (last - year + 1)) if 0 <= last - year <= 300 else None
+    month, month2 = numbers["m"], numbers.get("m2", numbers["m"])
+    if "d" not in numbers:
+        begins = year - (month2 < month)  # December to January 2024
+        return _months(begins, month)[0], _months(year, month2)[1]
+    first, last = (
+        date(year, month, numbers["d"]),
+        date(year, month2, numbers.get("d2", numbers["d"])),
+    )
+    if first > last:
+        raise ValueError("ends before it begins")
+    return first, last
+
+
 # ---- intervals -------------------------------------
-
-
-def _days_of(day: str) -> Interval | None:
-    return (date.fromisoformat(day), date.fromisoformat(day)) if day else None
 
 
 def _months(year: int, month: int, count: int = 1) -> Interval:
@@ -294,116 +343,135 @@ def _by_tense(anchor: date, named: Sequence[Interval], tense: int) -> Interval:
     return min(named, key=lambda interval: abs((interval[0] - anchor).days))
 
 
-# ---- rules: what the words of a match mean -------------------------------------
+# ---- relative expressions -------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the words of a match say; an absent one is None. `tense`: -1 past, 1 future, 0 none."""
+    """What the words of a match say; an absent one is None. `which`: -1 last, 0 this, 1 next, or
+    the direction of a number. `tense`: -1 past, 1 future, 0 none."""
 
-    y: int | None = None
-    y2: int | None = None
-    month: int | None = None
-    month2: int | None = None
-    d: int | None = None
-    d2: int | None = None
-    q: int | None = None
-    season: int | None = None
-    decade: int | None = None
-    weekday: int | None = None
-    day: int = 0
+    day: int | None = None
+    number: int | None = None
     unit: str = ""
-    number: int = 1
+    weekday: int | None = None
+    month: int | None = None
+    d: int | None = None
+    season: int | None = None
     which: int | None = None
-    year_word: int = 0
-    rolling: bool = False
+    open: bool = False  # in two weeks, in 40 years: ahead, if the verb is of the future
+    lasting: bool = False  # the last two weeks, since three years
+    of_year: bool = False  # a month, day or season of last year
     tense: int = 0
     every: bool = False  # every year, each Sunday: no one day
+    about: bool = False
+    few: bool = False
+    language: str = "en"
+
+    @property
+    def kind(self) -> str:
+        """As `_Match` has it."""
+        if self.day is not None or self.weekday is not None:
+            return "day" if self.weekday is None else "weekday"
+        # "Last May" counts from the anchor, and a day to come is none of a narrative.
+        open_year = self.which is None and self.tense <= 0
+        return "year" if (self.month or self.d) and open_year else ""
 
 
-class _Unclear(Exception):
-    """The words say no day here: their clause lacks a tense."""
+def _resolved(match: re.Match[str], words: _Words, anchor: date) -> _Match | None:
+    """What a relative expression means; None where that is unclear."""
+    if words.every and words.which is None and (words.weekday is not None or words.month):
+        return None
+    hides = _of_calendar(match.string, *match.span(), words.d is not None)
+    try:
+        interval = None if hides else _interval(anchor, words)
+    except (ValueError, OverflowError, IndexError, StopIteration):
+        interval, hides = None, True  # a day that the calendar does not have
+    if interval is None and not hides:
+        return None
+    about = words.about or words.few
+    return _Match(*match.span(), interval, anchor, words.kind, about)
 
 
-def _date(words: _Words, year: int | None = None) -> Interval:
-    """A year, quarter, season, month or day, or the span from the first to the second of two."""
-    year = words.y if year is None else year
-    assert year is not None
-    if words.q:
-        return _months(year, 3 * words.q - 2, 3)
-    if words.season:
-        return _months(year, words.season, 3)
-    if words.month is None:
-        last = words.y2 or year
-        if not 0 <= last - year <= 300:
-            raise _Unclear
-        return _months(year, 1, 12 * (last - year + 1))
-    month2 = words.month2 or words.month
-    begins = year - (month2 < words.month)  # December to January 2024
-    if words.d is None:
-        return _months(begins, words.month)[0], _months(year, month2)[1]
-    span = date(begins, words.month, words.d), date(year, month2, words.d2 or words.d)
-    if span[0] > span[1]:
-        raise ValueError("ends before it begins")
-    return span
+def _interval(anchor: date, words: _Words) -> Interval | None:
+    which, tense = words.which, words.tense
+    if words.day is not None:
+        return _period(anchor, "day", words.day)
+    if words.number is not None:
+        # "The worst storm in 40 years" and "he made it in two days" do not look ahead.
+        if words.open and tense <= 0:
+            return None
+        if words.lasting:
+            return _away(anchor, words.unit, -words.number)[0], anchor
+        return _away(anchor, words.unit, (which or 0) * words.number, int(words.few))
+    if words.of_year:
+        year = anchor.year + (which or 0)
+        if words.d:
+            day = date(year, words.month or 0, words.d)
+            return day, day
+        if words.month or words.season:
+            return _months(year, words.month or words.season or 0, 1 if words.month else 3)
+        return _months(year, 1, 12)
+    if words.unit and words.weekday is None:
+        return _unit(anchor, words)
+    if words.weekday is not None:
+        return _named_weekday(anchor, words, words.weekday)
+    return _day_of_month(anchor, words, words.d) if words.d else _named_month(anchor, words)
 
 
-def _unit(anchor: date, words: _Words) -> Interval:
+def _unit(anchor: date, words: _Words) -> Interval | None:
     """This, the last or the next unit; in English the last week is the seven days before."""
     which = words.which or 0
     elsewhere = which > 0 and words.tense < 0  # the next month he was in Paris
     if elsewhere or words.unit in ("day", "fortnight", "decade"):
-        raise _Unclear
+        return None
     if words.unit == "weekend" and which == 0 and words.tense < 0 and anchor.weekday() < 5:
         which = -1
-    if words.unit == "week" and words.rolling and abs(which) == 1:
+    if words.unit == "week" and words.language == "en" and abs(which) == 1:
         first = anchor + timedelta(days=1 if which > 0 else -7)
         return first, first + timedelta(days=6)
     return _period(anchor, words.unit, which)
 
 
-def _named_weekday(anchor: date, words: _Words) -> Interval:
-    """Last, next or this Sunday; "this Sunday" of the past is one that was."""
-    assert words.weekday is not None
-    past = words.which == 0 and words.tense < 0 and anchor.weekday() != words.weekday
-    return _weekday(anchor, words.weekday, -1 if past else words.which or 0)
+def _named_weekday(anchor: date, words: _Words, weekday: int) -> Interval | None:
+    """Last, next or this Sunday; "this Sunday" of the past is one that was. Without such a word it
+    goes by the tense; a report of that Monday in the past tense means the same day."""
+    which, tense, same = words.which, words.tense, anchor.weekday() == weekday
+    if words.unit and which is not None:  # Tuesday of last week, 下周三
+        if words.unit != "week":
+            return None
+        found = _period(_period(anchor, "week", which)[0], "day", weekday)
+        return None if found[0] > anchor and not which and tense < 0 else found
+    if which is None:
+        if not tense or (same and tense > 0):
+            return None
+        return (anchor, anchor) if same else _weekday(anchor, weekday, tense)
+    return _weekday(anchor, weekday, -1 if which == 0 and tense < 0 and not same else which)
 
 
-def _weekday_by_tense(anchor: date, words: _Words) -> Interval:
-    """A report of that Monday in the past tense means the same day."""
-    assert words.weekday is not None
-    same = anchor.weekday() == words.weekday
-    if not words.tense or (same and words.tense > 0):
-        raise _Unclear
-    return (anchor, anchor) if same else _weekday(anchor, words.weekday, words.tense)
-
-
-def _named_month(anchor: date, words: _Words) -> Interval:
+def _named_month(anchor: date, words: _Words) -> Interval | None:
     """Last May, this summer; in May by the tense, without one the nearest at most a quarter away."""
-    month, count = (words.month, 1) if words.month else (words.season, 3)
-    assert month
+    month, count = (words.month, 1) if words.month else (words.season or 0, 3)
     every = [_months(anchor.year + shift, month, count) for shift in range(-3, 4)]
     if not words.which:
         found = _by_tense(anchor, every, 1 if words.which == 0 and not words.tense else words.tense)
-        if words.which is None and not words.tense and abs((found[0] - anchor).days) > _QUARTER:
-            raise _Unclear
-        return found
+        far = abs((found[0] - anchor).days) > _QUARTER
+        return None if far and words.which is None and not words.tense else found
     if words.which < 0:
         return [interval for interval in every if interval[1] < anchor][words.which]
     return [interval for interval in every if interval[0] > anchor][words.which - 1]
 
 
-def _day_of_month(anchor: date, words: _Words) -> Interval:
+def _day_of_month(anchor: date, words: _Words, number: int) -> Interval | None:
     """3 May without a year, or the 3rd: by "last" or "next", else by the tense. In the past or without a tense 3 May
     is the nearest within a quarter, since the verb is often that of another clause ("said the vote on 5 May")."""
-    assert words.d
     if words.month is None and not words.tense:
-        raise _Unclear
+        return None
     firsts = (_months(anchor.year, anchor.month + shift)[0] for shift in range(-12, 13))
     days = [
-        (first.replace(day=words.d), first.replace(day=words.d))
+        (first.replace(day=number), first.replace(day=number))
         for first in firsts
-        if words.month in (None, first.month) and words.d <= monthrange(first.year, first.month)[1]
+        if words.month in (None, first.month) and number <= monthrange(first.year, first.month)[1]
     ]
     if not days:
         raise ValueError("not in these years")
@@ -415,183 +483,67 @@ def _day_of_month(anchor: date, words: _Words) -> Interval:
     return _by_tense(anchor, days, words.tense)
 
 
-def _ahead(anchor: date, words: _Words) -> Interval:
-    """In two weeks. "The worst storm in 40 years" and "he made it in two days" do not look ahead."""
-    if words.tense <= 0:
-        raise _Unclear
-    return _away(anchor, words.unit, words.number)
-
-
-def _lasting(anchor: date, words: _Words) -> Interval:
-    return _away(anchor, words.unit, -words.number)[0], anchor
-
-
-def _weekday_of_week(anchor: date, words: _Words) -> Interval:
-    monday = _period(anchor, "week", words.which or 0)[0]
-    found = _period(monday, "day", words.weekday or 0)
-    if found[0] > anchor and not words.which and words.tense < 0:
-        raise _Unclear
-    return found
-
-
-_STATED: dict[str, Callable[[_Words], Interval]] = {
-    "date": _date,
-    "quarter": _date,
-    "season": _date,
-    # the 1800s are a century
-    "decade": lambda w: _months(
-        w.decade or 0, 1, 1200 if not (w.decade or 0) % 100 and w.decade != 2000 else 120
-    ),
-}
-_RELATIVE: dict[str, Callable[[date, _Words], Interval]] = {
-    "day": lambda a, w: _period(a, "day", w.day),
-    "unit": _unit,
-    "ago": lambda a, w: _away(a, w.unit, -w.number),
-    "from now": lambda a, w: _away(a, w.unit, w.number),
-    "ahead": _ahead,
-    "lasting": _lasting,
-    "weekday": _named_weekday,
-    "weekday by tense": _weekday_by_tense,
-    "weekday of week": _weekday_of_week,
-    "month": _named_month,
-    "month of year": lambda a, w: _date(w, a.year + (w.which or 0)),
-    "day of month": _day_of_month,
-    "of year word": lambda a, w: _date(w, a.year + w.year_word),
-}
-_OF_A_YEAR = frozenset({"month", "day of month"})  # say no year
-_BY_TENSE = _OF_A_YEAR | {"weekday by tense"}
-
-
-def _meant(
-    vocabulary: _Vocabulary, match: re.Match[str], rule: str, which: int | None, anchor: date | None
-) -> _Match | None:
-    """What a match means; None where that is unclear. `which`: a value that the rule gives."""
-    text, (start, end) = match.string, match.span()
-    around = text[max(start - _AROUND, 0) : end + _AROUND // 2]
-    if _FORMS.calendar.search(around) or (
-        _FORMS.fiscal.search(around) and "d" not in match.re.groupindex
-    ):
-        return _Match(start, end, rule, None)
-    words, few = vocabulary.words(match, which)
-    try:
-        if rule in _STATED:
-            return _Match(start, end, rule, _STATED[rule](words))
-        if anchor is None or (words.every and rule in _BY_TENSE):
-            return None
-        interval = _RELATIVE[rule](anchor, words)
-        if few:
-            interval = (
-                _away(interval[0], words.unit, 0, 1)[0],
-                _away(interval[1], words.unit, 0, 1)[1],
-            )
-    except _Unclear:
-        return None
-    except (ValueError, OverflowError, IndexError, StopIteration):
-        return _Match(start, end, rule, None)  # a day that the calendar does not have
-    return _Match(start, end, rule, interval, anchor, few or "about" in vocabulary.said(match))
-
-
 # ---- vocabularies -------------------------------------
 
-_HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-
-
-class _Rule(NamedTuple):
-    """A pattern of expressions; a text that has one holds words of all kinds of one set of `needed`."""
-
-    pattern: re.Pattern[str]
-    rule: str
-    given: int | None
-    needed: tuple[frozenset[str], ...]
-
-
-def _needed(template: str) -> tuple[frozenset[str], ...]:
-    """For each alternative of a template the kinds of words that it cannot do without."""
-    flat, before = template, ""
-    while flat != before:  # what stands in brackets may be absent
-        before, flat = flat, re.sub(r"\([^()]*\)\??", "", flat)
-    return tuple(frozenset(re.findall(r"\{([a-z_]+)2?\}(?!\?)", part)) for part in flat.split("|"))
 
 
 class _Vocabulary:
     """The words of one language, its patterns compiled."""
 
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
-        self.han = name == "zh"
-        self._rolling = name == "en"
-        self._few = frozenset(table["few"].split("|"))
-        numbered = ("month", "number", "quarter")
-        listed = {kind: dict(zip(table[kind], range(1, 32), strict=False)) for kind in numbered}
-        listed["weekday"] = {words: at for at, words in enumerate(table["weekday"])}
-        listed["unit"] = {words: unit for unit, words in table["unit"].items()}
-        for kind in ("day", "which", "season", "year_word"):
-            listed[kind] = table.get(kind, {})
-        self._words = {
-            kind: {word: value for words, value in of_kind.items() for word in _alternatives(words)}
-            for kind, of_kind in listed.items()
+        self._name, self._han, self._few = name, name == "zh", re.compile(table["few"])
+        self._words: dict[str, dict[str, Any]] = {
+            "unit": {words: unit for unit, words in table["unit"].items()},
+            "weekday": {words: at for at, words in enumerate(table["weekday"])},
+            "month": {words: at for at, words in enumerate(table["month"], 1)},
+            "number": {words: at for at, words in enumerate(table["number"], 1)}
+            | {table["few"]: 3},
+            "year_unit": {table["unit"]["year"]: ""},
+        } | {kind: table.get(kind, {}) for kind in ("day", "which", "which_year", "season")}
+        places = {
+            kind: "|".join(sorted("|".join(words).split("|"), key=len, reverse=True)) or "(?!)"
+            for kind, words in self._words.items()
         }
-        self._words["number"] |= dict.fromkeys(self._few, 3)
-        places = dict(_TABLES["places"]) | (_TABLES["han_places"] if self.han else {})
-        places["about"] = f"(?:{table['about']})"
-        for kind, of_kind in self._words.items():
-            longest = sorted(of_kind, key=lambda word: (-len(word), word))
-            places.setdefault(kind, "|".join(longest) if longest else "(?!)")
-        if not self.han:
-            places["number"] += r"|\d{1,3}"
-        edge = (
-            ("(?:", ")") if self.han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
-        )
-        self._rules: list[_Rule] = []
-        for template, rule, *which in table["patterns"]:
+        places |= {"about": f"(?:{table['about']})", "d": _TABLES["day_of_month"][self._han]}
+        places["number"] += f"|{_TABLES['numerals'][self._han]}"
+        before, behind = ("(?:", ")") if self._han else _EDGE
+        self._patterns: list[tuple[re.Pattern[str], int | None]] = []
+        for template, *which in table["patterns"]:
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
-            compiled = re.compile(edge[0] + pattern + edge[1], re.IGNORECASE)
-            self._rules.append(
-                _Rule(compiled, rule, which[0] if which else None, _needed(template))
-            )
-        needed = {kind for rule in self._rules for kinds in rule.needed for kind in kinds}
-        self._kinds = {kind: re.compile(places[kind]) for kind in sorted(needed)}
-        bounds = ("", "") if self.han else (r"(?<![\w’'])", r"(?![\w])")
+            compiled = re.compile(before + pattern + behind, re.IGNORECASE)
+            self._patterns.append((compiled, which[0] if which else None))
+        bounds = ("", "") if self._han else (r"(?<![\w’'])", r"(?![\w])")
         verbs = "|".join(f"(?P<{tense}>{table[tense]})" for tense in table["tenses"])
         self._every = re.compile(f"{bounds[0]}(?:{table['every']}){bounds[1]}", re.IGNORECASE)
         self._verbs = re.compile(f"{bounds[0]}(?:{verbs}){bounds[1]}", re.IGNORECASE)
 
-    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, int | None]]:
-        # Ten searches for words tell which of the thirty patterns are worth trying.
-        lower = text.lower()
-        present = {kind for kind, words in self._kinds.items() if words.search(lower)}
-        for rule in self._rules:
-            if not any(kinds <= present for kinds in rule.needed):
-                continue
-            for match in rule.pattern.finditer(text):
-                if not _is_name(match, rule.rule):
-                    yield match, rule.rule, rule.given
+    def matches(self, text: str) -> Iterator[tuple[re.Match[str], _Words]]:
+        for pattern, which in self._patterns:
+            for match in pattern.finditer(text):
+                if not _is_name(match):
+                    yield match, self._read(match, which)
 
-    @staticmethod
-    def said(match: re.Match[str]) -> set[str]:
-        return {name.rstrip("2") for name, word in match.groupdict().items() if word}
-
-    def words(self, match: re.Match[str], which: int | None) -> tuple[_Words, bool]:
-        """The values of the placeholders, and whether the number is "a few"."""
+    def _read(self, match: re.Match[str], which: int | None) -> _Words:
+        """The values of the words of a match."""
         clause, at = self._clause(match)
-        values: dict[str, Any] = {"rolling": self._rolling, "tense": self._tense(clause, at)}
-        values["every"] = bool(self._every.search(clause))
-        values |= {} if which is None else {"which": which}
-        few = False
+        values: dict[str, Any] = {"which": which, "language": self._name}
+        values |= {"tense": self._tense(clause, at), "every": bool(self._every.search(clause))}
         for name, text in match.groupdict().items():
-            if text is None:
+            kind, word = name.rstrip("2"), " ".join((text or "").lower().split())
+            if not word:
                 continue
-            word, kind = " ".join(text.lower().split()), name.rstrip("2")
-            name = name if name in ("y2", "d2", "month2") and name[:-1] in values else kind
-            name = "q" if name == "quarter" else name
-            few |= kind == "number" and word in self._few
-            if kind in self._words:
-                values[name] = self._value(kind, word)
-            elif kind != "about":
-                values[name] = _number(re.sub(r"\D+\Z", "", word) if kind == "decade" else word)
-        return _Words(**values), few
+            if kind in ("which_year", "year_unit"):
+                values["of_year"] = True
+            if kind != "year_unit":
+                flag = kind in ("about", "open", "lasting")
+                values[kind.removesuffix("_year")] = flag or self._value(kind, word)
+            values["few"] = (
+                values.get("few") or kind == "number" and bool(self._few.fullmatch(word))
+            )
+        return _Words(**values)
 
     def _clause(self, match: re.Match[str]) -> tuple[str, int]:
         """The clause around an expression without it, and where it stood; the sentence where the
@@ -600,8 +552,8 @@ class _Vocabulary:
         after = match.string[match.end() : match.end() + _NEAR].partition("\n")[0]
         for ends in (r"[,;.!?。，！？；]", r"[.!?。！？]"):
             parts = re.split(ends, line)[-1], re.split(ends, after)[0]
-            size = len("".join(parts)) if self.han else len(" ".join(parts).split())
-            if size >= (1 if self.han else _DATED):
+            size = len("".join(parts)) if self._han else len(" ".join(parts).split())
+            if size >= (1 if self._han else _DATED):
                 break
         return f"{parts[0]} {parts[1]}", len(parts[0])
 
@@ -613,38 +565,21 @@ class _Vocabulary:
         return {"past": -1, "future": 1}.get(str(verb and verb.lastgroup), 0)
 
     def _value(self, kind: str, word: str) -> Any:
-        words = self._words[kind]
-        if word in words:
-            return words[word]
-        for pattern, value in words.items():  # a word with an ending: letzte[nrsm]?
-            if re.fullmatch(pattern, word):
+        for words, value in self._words.get(kind, {}).items():
+            if re.fullmatch(words, word):
                 return value
-        return _number(word)
+        return dates.number(word)
 
 
-def _alternatives(words: str) -> list[str]:
-    return [words] if "(?:" in words else words.split("|")
-
-
-def _is_name(match: re.Match[str], rule: str) -> bool:
+def _is_name(match: re.Match[str]) -> bool:
     """Is a word in lower case a verb and no month or weekday (they may, to march, the sun), or a
     capitalised day word inside a sentence a name (USA Today)?"""
-    if rule == "day":
+    groups = match.groupdict()
+    if groups.get("day"):
         before = match.string[max(match.start() - 2, 0) : match.start()]
         return match[0][0].isupper() and before[:1].isalnum()
-    groups = match.groupdict()
     word = groups.get("month") or groups.get("weekday") or ""
-    return word in ("may", "march", "mar", "sun", "sat", "mon", "wed") and not groups.get("y")
-
-
-def _number(word: str) -> int:
-    """12, 二〇二三, 二十三."""
-    if word.isdecimal():
-        return int(word)
-    if "十" in word:
-        tens, _, ones = word.partition("十")
-        return 10 * int(_HAN_DIGITS.get(tens, "1")) + int(_HAN_DIGITS.get(ones, "0"))
-    return int("".join(_HAN_DIGITS.get(ch, "") for ch in word) or "0")
+    return word in ("may", "march", "mar", "sun", "sat", "mon", "wed")
 
 
 @cache

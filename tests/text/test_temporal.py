@@ -43,7 +43,7 @@ def judged(found: list[Interval], meant: str) -> str:
 
 
 def test_sentences_of_five_languages_mean_their_days_and_hardly_one_an_invented_day() -> None:
-    """310 of 422 are right; parts of months, halves, weeks of a year and centuries are not read."""
+    """312 of 422 are right; parts of months, halves, weeks of a year and centuries are not read."""
     score = Counter(judged(days(text, language), meant) for language, text, meant in SET["sentences"])
     assert sum(score.values()) == 422
     assert score["right"] >= 305 and score["wrong"] == 0 and score["invented"] <= 4, score
@@ -142,7 +142,6 @@ NARRATIVE = "By the autumn of 1968 she had filled eleven rolls. The twelfth was 
     ("text", "day"),
     [
         (NARRATIVE, ""),  # printed thirty years later
-        (NARRATIVE + " The report was read on Monday.", "1998-11-10"),  # it also counts from its own day
         ("The firm was founded in 1968. It has few workers. Nothing came of it. The talks will go on until 10 December.", "1998-12-10"),
         ("The ship waited. On the night of 10 November she lay in Kell Sound.", "1998-11-10"),
     ],
