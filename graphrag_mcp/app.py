@@ -110,6 +110,35 @@ class App:
             return corpus_name(path.parent if path.is_file() else path)
         return corpus_name(self.settings.roots[0]) if self.settings.roots else NOTES_CORPUS
 
+    def corpus_to_update(self, name: str, paths: Sequence[str]) -> str:
+        """The corpus that a call to index `paths` means: as in `corpus_for_writing`, but where there is none of this
+        name yet and all files of `paths` lie in folders of the corpus that searches read, that corpus. Another would
+        hold the same files, and searches would read it in place of the first. Folders outside of the roots do not
+        count."""
+        from graphrag_mcp.sources import walk
+        from graphrag_mcp.store import manifest
+
+        named = self.corpus_for_writing(name, paths[0] if paths else "")
+        if name or self.corpus or named in self.corpora():
+            return named
+        roots = self._roots()
+        try:
+            folder = self.fetched()
+            stored = manifest.read(folder)
+        except (NotFound, Damaged):
+            return named
+        known = {
+            label: source
+            for label, source in (stored.sources if stored else {}).items()
+            if source.get("path")
+            and any(Path(source["path"]).is_relative_to(root) for root in roots)
+        }
+        if not known:
+            return named
+        found = walk.find(paths, known, self.settings, [str(root) for root in roots])
+        labels = {file.source for file in found.files} or found.sources.keys()
+        return folder.name if labels <= known.keys() else named
+
     def corpus_for_reading(self, name: str = "") -> str:
         """The given name; else the corpus of the first root; else the only one with a folder of
         this project; else the only one there is. NotFound lists the corpora, nearest name first."""

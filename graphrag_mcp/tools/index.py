@@ -179,7 +179,7 @@ def _request(
             raise BadInput(what, f"Give {_TEXTS}")
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
-    name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
+    name = app.corpus_to_update(corpus.strip(), found)
     if found and app.settings.notes and _notes_apart(app, name, base := app.notes_folder()):
         found += (str(base),)
     within = tuple(str(root.resolve()) for root in app.settings.roots)

@@ -81,6 +81,43 @@ def test_writing_goes_to_the_named_corpus_else_to_the_first_folders(app: App, pr
     assert App(Settings(home=app.home)).corpus_for_writing() == "notes"
 
 
+def test_a_call_without_a_corpus_updates_the_one_that_searches_read_where_it_holds_all_that_is_named(
+    app: App, project: Path, tmp_path: Path
+) -> None:
+    docs, notes = project / "docs", project / "notes"
+    notes.mkdir()
+    (notes / "n.md").write_text("A note.\n", "utf-8")
+    indexed(app, "papers", docs=str(docs), notes=str(notes))
+
+    def updated(*paths: Path) -> str:
+        return app.corpus_to_update("", [str(path) for path in paths])
+
+    assert updated(project) == updated(docs) == updated(docs / "a.md") == updated(docs, notes) == "papers"
+    assert updated() == "papers", "texts without a folder"
+    (docs / "new").mkdir()
+    assert updated(docs / "new") == "papers", "a part of a folder of it"
+    assert app.corpus_to_update("mine", [str(docs)]) == "mine"
+    assert App(app.settings, "mine").corpus_to_update("", [str(docs)]) == "mine"
+    without_roots = App(Settings(home=app.home))
+    assert without_roots.corpus_to_update("", [str(docs)]) == corpus_name(docs)
+    other = project / "drawings"
+    other.mkdir()
+    assert updated(other) == corpus_name(other), "an empty folder of its own"
+    (other / "b.md").write_text("A drawing.\n", "utf-8")
+    assert updated(other) == corpus_name(other)
+    assert updated(project) == updated(project, docs) == corpus_name(project), "it holds more than the corpus"
+    assert updated(docs, other) == corpus_name(docs)
+    indexed(app, corpus_name(docs), docs=str(docs))
+    assert updated(docs / "a.md") == corpus_name(docs), "the one of this folder, which there is"
+
+
+def test_a_corpus_of_a_folder_above_the_roots_is_not_updated(app: App, project: Path, tmp_path: Path) -> None:
+    indexed(app, "all-of-it", all=str(tmp_path))
+    assert app.corpus_for_reading() == "all-of-it"
+    assert app.corpus_to_update("", [str(project)]) == corpus_name(project)
+    assert app.corpus_to_update("", []) == corpus_name(project)
+
+
 def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: App, project: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"no index yet.*index_documents"):
         app.corpus_for_reading()

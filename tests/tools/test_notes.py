@@ -223,6 +223,24 @@ def test_documents_are_as_they_were_in_a_second_corpus_under_other_paths_and_nam
         assert states(other, "all") == ", unchanged; documents edited or replaced"
 
 
+def test_indexing_the_root_again_makes_no_second_corpus_of_documents_and_notes(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "ledger.md").write_text(LEDGER, "utf-8")
+    app = App(Settings(home=tmp_path / "home", roots=(root,), notes=str(root / "notes")))
+    index_documents(app.folder("mine"), IndexRequest((str(root / "docs"),)), app.settings)
+    with connected(build_server(app)) as call:
+        call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+        again = call.good("index_documents", paths=["."], wait_seconds=50)
+        assert again["corpus"] == "mine" and app.corpora() == ["mine"], again["text"]
+        assert again["counts"]["unchanged"] == 2 and not again["counts"]["added"]
+        (root / "docs" / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+        again = call.good("index_documents", paths=["docs/pier.md"], wait_seconds=50)
+        assert again["corpus"] == "mine" and again["counts"]["documents_total"] == 3
+        said = call.good("index_documents", texts=["The mast was sold."], wait_seconds=50)
+        assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"]
+
+
 def test_a_note_with_a_hash_of_ids_says_nothing_of_the_documents(call: Caller, root: Path) -> None:
     call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
     note = root / "notes" / "Who paid for the mast.md"
