@@ -361,7 +361,9 @@ class _Reader:
         if len(lows) > first + 2 and not any(map(ordinary, lows[first + 1 :])):
             before = words_before(self.text, pieces[0].start())
             led = first or (before and before[-1].lower() in _ARTICLES)
-            if noun_type(lows[first]) == "person" or (led and self.evidence.language == "de"):
+            company = lows[-1] in lex.COMPANY_FORMS  # die Hydrowerk Sensorik GmbH
+            german = led and self.evidence.language == "de" and not company
+            if noun_type(lows[first]) == "person" or german:
                 return first + 1, True  # Geologist Kate Lloyd, der Kaufmann Justus Salmann
         for at in range(len(lows) - 2, -1, -1):
             if lows[at] in lex.COURTESIES or (
@@ -477,7 +479,7 @@ def _strength_of_several(name: Name, evidence: Evidence) -> bool | None:
     if name.article == "a" and people[-1] and all(map(or_, usual, people)):
         return False  # the South Korean navy
     if not name.prose:
-        return not any(usual)
+        return name.lows[-1] in LEGAL_FORMS or not any(usual)
     if len(usual) == 2 and all(usual) and name.lows[1].isdigit():
         return False  # Figure 2
     shown = evidence.inside[name.form] or evidence.subject[name.form] > 1

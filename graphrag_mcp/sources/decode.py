@@ -297,6 +297,7 @@ _HEADINGS = re.compile(
     r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
 )
 _NO_WORDS = re.compile(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+")
+_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,20})(?:\s[^<>\n]{0,1000})?>")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _SPOKEN = re.compile(
@@ -331,10 +332,12 @@ def _first_line(area: str) -> str:
     if mail := _MAIL.match(area):
         return " ".join(mail[1].split())
     first, _, rest = _NO_WORDS.sub("", area).partition("\n")
+    first = _without_tags(first)
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     # of an interview, a chat
     spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
-    return first.strip() if alone and len(first) <= 120 and not spoken else ""
+    title = alone and len(first) <= 120 and not spoken and any(map(str.isalnum, first))
+    return first.strip() if title else ""
 
 
 def headings(text: str) -> Iterator[tuple[int, int, str]]:
@@ -347,9 +350,22 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
         if at % 2:
             continue
         if match[1]:
-            yield match.start(), len(match[1]), match[2].strip().rstrip("# ")
+            words = _without_tags(match[2]).strip()
+            if words:  # else a logo
+                yield match.start(), len(match[1]), words.rstrip("# ")
         elif not match[3].lstrip().startswith(("|", "-", "*", ">", "#")):
-            yield match.start(), 1 if match[4][0] == "=" else 2, match[3].strip()
+            yield match.start(), 1 if match[4][0] == "=" else 2, _without_tags(match[3]).strip()
+
+
+def _without_tags(line: str) -> str:
+    """A line of Markdown without the tags of HTML in it: those with an attribute, those that end, and
+    those that are ended. The <int> of vector<int> is none."""
+    if "<" not in line:
+        return line
+    ended = set(re.findall(r"</([A-Za-z]\w{0,20})>", line))
+    return _TAG.sub(
+        lambda tag: "" if "=" in tag[0] or tag[1] == "/" or tag[2] in ended else tag[0], line
+    )
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

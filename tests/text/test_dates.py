@@ -139,6 +139,17 @@ def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
     assert find_title(text) == title
 
 
+@pytest.mark.parametrize(("text", "title"), [
+    ('<h1><img src="https://a.example/b.png"> basedon</h1>\n\nA fork.\n', "basedon"),
+    ('# <img src="https://a.example/y.svg" alt="" width="40"> Marl\n\nText.\n', "Marl"),
+    ('<div align="center"><img src="https://a.example/x.svg"></div>\n\n# Clock\n\nText.\n', "Clock"),
+    ('# <img src="x">\n\nThe boat sails.\n', ""), ("# <kbd>Ctrl</kbd>+C\n\nText.\n", "Ctrl+C"),
+    ("# The <T> of List<T>\n\nText.\n", "The <T> of List<T>"), ("# if a < b and c > d\n\nText.\n", "if a < b and c > d"),
+])  # fmt: skip
+def test_tags_are_no_part_of_a_title(text: str, title: str) -> None:
+    assert find_title(text) == title
+
+
 @pytest.mark.parametrize(
     ("head", "date"),
     [
