@@ -798,16 +798,24 @@ def _hit_documents(snapshot: Snapshot, hits: Sequence[Row]) -> list[Data]:
 
 
 def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, float]) -> list[Data]:
-    """The best sentence of each passage, with its place in the text unit."""
+    """The best sentence of each passage, with its place in the text unit; not the title, which the citation
+    names, unless there is no other sentence. Where no sentence holds a word of the question, a part of the
+    text says more than one of them."""
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows])
     listed: list[Data] = []
     for row in rows:
-        quote, unit = best(row["text"], weights), sources.units.get(row["text_unit_id"])
-        if quote is None or unit is None:
+        unit = sources.units.get(row["text_unit_id"])
+        cite = sources.cite(unit["id"]) if unit else None
+        if unit is None or cite is None:
+            continue
+        titled = (f"# {cite['title']}", cite["title"])
+        quote = best(row["text"], weights, skip=titled) or best(row["text"], weights)
+        if quote is None:
             continue
         shift = row["char_start"] - unit["char_start"]
-        if (cite := sources.cite(unit["id"], quote.start + shift, quote.end + shift)) is not None:
-            text = one_line(readable(row["text"][quote.start : quote.end]), LONG)
+        end = quote.end if quote.share else min(quote.start + SENTENCE, len(row["text"]))
+        if (cite := sources.cite(unit["id"], quote.start + shift, end + shift)) is not None:
+            text = one_line(readable(row["text"][quote.start : end]), LONG)
             sentence = clipped(text, weights, SENTENCE)
             listed.append({"text": sentence, "marks": marks(sentence, weights), "cites": [cite]})
     return listed

@@ -14,6 +14,7 @@ import * as library from "./library.js";
 import * as source from "./source.js";
 
 const TABS = [["map", "Topics"], ["graph", "Graph"], ["library", "Documents"], ["links", "Links"], ["timeline", "Timeline"], ["changes", "Changes"], ["drift", "DRIFT sessions"], ["history", "History"]];
+const WITHIN = { community: "map", entity: "graph", path: "graph", document: "library", passage: "library" }; // the tab of a view without one
 const OF_SERVER = ["library", "history"], ROOMY = ["search", "passage", "library", "history", "drift"]; // views with no picture beside them
 let shownTime = null;
 let transport, server, map, tree, net, recent = null, turn = 0, newer = false;
@@ -38,7 +39,7 @@ async function route() {
   if (mine !== turn) return;
   if (view !== "document") room(ROOMY.includes(view));
   if (TABS.some(([name]) => name === view) && document.activeElement !== byId("query")) byId("query").value = "";
-  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
+  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === (WITHIN[view] || view)) made.setAttribute("aria-current", "page"); return made; }));
   byId("views").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   try {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }

@@ -78,7 +78,8 @@ const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date
   element("span", { class: "type" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
 const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
 
-// The elements of a search, and its data for the map.
+// The elements of a search, and its data for the map. Where the question asks about all documents, its words select
+// no entity before another.
 export async function view(server, transport, rest, go) {
   const { query, filters, answer: chosen = "" } = read(rest);
   const found = await transport.load("search", { query, ...filters }), state = await server.state();
@@ -90,8 +91,8 @@ export async function view(server, transport, rest, go) {
   const beside = element("div", { class: "beside" }, ...(whole ? [] : group("Documents", (found.documents || []).map(line))), ...group("Topics", found.communities.map(views.topic)));
   const main = element("div", {}, element("h1", { dir: "auto" }, "“" + visible(short(query, 120)) + "”"), element("div", { class: "bar-of-choices" }, choosable ? scopes(query, filters, whole) : "", chooser(query, filters, found.facets, chosen, go)), views.note(found.hint), answer,
     nothing && !whole ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...group("Did you mean", found.near.map(views.named)),
-    ...(found.entities.length ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
-    ...(whole ? [] : group("Passages", found.passages.map(hit), "plain hits")), ...group("Ask next", (found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
+    ...(found.entities.length && !found.whole ? [element("h2", {}, "Entities"), views.inline(found.entities)] : []), views.pair(found),
+    ...(whole ? [] : group("Passages", found.passages.map(hit), "plain hits")), ...group("Ask next", (found.whole ? [] : found.follow_ups || []).map((one) => opened({ query: one, to: address(one, filters) }))));
   const ask = () => write(server, answer, beside, { query, filters: found.filters, whole }, to);
   if (answer && (mine || !state.model)) ask();
   else if (answer) answer.append(element("button", { type: "button", onclick: ask }, visible(`Answer with ${state.model}`)));

@@ -39,8 +39,21 @@ export function visible(text) {
   return String(text ?? "").replace(HIDDEN, (ch) => "\\u" + ch.codePointAt(0).toString(16).padStart(4, "0"));
 }
 
+// Where cut titles would be the same, as of minutes of many days, they are cut in their middle.
+export function cut(titles, most) {
+  const cuts = titles.map((title) => short(title, most)), same = new Map();
+  titles.forEach((title, at) => same.set(cuts[at], (same.get(cuts[at]) || new Set()).add(title)));
+  return cuts.map((text, at) => {
+    const points = [...titles[at]], end = Math.floor(most / 2);
+    return same.get(text).size > 1 ? points.slice(0, most - end - 1).join("") + "…" + points.slice(-end).join("") : text;
+  });
+}
+
+const DAY = /(\d{4}-\d{2}-\d{2})/; // no line ends in the midst of it
+
 export function link(view, text, title = "") {
-  return element("a", { href: "#" + view.split("/").map(encodeURIComponent).join("/"), title: title || null, dir: "auto" }, visible(text));
+  const words = visible(text).split(DAY).map((part, at) => at % 2 ? element("span", { class: "day" }, part) : part);
+  return element("a", { href: "#" + view.split("/").map(encodeURIComponent).join("/"), title: title || null, dir: "auto" }, words);
 }
 
 export const number = (value) => Number(value || 0).toLocaleString("en");

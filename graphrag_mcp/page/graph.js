@@ -1,6 +1,6 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, element, enlarged, link, number, short, visible } from "./dom.js";
+import { byId, cut, element, enlarged, link, number, short, visible } from "./dom.js";
 import { FONT, TURNED, WORDS } from "./map.js";
 import * as views from "./views.js";
 
@@ -9,7 +9,9 @@ const REACH = 3 * LENGTH; // beyond it two nodes do not push each other
 const TICKS = 240; // of a new layout: its places depend on the data alone, never on time
 const CELLS = 128; // of the grid, at most, in each direction
 const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
+const LETTERS = 30; // of a title in the picture
 const FIRST = 40; // titles of the most connected nodes that may cover a dot
+const ROOM = 12_000; // square pixels for each of them
 const APART = 65; // pixels between two nodes at which dots are not made smaller; in a crowd they are
 const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
@@ -111,11 +113,12 @@ export class Graph {
     this.begin("entity", "The ways between two entities");
     const direct = found.paths.some((steps) => steps.length === 1), placed = new Set();
     let row = direct ? 1 : 0; // nothing stands on the line of a direct connection
-    const wide = Math.max(170 * Math.max(1, ...found.paths.map((steps) => steps.length)), 440);
+    const wide = Math.max(170 * Math.max(1, ...found.paths.map((steps) => steps.length)), 440), rows = row + new Set(found.paths.map((steps) => steps.slice(0, -1).map((one) => one.to.n).join())).size;
+    const high = Math.min(Math.max((0.5 * wide * (this.height || 1)) / (this.width || 1) / Math.max(1, rows - 1), 130), 260); // rows take the room that is there
     const put = (one, x, y) => { const made = this.node(one); if (!placed.has(one.n)) { placed.add(one.n); Object.assign(made, { x, y, fixed: true }); } return made; };
     put(found.from, 0, 0).centre = true; put(found.to, wide, 0).centre = true;
     for (const steps of found.paths) {
-      const before = placed.size, y = (row % 2 ? -1 : 1) * Math.ceil(row / 2) * 130;
+      const before = placed.size, y = (row % 2 ? -1 : 1) * Math.ceil(row / 2) * high;
       steps.slice(0, -1).forEach((one, at) => put(one.to, (wide * (at + 1)) / steps.length, y));
       if (placed.size > before) row++;
       for (const one of steps) this.line(one.from.n, one.to.n, one.weight, { text: one.text, cites: one.cites, date: earliest(one.cites), way: true });
@@ -190,7 +193,7 @@ export class Graph {
     }
     const ends = element("strong", { dir: "auto" }, `${edge.a.title} – ${edge.b.title}`);
     this.told.replaceChildren(ends, element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => { this.edge = null; this.told.replaceChildren(); this.draw(); } }, "×"),
-      element("p", { dir: "auto" }, visible(edge.text || "No sentence is kept for this relationship.")), views.sources((edge.cites || []).slice(0, 3)));
+      element("p", { dir: "auto" }, visible(edge.text ? views.unveiled(views.veiled(edge.text, edge.cites)) : "No sentence is kept for this relationship.")), views.sources((edge.cites || []).slice(0, 3)));
     this.draw();
   }
 
@@ -254,6 +257,7 @@ export class Graph {
   current() {
     if (!this.known) {
       const many = this.visible().sort(important), edges = this.drawnEdges(new Set(many));
+      cut(many.map((one) => one.title), LETTERS).forEach((label, at) => { many[at].label = label; });
       this.known = { many, edges }; backbone(many, edges);
     }
     return this.known;
@@ -479,20 +483,21 @@ export class Graph {
     this.boxes = []; context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = paper; context.fillStyle = ink;
     const order = [...many].sort((a, b) => rank(b) - rank(a));
     function rank(one) { return 4 * (one.centre === true) + 2 * lit.has(one); }
+    const hubs = new Set(order.slice(0, Math.min(FIRST, (this.width * this.height) / ROOM))); // are named on a phone as well, where they stand in a crowd
     for (const one of order) {
       if (this.boxes.length >= most) break;
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
       const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2));
       context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const title = short(one.title, 30), half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
+      const title = one.label, half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
       const places = [[cx, py + radius + size + 1], [cx, py - radius - 5], [px + aside, py + size / 2 - 2], [px - aside, py + size / 2 - 2]];
       let best = null, least = Infinity;
       for (const [side, [middle, base]] of moving && one.side !== undefined ? [[one.side, places[one.side]]] : places.entries()) {
         const box = [middle - half, base - size, middle + half, base + 4];
         if (box[0] < -0.5 || box[2] > this.width + 0.5 || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
         const covered = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]).length;
-        if (covered && !(strong || lit.has(one) || covered < 2 && this.boxes.length < FIRST)) continue;
+        if (covered && !(strong || lit.has(one) || hubs.has(one) || covered < 2 && this.boxes.length < FIRST)) continue;
         const crossed = lines.filter((line) => crosses(line, box)).length, cost = 4 * covered + crossed + side / 10;
         if (cost < least) { least = cost; best = { side, middle, base, box, plate: crossed && !covered }; }
       }
@@ -504,22 +509,30 @@ export class Graph {
     }
   }
 
-  // The sentences of a path above its lines: up to four rows, where a line is about level and long enough.
+  // The sentences of a path beside its lines, in up to four rows: above or below a line that is about level, else on
+  // its outer side. One that has no room is left out.
   sentences(edges, { soft, paper }) {
     const { context } = this, { x, y, k } = this.view, size = 12 * this.large, font = `400 ${size}px ${FONT}`;
     this.captions = [];
     Object.assign(context, { font, textAlign: "center", fillStyle: soft, strokeStyle: paper, lineWidth: 4, globalAlpha: 1 });
-    const drawn = edges.map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k]);
-    for (const { a, b, text } of edges) {
-      const wide = Math.abs(b.x - a.x) * k, room = wide - 70 * this.large, rows = [];
-      if (room < 120 * this.large || Math.abs(b.y - a.y) * k > wide / 8) continue;
-      for (const word of visible(text).match(WORDS) || []) {
+    const drawn = this.current().edges.map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k]);
+    for (const { a, b, text, cites } of edges) {
+      const wide = Math.abs(b.x - a.x) * k, level = Math.abs(b.y - a.y) * k < wide / 8, mx = x + ((a.x + b.x) / 2) * k, my = y + ((a.y + b.y) / 2) * k, rows = [];
+      const left = (b.x - a.x) * (b.y - a.y) < 0 === a.y + b.y < 0, room = level ? wide - 70 * this.large : Math.min((left ? mx : this.width - mx) - 20, 230 * this.large);
+      if (room < 120 * this.large) continue;
+      for (const word of visible(views.unveiled(views.veiled(text, cites))).match(WORDS) || []) {
         if (rows.length && this.width_(rows.at(-1) + word, font) <= room) rows.push(rows.pop() + word); else rows.push(word.trim());
       }
       if (rows.length > 4) rows.splice(3, rows.length, rows[3] + " …");
-      const middle = x + ((a.x + b.x) / 2) * k, base = y + ((a.y + b.y) / 2) * k - 10 - (rows.length - 1) * size * 1.35;
-      const half = Math.max(...rows.map((row) => this.width_(row, font))) / 2 + 3, box = [middle - half, base - size, middle + half, base + rows.length * size * 1.35 - size];
-      if (drawn.some((line) => crosses(line, box)) || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      const half = Math.max(...rows.map((row) => this.width_(row, font))) / 2 + 3, tall = (rows.length - 1) * size * 1.35;
+      const places = level ? [[mx, my - 10 - tall], [mx, my + 10 + size]] : [[left ? mx - half - 8 : mx + half + 8, my - (a.y + b.y < 0 ? tall : -size)]];
+      const free = ([middle, base]) => {
+        const box = [middle - half, base - size, middle + half, base + tall + 4];
+        return !drawn.some((line) => crosses(line, box)) && ![...this.boxes, ...this.captions].some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]) && box;
+      };
+      const place = places.find(free), box = place && free(place);
+      if (!box) continue;
+      const [middle, base] = place;
       context.direction = TURNED.test(text) ? "rtl" : "ltr";
       rows.forEach((row, at) => { context.strokeText(row, middle, base + at * size * 1.35); context.fillText(row, middle, base + at * size * 1.35); });
       this.captions.push({ box, rows });

@@ -108,7 +108,7 @@ export function start(page) {
 async function remove(page, one, row) {
   const asked = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: true });
   const lost = Object.entries(asked.counts || {}).filter(([, count]) => count).map(([name, count]) => views.counted(count, name.replace("_", " ").replace(/ies$/, "y").replace(/s$/, ""))).join(", ");
-  row.replaceChildren(element("td", { colspan: 5 }, `Remove ${visible(short(one.title, 80))} (${lost})? The file itself stays. `,
+  row.replaceChildren(element("td", { colspan: row.cells.length }, `Remove ${visible(short(one.title, 80))} (${lost})? The file itself stays. `,
     button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id))); })), " ", button("Keep", () => page.again())));
   row.querySelector("button").focus();
 }
@@ -125,9 +125,11 @@ const undo = (page, id) => working(page, async () => {
 
 function documents(page) {
   const { data, state } = page, removes = state.writes && state.tools.includes("remove_documents"), body = element("tbody");
+  const tells = { Date: (one) => one.date, State: (one) => one.state !== "indexed", Summary: (one) => one.summary }; // a column that tells no two documents apart is left out
+  const columns = [["Date", (one) => one.date], ["State", (one) => one.state], ["Summary", (one) => one.summary ? "yes" : ""]].filter(([name]) => data.documents.some(tells[name]));
   const row = (one) => {
-    const made = element("tr", {}, element("td", { dir: "auto" }, link("document/" + one.n, short(one.title, 100)), element("div", { class: "note" }, visible(one.uri))), element("td", {}, one.date), element("td", { class: one.state }, one.state),
-      element("td", {}, one.summary ? "yes" : ""), element("td", {}, removes ? button("Remove", () => remove(page, one, made).catch((error) => tell(visible(error.message)))) : ""));
+    const made = element("tr", {}, element("td", { dir: "auto" }, link("document/" + one.n, short(one.title, 100)), element("div", { class: "note" }, visible(one.uri))),
+      columns.map(([name, value]) => element("td", { class: name === "State" ? one.state : name.toLowerCase() }, value(one))), element("td", {}, removes ? button("Remove", () => remove(page, one, made).catch((error) => tell(visible(error.message)))) : ""));
     made.querySelector("button")?.setAttribute("aria-label", "Remove " + visible(short(one.title, 60)));
     return made;
   };
@@ -138,8 +140,8 @@ function documents(page) {
   };
   const more = element("p", { class: "note" });
   draw("");
-  return section("Documents", element("input", { type: "search", "aria-label": "Narrow the list", placeholder: "Narrow the list: title, path, state", class: "wide", oninput: (event) => draw(event.target.value) }),
-    element("table", { class: "documents" }, element("thead", {}, element("tr", {}, ["Document", "Date", "State", "Summary", element("span", { class: "hidden" }, "Remove")].map((name) => element("th", { scope: "col" }, name)))), body), more);
+  return element("section", { "aria-label": "List of documents" }, element("input", { type: "search", "aria-label": "Narrow the list", placeholder: "Narrow the list: title, path, state", class: "wide", oninput: (event) => draw(event.target.value) }),
+    element("table", { class: "documents" }, element("thead", {}, element("tr", {}, ["Document", ...columns.map(([name]) => name), element("span", { class: "hidden" }, "Remove")].map((name) => element("th", { scope: "col" }, name)))), body), more);
 }
 
 function open(page) {

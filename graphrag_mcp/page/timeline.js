@@ -1,6 +1,6 @@
 // The timeline: a bar for each period at its place in time, so that a gap in the documents is a gap in the picture.
 
-import { byId, enlarged, number, shape, short, visible } from "./dom.js";
+import { byId, cut, enlarged, number, shape, visible } from "./dom.js";
 import { FONT, TURNED } from "./map.js";
 
 const DAY = 86_400_000, STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]; // years between two marks of the axis
@@ -20,7 +20,7 @@ export function draw(data) {
   const begin = moment(periods[0].period), end = Math.max(next(periods.at(-1).period), begin + 30 * DAY), most = Math.max(...periods.map((one) => one.count));
   const side = Math.min(50, width / 10), base = height - 56, at = (time) => side + ((time - begin) / (end - begin)) * (width - 2 * side);
   const flags = flagged(periods, (period) => (at(moment(period)) + at(next(period))) / 2, width), rows = Math.max(0, ...flags.map((one) => one.row + 1));
-  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line)) : base - 56, tall = (count) => Math.max(3, Math.min(told ? 24 : Infinity, room / most) * count);
+  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line, 24 * most)) : base - 56, tall = (count) => Math.max(3, (room / most) * count);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": "Documents by time; empty time is drawn to scale" });
   const text = (x, y, said, kind) => { const made = shape("text", { x, y, class: kind, "text-anchor": "middle" }); made.textContent = said; return made; };
   svg.append(shape("line", { x1: side, x2: width - side, y1: base, y2: base, class: "main" }));
@@ -48,7 +48,8 @@ export function draw(data) {
 
 // Titles of documents above their time, the earliest in the top row; none where there are too many of them.
 function flagged(periods, middle, width) {
-  const all = periods.flatMap((one) => one.documents.map((doc) => ({ n: doc.n, title: short(visible(doc.title), 44), period: one.period, count: one.count })));
+  const all = periods.flatMap((one) => one.documents.map((doc) => ({ n: doc.n, period: one.period, count: one.count })));
+  cut(periods.flatMap((one) => one.documents.map((doc) => visible(doc.title))), 44).forEach((title, at) => { all[at].title = title; });
   if (all.length > FLAGS || periods.some((one) => one.more)) return [];
   const ends = []; // by row, from below: what is taken, from right to left
   ruler.font = `${12.8 * enlarged()}px ${FONT}`;

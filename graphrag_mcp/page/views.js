@@ -12,22 +12,24 @@ export const counted = (count, thing) => `${number(count)} ${count === 1 ? thing
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
 
 export function cited(cite) {
-  const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri, 60) : "";
+  const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri.split("/").at(-1), 60) : ""; // the whole path is a hint at it
   const where = [file, cite.place].filter(Boolean).join(" ");
   return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
-    where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? [" · ", day(cite.date)] : "");
+    where ? element("span", { dir: "auto", title: visible(cite.uri) }, " " + visible(where)) : "", cite.date && !cite.title.includes(cite.date) ? [" ", day("· " + cite.date)] : "");
 }
 
 export const day = (date) => element("span", { class: "day" }, date);
 export const sources = (cites) => cites.length ? element("div", { class: "wheres" }, cites.slice(0, 4).map(cited)) : "";
 
 // A sentence of a Markdown file is shown without the marks of bold and leaning words: pairs that stand around words.
-// Other stars are text, as in 2**10 and docs/**/*.md. Dropped marks become NUL first, so that offsets hold.
+// Other stars are text, as in 2**10 and docs/**/*.md. Nor are the signs of headings and of links to other notes shown.
+// Dropped marks become NUL first, so that offsets hold.
 const PAIR = /(?<![\w*\/\\])(\*{1,3})(?=[\p{L}\p{N}\p{Ps}\p{Pi}"'`])([^*\n]*[^\s*\/\\(,])\1(?![\w*\/])/gu;
 const HALF = /^([^*\n]{1,80}[.:!?。：！？])(\*{2,3})(?=\s|$)/u; // the sentence begins inside of bold words
 const markdown = (uri) => /\.(md|markdown)(#|$)/i.test(uri || "");
+const HASHES = /^ {0,3}#{1,6}[ \t]+/, NOTE = /(\[\[(?:[^[\]|\n]*\|)?)([^[\]|\n]+)(\]\])/g;
 const nothing = (mark) => "\0".repeat(mark.length);
-export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri)) ? text.replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
+export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri)) ? text.replace(HASHES, nothing).replace(NOTE, (_, mark, words, end) => nothing(mark) + words + nothing(end)).replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
 export const unveiled = (text) => text.replaceAll("\0", "");
 const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
@@ -223,7 +225,7 @@ function linked(data) {
 export function links(data) {
   const held = (one) => [element("span", { dir: "auto" }, visible(one.written)), ` ${counted(one.count, "link")}: `, ...one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 60))])];
   return [element("h1", {}, "Links between documents"), data.nodes.length ? "" : element("p", {}, "No document of this corpus links to another one."),
-    ...some("Most linked", data.nodes.map((one) => [...paper(one), ` ${counted(one.degree, "document")} ${one.degree === 1 ? "links" : "link"} to it`])), left(data.more.nodes, "documents"),
+    ...some("Most linked", data.nodes.filter((one) => one.degree).map((one) => [...paper(one), ` ${counted(one.degree, "document")} ${one.degree === 1 ? "links" : "link"} to it`])), left(data.more.nodes, "documents"),
     ...some("Pages that links miss", data.missing.map(held)), left(data.more.missing, "pages"),
     ...some("Tags", data.tags.map((one) => `#${visible(one.tag)} ${counted(one.count, "document")}`))];
 }

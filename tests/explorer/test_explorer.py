@@ -355,7 +355,7 @@ def test_links_between_documents_are_shown_with_their_lines(browser: Any, tmp_pa
             assert said in text
         tab.page.locator("#side a", has_text="Ada").first.click()
         tab.page.wait_for_function("() => document.querySelector('#side h1').innerText.startsWith('Ada')")
-        for said in ("Links to it", "Led by [[Ada]].", "Its links", "Ada leads the [[Sill Survey]].", "#harbour"):
+        for said in ("Links to it", "Led by Ada.", "Its links", "Ada leads the Sill Survey.", "#harbour"):
             assert said.casefold() in tab.text.casefold()
         assert tab.wrong == []
         made.close()
@@ -381,6 +381,18 @@ def test_titles_of_the_graph_leave_nodes_free_and_every_entity_has_an_edge(tab: 
     }""")
     assert alone == 0
     assert max(covered[:40]) <= 1 and max(covered[40:]) == 0
+
+
+@browser_only
+def test_the_hubs_of_the_graph_are_named_on_a_phone(browser: Any, served: str, context: Any) -> None:
+    tab = Tab(context)
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.open(served.partition("#")[0]).go("graph")
+    hubs, titled = tab.page.evaluate("""() => { const { graph } = graphragExplorer;
+      return [graph.current().many.slice(0, 8).map((one) => one.title), graph.boxes.map(({ one }) => one.title)]; }""")
+    assert set(hubs) <= set(titled), (hubs, titled)
+    tab.page.close()
+    assert tab.wrong == []
 
 
 @browser_only

@@ -93,6 +93,13 @@ def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: A
     assert sorted(path.name for path in folder.rglob("*")) == ["Tagebuch ü.md", "notes"]
 
 
+def test_the_folder_of_uploads_holds_no_other_one(tmp_path: Path) -> None:
+    root = tmp_path / "added to graphrag"
+    root.mkdir()
+    assert files.folder_of_uploads(App(Settings(home=tmp_path / "home", roots=(tmp_path,)))) == root
+    assert files.folder_of_uploads(App(Settings(home=tmp_path / "home", roots=(root,)))) == root
+
+
 def test_the_folder_of_uploads_has_a_quota_and_a_refused_upload_leaves_no_folder(tmp_path: Path) -> None:
     app = App(Settings(home=tmp_path / "home", roots=(tmp_path,), max_upload_bytes=1_000, max_files=3), "sample")
     folder = tmp_path / files.UPLOADS

@@ -241,3 +241,35 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
         assert given.headers["content-disposition"].startswith("inline") and "sandbox" not in given.headers["content-security-policy"]
         made.close()
         assert tab.wrong == []
+
+
+@browser_only
+def test_what_tells_documents_of_one_form_apart_is_seen_in_every_view(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "Lamp calendar.md").write_text("# Lamp calendar\n\nIda Noll keeps this calendar of the lamp.\n", "utf-8")
+    for day in ("2024-01-16", "2024-02-20", "2024-03-12"):
+        title = f"Committee of the Ostra Point Lighthouse Society, {day}"
+        (folder / f"minutes {day}.md").write_text(f"# {title}\n\nIda Noll asked for oil of the [[Lamp calendar]]. Tobias Fenn refused on {day}.\n", "utf-8")
+    (folder / "lamp.eml").write_text("From: Ida Noll <ida@ostra.example>\nTo: Tobias Fenn <fenn@ostra.example>\nDate: Tue, 5 Mar 2024 09:12:00 +0100\nSubject: The broken lantern\nContent-Type: text/plain\n\nThe glass came with the ferry in two pieces.\n", "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go("links")
+        labels = tab.page.evaluate("[...graphragExplorer.graph.nodes.values()].map((one) => one.label)")
+        assert len(set(labels)) == len(labels) == 4 and sum("2024-0" in one for one in labels) == 3
+        assert "0 documents link" not in tab.text
+        flags = tab.go("timeline").page.locator("svg .flag").all_text_contents()
+        assert len(set(flags)) == len(flags) > 3
+        # the citation below it names the title; links between notes are words
+        hits = tab.go("search/Who broke the lantern?").page.locator("#side .hits").inner_text()
+        assert "The glass came with the ferry" in hits and "# The" not in hits
+        assert "oil of the Lamp calendar" in tab.go("search/Who asked for oil?").page.locator("#side .hits").inner_text()
+        # columns that tell no two documents apart are left out
+        assert tab.go("library").page.locator("thead th").all_inner_texts()[:-1] == ["Document", "Date"]
+        assert tab.page.locator("#views [aria-current]").inner_text() == tab.go("document/1").page.locator("#views [aria-current]").inner_text() == "Documents"
+        # no entity stands out where all documents are asked about
+        tab.go("search/What are these documents about?")
+        assert "ENTITIES" not in tab.text and "ASK NEXT" not in tab.text
+        made.close()
+        assert tab.wrong == []
