@@ -144,13 +144,15 @@ def _names(text: str, languages: tuple[str, ...]) -> frozenset[str]:
 
 def without_asking(query: str) -> str:
     """A question, simplified, without the words that ask or frame; where nothing else is left of a question
-    that does not ask for all, the question. In scripts without blanks, words of one character or with
+    that does not ask for all, only those that ask. In scripts without blanks, words of one character or with
     Hiragana stay, since they may be parts of other words (きのこ); of Korean and Thai, whole words are
     removed."""
     languages = _languages(query) or ("en",)
     left = _without(query, languages, "asking", "collection", "framing")
     empty = any(_only_grammar(left, query, language) for language in languages)
-    return query.translate(SIMPLIFY) if empty and not asks_for_all(query) else left
+    if empty and not asks_for_all(query):
+        return _without(query, languages, "asking")
+    return left
 
 
 def _only_grammar(left: str, query: str, language: str) -> bool:
