@@ -88,6 +88,7 @@ class Settings:
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"
     json_mode: JsonMode = "auto"
+    bounded_replies: bool = False  # the JSON schema limits lists and texts
     chat_options: Mapping[str, Any] = field(default_factory=dict)  # sent with every chat call
     embedding_dimensions: Count = 0  # 0 = the model's own
     embedding_batch: Positive = 64  # texts of one embedding call

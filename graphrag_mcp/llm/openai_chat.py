@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
-from graphrag_mcp.llm.replies import without_thoughts
+from graphrag_mcp.llm.replies import bounded, without_thoughts
 from graphrag_mcp.llm.transport import Again, Pace, Refusal, Server, Whole
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
@@ -96,6 +96,7 @@ class OpenAIChat:
             fixed = ()
         elif settings.json_mode != "schema":
             self._formats = FORMATS[1:] if settings.json_mode == "object" else ()
+        self._bounds_replies = settings.bounded_replies
         self._lengths = LENGTHS if settings.base_url else LENGTHS[::-1]
         self._pace = pace
         what = f"the chat model {self.name!r}"
@@ -125,7 +126,8 @@ class OpenAIChat:
                 else ""
             )
             if form:
-                optional["response_format"] = _format(form, schema or {})
+                shape = bounded(schema) if self._bounds_replies else schema
+                optional["response_format"] = _format(form, shape or {})
             length = next((name for name in self._lengths if name not in without), "")
             if max_output and length and not any(name in optional for name in LENGTHS):
                 optional[length] = max_output

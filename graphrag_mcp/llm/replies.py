@@ -20,6 +20,8 @@ Model = TypeVar("Model", bound=BaseModel)
 # What is asked for where a value of another form is read as None.
 NUMBER = WithJsonSchema({"type": "number"})
 LONGEST_REPLY = 4_000_000  # characters: a wall against replies without end, not a usual length
+# Of a reply with bounds: a paragraph; twice the findings that a report is asked for.
+LONGEST_TEXT, LONGEST_LIST = 1_200, 20
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
 _BEGIN = re.compile(r"\{(?=\s*+(?:[\"'“}]|\w{1,40}+\s*+:))|\[(?=\s*+[\"'“{\[\]])")
@@ -179,6 +181,18 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
         return {"type": "object", **form, "additionalProperties": False}
 
     return {"title": model.__name__, **plain(whole)}
+
+
+def bounded(schema: Any, longest_text: int = LONGEST_TEXT, longest_list: int = LONGEST_LIST) -> Any:
+    """The schema with a limit of characters for each text and of items for each list. A small model may
+    repeat itself without end; a server that keeps to the schema then still ends the reply."""
+    if isinstance(schema, list):
+        return [bounded(part, longest_text, longest_list) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: bounded(part, longest_text, longest_list) for name, part in schema.items()}
+    limits = {"string": {"maxLength": longest_text}, "array": {"maxItems": longest_list}}
+    return parts | limits.get(str(schema.get("type")), {})
 
 
 def without_thoughts(text: str) -> str:

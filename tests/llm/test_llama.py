@@ -176,6 +176,14 @@ def test_json_comes_in_the_form_of_the_schema(server: Llama, mode: str) -> None:
         assert reply.text.lstrip().startswith("{")
 
 
+def test_limits_of_the_schema_end_a_reply_that_repeats_itself(server: Llama) -> None:
+    question = 'Repeat the word mill without end as {"names": ["mill mill mill mill", ...]}.'
+    schema = replies.bounded(SCHEMA, longest_text=20, longest_list=2)
+    (reply,) = ask(settings(server, tokens=80, json_mode="schema"), question, schema=schema)
+    names = replies.validated(Named, reply.text).names
+    assert len(names) < 3 and all(len(name) <= 20 for name in names)
+
+
 def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_next(
     server: Llama,
 ) -> None:

@@ -21,7 +21,7 @@ from graphrag_mcp.llm.openai_chat import (
 )
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply
 from graphrag_mcp.llm.transport import Pace
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.command import clean_environment
 from tests.support.openai_server import Server, error, openai_server, vector
@@ -241,6 +241,17 @@ def test_a_way_of_asking_that_was_set_is_kept_to(mode: str, form: str) -> None:
         ask(chat(server, json_mode=mode), schema=SCHEMA)
         failure(lambda: ask(chat(server, json_mode=mode), schema=SCHEMA))
     assert forms(server) == [form, form]
+
+
+def test_the_schema_of_a_small_model_limits_texts_and_lists_and_the_usual_one_does_not() -> None:
+    names = {"type": "array", "items": {"type": "string"}}
+    with openai_server() as server:
+        for bounds in (False, True):
+            ask(chat(server, bounded_replies=bounds), schema={"type": "object", "properties": {"names": names}})
+    plain, limited = (seen.body["response_format"]["json_schema"]["schema"] for seen in server.requests)
+    assert plain["properties"]["names"] == names
+    assert limited["properties"]["names"] == names | {"maxItems": 20, "items": {"type": "string", "maxLength": 1200}}
+    assert load({}, preset="small").bounded_replies
 
 
 def test_parameters_that_a_server_refuses_are_left_out_from_then_on() -> None:
