@@ -64,6 +64,7 @@ class Written:
     result: NoteResult
     paths: tuple[str, ...]
     verb: str = "Wrote"
+    topics: int = 0  # that it names by their titles
     remarks: list[str] = field(default_factory=list)
 
 
@@ -197,8 +198,10 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
     if linked.topics:
+        written_note.topics = len(linked.topics)
         written_note.remarks.append(
-            f"{', '.join(linked.topics)}: a topic is no source that is followed."
+            f"{', '.join(linked.topics)} became words: a topic is a view of all documents, and no text that is followed. "
+            "Cite passages for facts; beside the note stands whether the documents are as they were."
         )
     elif not linked.cited and note.op == "new":
         written_note.remarks.append(
@@ -271,6 +274,11 @@ def told(app: App, written_note: Written, status: str, job_id: str = "") -> Note
         if result.id:
             cited = (
                 f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
+            )
+            cited += (
+                f", {counted(written_note.topics, 'topics')} by title"
+                if written_note.topics
+                else ""
             )
             lines[0] = (
                 f"{written_note.verb} {result.path} as [{result.id}], searchable now: {cited}."

@@ -241,6 +241,23 @@ def test_indexing_the_root_again_makes_no_second_corpus_of_documents_and_notes(t
         assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"]
 
 
+def test_a_topic_is_named_by_its_title_and_the_result_says_that_it_is_not_followed(
+    call: Caller, root: Path
+) -> None:
+    for number in range(3):
+        text = f"# Fenn {number}\n\nTobias Fenn met Ines Calloway in Port Alder, day {number}.\n"
+        (root / f"fenn {number}.md").write_text(text, "utf-8")
+    indexed(call)
+    (topic, *_) = re.findall(r"\[(c\d+)", call.good("global_search", query="")["text"])
+    report = call.good("get_community_report", community_id=topic)
+    text = f"All are about Fenn [{topic}]. He paid [d1]."
+    said = call.good("write_note", title="Topics", text=text)
+    assert "1 citation of 1 document, 1 topic by title." in said["text"]
+    assert f"{topic} became words" in said["hint"] and "as they were" in said["hint"]
+    written = (root / "notes" / "Topics.md").read_text("utf-8")
+    assert f"All are about Fenn (topic: {report['title']}). He paid [1]." in written
+
+
 def test_a_note_with_a_hash_of_ids_says_nothing_of_the_documents(call: Caller, root: Path) -> None:
     call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
     note = root / "notes" / "Who paid for the mast.md"
