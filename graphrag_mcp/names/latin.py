@@ -43,6 +43,7 @@ _PHRASE = re.compile(
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
 _INITIAL_LETTER = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
+_SMALL_INITIAL = re.compile(rf"[{LOWER}](?<![{WORD}].)")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _NOUN_BEHIND = re.compile(rf"[ \n]([{LOWER}]{{3,}})")
 _CLOSED = re.compile(r"[.!?;…][\"'”’»)\]*_]{0,3}\s*\Z")
@@ -205,7 +206,7 @@ def _compounds(text: str) -> frozenset[str]:
     does not follow everywhere (the Madrid-style terraces)."""
     found = [
         match
-        for match in _COMPOUND.finditer(text)
+        for match in (_COMPOUND.finditer(text) if "-" in text else ())
         if ordinary(match[2]) and not match[2].endswith(("ed", "ing"))
     ]
     if not found:
@@ -234,7 +235,8 @@ class _Reader:
         for match in _PHRASE.finditer(text):
             if match[0].lower() in grammar and match[0].istitle() and _opens(text, match.start()):
                 continue  # a word of grammar that opens a sentence, which is a fifth of all phrases
-            pieces = list(_PIECE.finditer(text, *match.span()))
+            # A phrase of letters alone is a single word, as most are.
+            pieces = [match] if match[0].isalpha() else list(_PIECE.finditer(text, *match.span()))
             if len(pieces) == 1:  # as most phrases
                 if name := self._name(pieces):
                     yield name
@@ -378,13 +380,14 @@ class _Reader:
         number = self._sentence(at)
         if number not in self._prose:
             start, end = self.spans[number] if self.spans else (0, len(self.text))
-            letters = _INITIAL_LETTER.findall(self.text, start, end)
-            small = sum(map(str.islower, letters))
-            closed = _CLOSED.search(self.text, max(start, end - 6), end) is not None
-            heading = self.text.startswith(("#", "|"), start)
-            self._prose[number] = not heading and small >= (
-                1 if closed else max(len(letters) - small, 1)
-            )
+            if self.text.startswith(("#", "|"), start):  # a heading
+                self._prose[number] = False
+            elif _CLOSED.search(self.text, max(start, end - 6), end):
+                self._prose[number] = _SMALL_INITIAL.search(self.text, start, end) is not None
+            else:
+                letters = _INITIAL_LETTER.findall(self.text, start, end)
+                small = sum(map(str.islower, letters))
+                self._prose[number] = small >= max(len(letters) - small, 1)
         return self._prose[number]
 
 

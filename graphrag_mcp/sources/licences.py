@@ -17,6 +17,8 @@ SAME = 0.9
 TERMS = "terms of a known licence (name the file to index all of it)"
 HEAD = 2  # paragraphs that are kept: the name of the licence, and whose rights it is about
 _WORD = re.compile(r"[^\W_]+")
+# Each template holds one of these; most other texts hold none, and their words are not counted.
+_SIGNS = ("licen", "copyright", "warrant")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -25,7 +27,10 @@ def licence_of(text: str) -> str:
 
     Compared are counts of words with the templates of the package `identify` (MIT), which have
     the texts of choosealicense.com: of the words of both, the share that both have (Dice 1945)."""
-    found = _WORD.findall(text.casefold())
+    folded = text.casefold()
+    if not any(sign in folded for sign in _SIGNS):
+        return ""
+    found = _WORD.findall(folded)
     total = len(found)
     near = [
         template

@@ -117,6 +117,8 @@ def _parser() -> Markdown:
 
 def _of_body(text: str) -> Iterator[Link]:
     """The links and tags of Markdown without front matter."""
+    if "[" not in text and _TAG.search(text) is None:
+        return
     if "%%" in text:
         text = _COMMENT.sub(
             lambda found: _BLANK.sub(" ", found[0]) if found["note"] else found[0], text

@@ -206,16 +206,18 @@ def dated_line(
     start, end, day = max(days, key=lambda span: (span[0] == days[0][0], bool(span[2])))
     before, after = line[:start], line[end:]
     spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
-    if _BEFORE.fullmatch(before) and (_AFTER.fullmatch(after) or spoken):
+    if (spoken or _AFTER.fullmatch(after)) and _BEFORE.fullmatch(before):
         return Dated(end, day, bool(spoken and ENTRY.match(line)))
     if bare and (_CLOCK.match(after) or _ENTRY_END.match(after)):
         return Dated(end, day, True)
+    if not (title and day):
+        return None
     words = _SAID.words.findall(_CLOCK.sub("", f"{before} {after}"))
     labelled = before.rstrip().endswith((":", "："))
     short = len(line) <= HEAD and sum(map(_size, words)) <= BESIDE
     only = len({day for *_, day in days}) == 1 and not line.endswith((".", "!", "?", "。"))
     apart = _APART.search(before) and _LINE_END.fullmatch(after)
-    return Dated(end, day) if title and day and (short or apart) and only and not labelled else None
+    return Dated(end, day) if (short or apart) and only and not labelled else None
 
 
 def _dated_at_end(line: str, day_first: bool | None) -> Dated | None:

@@ -238,9 +238,11 @@ def is_bibliography(text: str) -> bool:
     lines = text.split("\n")
     if 5 * sum(len(line) for line in lines if _is_entry(line)) > 3 * len(text):
         return True
-    if len(_YEAR.findall(text)) < RUN or len(_FORMS.works.findall(text)) < RUN:
+    if len(_YEAR.findall(text)) < RUN:
         return False
-    return CITED * len(_FORMS.cited.findall(text)) > max(len(text), 4 * CITED)
+    if CITED * len(_FORMS.cited.findall(text)) <= max(len(text), 4 * CITED):
+        return False
+    return len(_FORMS.works.findall(text)) >= RUN
 
 
 def _is_entry(line: str) -> bool:

@@ -165,7 +165,7 @@ def says(sentence: str) -> float:
         return 0.05
     if who := _SPEAKER.match(bare):
         bare = bare[who.end() :]
-    words = [word for word in bare.split() if any(map(str.isalpha, word))]
+    words = [word for word in bare.split() if word.isalpha() or any(map(str.isalpha, word))]
     dense = holds_cjk(bare[:40])
     number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
     if number < BRIEF or not (dense or any(not word[:1].isupper() for word in words[1:])):

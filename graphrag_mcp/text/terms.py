@@ -379,6 +379,10 @@ def _expand(token: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalpha() and (token.islower() or token.istitle()):
+        whole = token.lower()  # as most words: what follows gives the same
+        stem = _ENGLISH.stemWord(whole) if len(whole) > 2 else whole
+        return (whole,) if stem == whole else (whole, stem)
     plain = token if token.isascii() else token.translate(_FOLD)  # in its own case
     plain = plain.removesuffix("'s").removesuffix("'S")
     plain = plain.replace(",", "").strip("_'-")

@@ -500,6 +500,14 @@ def test_a_licence_that_lies_in_a_folder_is_its_first_lines_and_a_named_one_is_w
     assert len(one(tmp_path, "LICENSE", mit)[0].text) > 900 and named.exists()
 
 
+def test_every_template_of_a_licence_is_known_as_a_licence() -> None:
+    from identify.vendor.licenses import LICENSES
+
+    from graphrag_mcp.sources.licences import licence_of
+
+    assert [name for name, text in LICENSES if not licence_of(text)] == []
+
+
 def test_a_scan_is_known_by_what_an_earlier_release_wrote_of_it() -> None:
     earlier = 'no text in it: its pages are pictures; pip install "graphrag-mcp[ocr]" reads them'
     assert Unread("0", earlier).scanned and Unread("0", f"no text in it: {SCANNED}").scanned and not Unread("0", "no text in it").scanned

@@ -48,7 +48,8 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
     every = [
         mention
         for mention in found
-        if (at := bisect_right(left_out, (mention[4], math.inf))) == 0
+        if not left_out
+        or (at := bisect_right(left_out, (mention[4], math.inf))) == 0
         or left_out[at - 1][1] <= mention[4]
     ]
     silent = _silent(core_text, spans, every)
