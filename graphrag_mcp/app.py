@@ -62,9 +62,10 @@ class App:
             log.warning("%s", left_out(odd))
         return sorted(filter(is_name, named))
 
-    def all_summarised(self) -> bool:
-        """Has every document of the corpora a summary, so that agents have none to write? By the
-        counts of the manifests alone: a list of tools must not wait for an index to be opened."""
+    def all_written(self) -> bool:
+        """Has every document of the corpora a summary, and is no question open, so that agents have nothing
+        to write? By the counts of the manifests alone: a list of tools must not wait for an index to be
+        opened."""
         from graphrag_mcp.store import manifest
 
         names = [self.corpus] if self.corpus else self.corpora()
@@ -72,7 +73,9 @@ class App:
             with contextlib.suppress(GraphRAGError):
                 stored = manifest.read(self.folder(name))
                 counts = stored.counters if stored else {}
-                if counts.get("documents", 0) > counts.get("summarised", 0):
+                if counts.get("pending", 0) or counts.get("documents", 0) > counts.get(
+                    "summarised", 0
+                ):
                     return False
         return True
 

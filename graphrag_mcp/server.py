@@ -212,7 +212,7 @@ def _door(
         if ctx.method in ("tools/list", "resources/list"):
             result = await _without_page(ctx, call_next)
             if is_object(result) and "tools" in result:
-                hidden = writers if await anyio.to_thread.run_sync(app.all_summarised) else ()
+                hidden = writers if await anyio.to_thread.run_sync(app.all_written) else ()
                 kept = [tool for tool in result["tools"] if tool["name"] not in hidden]
                 if len(await anyio.to_thread.run_sync(app.corpora)) < 2:
                     kept = [_of_the_only_corpus(tool) for tool in kept]

@@ -528,6 +528,7 @@ def written(
         began=0,
         **kept,
     )
+    new = tables.with_open_questions(folder, manifest, new)
     commit(folder, new)
     return new
 

@@ -166,7 +166,8 @@ class Run:
     def commit(self, manifest: Manifest) -> None:
         """From now on this is the generation."""
         self._draft = None
-        self.manifest = manifest = replace(manifest, began=self.began)
+        counted = tables.with_open_questions(self.folder, self.manifest, manifest)
+        self.manifest = manifest = replace(counted, began=self.began)
         commit(self.folder, manifest)
 
     def compact(self, idle: bool = False) -> None:

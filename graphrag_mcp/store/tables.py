@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache, wraps
 from importlib.abc import Loader, MetaPathFinder
@@ -605,6 +605,16 @@ def empty(table: str, columns: Wanted) -> pa.Table:
     row_id = pa.field(ROW_ID, pa.uint64())
     fields = (row_id if n == ROW_ID else TABLES[table].field(n) for n in names_of(table, columns))
     return pa.Table.from_batches([], pa.schema(fields))  # `empty_table` imports pandas
+
+
+def with_open_questions(folder: Path, before: Manifest | None, manifest: Manifest) -> Manifest:
+    """The manifest with the counter `pending`, the questions that a model or an agent has still to answer:
+    what asks for it, such as a list of tools, must not wait for a table to be opened."""
+    version = manifest.tables.get("pending")
+    if version == (before.tables.get("pending") if before else None):
+        return manifest
+    count = Snapshot(folder, manifest).count("pending") if version is not None else 0
+    return replace(manifest, counters={**manifest.counters, "pending": count})
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:

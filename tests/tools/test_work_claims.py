@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,11 +83,16 @@ def test_a_client_that_asks_again_has_its_own_items_again(folder: Path, caller: 
     )
 
 
-def test_summaries_are_claimed_and_handed_in_over_the_protocol(folder: Path, caller: Caller) -> None:
+def test_summaries_are_claimed_and_handed_in_over_the_protocol(
+    folder: Path, caller: Caller
+) -> None:
     claimed = caller.good("claim_work", corpus="kb", kind="summary")
     assert len(claimed["items"]) == 6 and "at most 45 words" in claimed["text"]
     text = "Mira Okafor and Jonas Okafor kept the tide mill at Sable Point."
-    results = [{"work_id": item["work_id"], "text": text, "labels": ["mills"], "names": []} for item in claimed["items"]]
+    results = [
+        {"work_id": item["work_id"], "text": text, "labels": ["mills"], "names": []}
+        for item in claimed["items"]
+    ]
     done = caller.good("submit_work", corpus="kb", results=results)
     assert len(done["accepted"]) == 6 and done["rejected"] == []
     until(lambda: text in caller.good("list_documents", corpus="kb")["text"])
@@ -247,3 +253,45 @@ def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_pat
         )  # two equal texts are one question
     until(lambda: open_snapshot(folder).count("summaries") == 2)
     assert listed() and not set(pair) & set(listed())
+
+
+def test_the_tools_of_writers_are_listed_while_a_report_waits_for_an_agent(tmp_path: Path) -> None:
+    """After the last summary `claim_work` names the reports as the next work: a client that lists the
+    tools again still has to find it."""
+    folder = tmp_path / "corpora" / "kb"
+    home = Settings(home=tmp_path, roots=())
+    texts = tuple(InlineText(f"{WORDS} Note {n} on mill {n}. " * 3, f"note{n}") for n in range(6))
+    index_documents(folder, IndexRequest(texts=texts, method="fast"), home)
+
+    def listed() -> bool:
+        with connected(build_server(App(home), "core")) as caller:
+            names = [tool.name for tool in caller.portal.call(caller.client.list_tools).tools]
+            return {"claim_work", "submit_work"} <= set(names)
+
+    with connected(build_server(App(home), "core")) as caller:
+        items = caller.good("claim_work", kind="summary")["items"]
+        written = [
+            {"work_id": item["work_id"], "text": "Mira Okafor kept a mill.", "labels": ["mills"]}
+            for item in items
+        ]
+        caller.good("submit_work", results=written)
+        until(lambda: open_snapshot(folder).count("pending") == 1)
+        assert listed()
+        (report,) = caller.good("claim_work", kind="report", level=0)["items"]
+        text = {
+            "title": "Mills",
+            "summary": "Mira Okafor kept a mill [Data: Sources (1)].",
+            "rating": 5,
+            "rating_explanation": "It is all.",
+            "findings": [
+                {
+                    "summary": "A mill was kept.",
+                    "explanation": "By Mira Okafor [Data: Sources (1)].",
+                }
+            ],
+        }
+        caller.good(
+            "submit_work", results=[{"work_id": report["work_id"], "text": json.dumps(text)}]
+        )
+        until(lambda: not open_snapshot(folder).count("pending"))
+        assert not listed()
