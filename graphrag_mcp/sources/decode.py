@@ -122,6 +122,31 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     raise ReadError("its encoding is not known; save it as UTF-8")
 
 
+_BASE64 = re.compile(
+    r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$",
+    re.MULTILINE,
+)
+_QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
+CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
+
+
+def refuse_coded(text: str) -> None:
+    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
+    could be found in it, whatever its suffix says."""
+    sample = text[:200_000]
+    if len(sample) >= 200 and sum(
+        len(match[0]) for match in _BASE64.finditer(sample)
+    ) > CODED * len(sample):
+        raise ReadError("it is mostly base64: decode it first")
+    coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
+    if (
+        coded >= 4
+        and coded * 200 > len(sample)
+        and coded > len(sample) - len(sample.encode("ascii", "ignore"))
+    ):
+        raise ReadError("its letters are quoted-printable (`=C3=B6`): decode it first")
+
+
 # The letters of languages beside those of ASCII. The library knows languages by their frequent letters, of
 # which a short text has few.
 _ALPHABETS = {

@@ -21,7 +21,7 @@ from typing import Any
 from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.book import epub, zipped
 from graphrag_mcp.sources.cards import cards
-from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, utc
+from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, refuse_coded, utc
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
@@ -40,53 +40,31 @@ UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for 
 COLUMNS = 2_000  # of a table; each is looked at in every row
 DEPTH = 4  # of files inside of files: a mail in a mail in a zip
 INSIDE = 2_000  # files inside of one file
+NESTED = "its JSON is nested too deeply"
 
 
 # ---- text -----------------------------------------------------------------------------------------
 
-_BASE64 = re.compile(
-    r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$",
-    re.MULTILINE,
-)
-_QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
 _MAIL = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):",
     re.IGNORECASE,
 )
-CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
 
 
-def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     text, metadata = decode(data)
     if _MAIL.match(text):
         yield from eml(data, suffix)
         return
-    _refuse_coded(text)
+    refuse_coded(text)
     matter, _ = front_matter(text)
     yield Piece(text, matter.get("title", ""), metadata=matter | metadata)
 
 
 def as_written(data: bytes, suffix: str) -> Iterator[Piece]:
     text, metadata = decode(data)
-    _refuse_coded(text)
+    refuse_coded(text)
     yield Piece(text, metadata=metadata, prose=False)
-
-
-def _refuse_coded(text: str) -> None:
-    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
-    could be found in it, whatever its suffix says."""
-    sample = text[:200_000]
-    if len(sample) >= 200 and sum(
-        len(match[0]) for match in _BASE64.finditer(sample)
-    ) > CODED * len(sample):
-        raise ReadError("it is mostly base64: decode it first")
-    coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
-    if (
-        coded >= 4
-        and coded * 200 > len(sample)
-        and coded > len(sample) - len(sample.encode("ascii", "ignore"))
-    ):
-        raise ReadError("its letters are quoted-printable (`=C3=B6`): decode it first")
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -255,10 +233,14 @@ def _card(text: str) -> tuple[str, str]:
 
 
 def _parsed(text: str) -> Any:
-    """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
-    with suppress(ValueError, RecursionError):
+    """The JSON value; None for what is none or has a number of 5,000 digits. ReadError for one that is nested
+    too deeply."""
+    try:
         return json.loads(text)
-    return None
+    except RecursionError as error:
+        raise ReadError(NESTED) from error
+    except ValueError:
+        return None
 
 
 SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
@@ -270,7 +252,7 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     """The cells of a Jupyter notebook: text, and code between fences with what it printed."""
     text, metadata = decode(data)
     try:
-        book = json.loads(text)
+        book = _parsed(text)
         about = book["metadata"]
         language = next(
             (
@@ -285,7 +267,7 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
         # format 3 has sheets of cells; `input` is the source of a cell of code
         sheets = [book] if "cells" in book else book["worksheets"]
         parts = [_cell(cell, language) for sheet in sheets for cell in sheet["cells"]]
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         yield Piece(text, metadata=metadata, prose=False)
         return
     yield Piece(clean("\n\n".join(filter(None, parts))), metadata=metadata)
@@ -338,15 +320,23 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
     return replace(row(values, 1), key="")
 
 
-def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
+def json_lines(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """One object a line. A line that is none (a torn last one) is kept as it stands."""
     text, metadata = decode(data)
     lines = [line for line in text.split("\n") if line.strip()]
-    values = [_parsed(line) for line in lines]
-    if not any(isinstance(value, dict) for value in values):
+    values: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            values.append(_parsed(line))
+        except ReadError as error:
+            values.append(NotRead(str(number), str(error)))
+    if not any(isinstance(value, dict | NotRead) for value in values):
         yield Piece(text, metadata=metadata, prose=False)
         return
     for number, (line, value) in enumerate(zip(lines, values, strict=True), 1):
+        if isinstance(value, NotRead):
+            yield value
+            continue
         torn = Piece(line, key=str(number), prose=False)
         yield row(value, number) if isinstance(value, dict) else torn
 
@@ -557,5 +547,9 @@ def _inside(
             elif piece.text.strip():
                 title = piece.title or ("" if piece.prose else name)
                 yield replace(piece, key=full, title=title, metadata=metadata)
-    except ReadError as error:
+    except (ReadError, MemoryError) as error:
+        if isinstance(error, MemoryError):
+            raise
         yield NotRead(key, str(error))
+    except Exception as error:  # bytes from anywhere: a bad file ends no other in its archive
+        yield NotRead(key, f"cannot be read as {suffix or 'text'} ({type(error).__name__})")

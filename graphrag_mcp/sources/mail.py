@@ -5,6 +5,7 @@ earlier mails is left out, since those are documents themselves. Attachments are
 
 from __future__ import annotations
 
+import base64
 import codecs
 import email
 import email.policy
@@ -16,13 +17,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from email.errors import InvalidBase64LengthDefect
 from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
-from graphrag_mcp.sources.decode import SHIFTED, ReadError, decode, utc
+from graphrag_mcp.sources.decode import SHIFTED, ReadError, decode, refuse_coded, utc
 from graphrag_mcp.sources.html import DECLARED, decoded, readable
-from graphrag_mcp.sources.piece import Attachment, Piece, Writer, tidy
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
 _REPLY = re.compile(
@@ -53,16 +55,19 @@ class Mail:
     attachments: list[Attachment] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)  # that are attached, and no files of their own
     not_named: int = 0
+    lost: list[str] = field(default_factory=list)  # why parts of its body are in no text
+    passed_over: list[str] = field(default_factory=list)  # types of parts that are no text
 
 
-def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     if not re.match(rb"\s*(?:>?From .*\r?\n)?[A-Za-z][A-Za-z0-9-]*:", data[:2_000]):
         raise ReadError("it is damaged, or no mail: it begins with no header")
     yield from _given(_parsed(data), "")
 
 
-def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
-    """Each mail of a mailbox as a document; its key is its number."""
+def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    """Each mail of a mailbox as a document; its key is its number. One that cannot be read ends none of the
+    others."""
     starts = list(_MAILBOX.finditer(data))
     if not starts:
         raise ReadError("it is damaged, or no mailbox: no mail begins in it")
@@ -70,7 +75,14 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
         raise ReadError(f"it holds over {MAILS:,} mails. Split it")
     ends = [match.start() for match in starts[1:]] + [len(data)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
-        yield from _given(_parsed(_ESCAPED.sub(rb"\1", data[start.end() : end])), str(number))
+        try:
+            mail = _parsed(_ESCAPED.sub(rb"\1", data[start.end() : end]))
+        except MemoryError:
+            raise
+        except Exception as error:  # bytes from anywhere: the library raises what it likes
+            yield NotRead(str(number), f"cannot be read as a mail ({type(error).__name__})")
+            continue
+        yield from _given(mail, str(number))
 
 
 def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -92,8 +104,8 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
 # ---- writing ---------------------------------------------------------------------------------------
 
 
-def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
-    """The mail as a document, and what is attached to it."""
+def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
+    """The mail as a document, what of it is not read, and what is attached to it."""
     lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     inner = [
@@ -126,6 +138,10 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
     yield writer.piece(
         mail.subject, key=key, metadata={name: value for name, value in metadata.items() if value}
     )
+    if not body and mail.passed_over:
+        mail.lost.append(f"its body is {', '.join(mail.passed_over)}, which is not read")
+    for reason in dict.fromkeys(mail.lost):
+        yield NotRead(key, reason)
     origin = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
     origin = {name: value for name, value in origin.items() if value}
     for attachment in mail.attachments:
@@ -134,7 +150,10 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment]:
         )
     for inner_mail, name in inner:
         for found in _given(inner_mail, f"{key}/{name}" if key else name):
-            yield replace(found, metadata=origin | found.metadata)
+            if isinstance(found, NotRead):
+                yield found
+            else:
+                yield replace(found, metadata=origin | found.metadata)
 
 
 def without_quotes(body: str) -> str:
@@ -210,6 +229,7 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
     if part.is_multipart() and kind != "message/rfc822":
         alternatives: dict[str, list[str]] = {"plain": [], "html": []}
         inner = alternatives if kind == "multipart/alternative" else texts
+        lost = len(mail.lost)
         for subpart in part.get_payload() if depth < 50 else ():
             if isinstance(subpart, Message):
                 _collect(subpart, mail, inner, depth + 1)
@@ -220,15 +240,25 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
                 else alternatives["html"]
             )
             texts["plain"] += chosen
+            if "".join(chosen).strip():
+                del mail.lost[lost:]
         return
     attached = part.get_content_disposition() == "attachment"
     if kind in ("text/plain", "text/html") and not attached and not name:
-        words = _words(part)
+        try:
+            words = _words(part)
+        except ReadError as error:
+            mail.lost.append(f"its body: {error}")
+            return
         if str(part.get_param("format", "")).casefold() == "flowed":
             words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
-        texts[kind[5:]].append(
-            readable(words, without_quotes=True).text if kind == "text/html" else words
-        )
+        if kind == "text/html":
+            words = readable(words, without_quotes=True).text
+        try:
+            refuse_coded(words)
+        except ReadError as error:  # beside it may stand words, which are kept
+            mail.lost.append(f"its body: {error}")
+        texts[kind[5:]].append(words)
         return
     if kind == "message/rfc822":
         payload = part.get_payload()
@@ -248,6 +278,7 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         return
     if not name:
         if not attached:  # a picture of a signature, a calendar without a name
+            mail.passed_over.append(kind)
             return
         mail.not_named += 1
         name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
@@ -273,19 +304,24 @@ def _file_name(part: Message) -> str:
 
 def _payload(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
+    data = payload if isinstance(payload, bytes) else b""
+    if any(isinstance(defect, InvalidBase64LengthDefect) for defect in part.defects):
+        with suppress(ValueError):  # a letter too many, for which the library decodes nothing
+            return base64.b64decode(b"".join(data.split())[:-1] + b"==")
+    return data
 
 
 def _words(part: Message) -> str:
     """The text of a part in the charset that it names; one that Python does not know is guessed, and
-    ISO-2022, which is all ASCII, where another one is named."""
+    ISO-2022, which is all ASCII, where another one is named. ReadError for what is no text."""
     data, charset = _payload(part), part.get_content_charset() or ""
-    if SHIFTED in data and data.isascii():
-        return decode(data)[0]
-    try:
-        return data.decode(charset or "utf-8")
-    except (LookupError, UnicodeDecodeError):
-        return decode(data)[0] if data else ""
+    text = None
+    if not (SHIFTED in data and data.isascii()):
+        with suppress(LookupError, UnicodeError):
+            text = data.decode(charset or "utf-8")
+    if text is None:
+        text = decode(data)[0]
+    return text
 
 
 def _unflowed(text: str, without_blank: bool) -> str:
@@ -381,7 +417,7 @@ DEPTH = 4  # of mails in mails
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
-def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment]:
+def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     import io
 
     import olefile
@@ -427,9 +463,15 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     mail.date = _day(_header(headers, "Date")) or _time(numbers)
     earlier = _IDS.findall(text("1039")) + _IDS.findall(text("1042"))
     mail.reply_to = list(dict.fromkeys(earlier or _IDS.findall(_header(headers, "In-Reply-To"))))
-    mail.body = text("1000")
-    if not mail.body.strip():
-        mail.body = _page(raw("1013"), numbers) or readable(text("1013"), without_quotes=True).text
+    try:
+        mail.body = text("1000")
+        if not mail.body.strip():
+            page = _page(raw("1013"), numbers)
+            mail.body = page or readable(text("1013"), without_quotes=True).text
+        mail.passed_over += ["compressed RTF"] if raw("1009") else []
+        refuse_coded(mail.body)
+    except ReadError as error:
+        mail.lost.append(f"its body: {error}")
     names = {
         path[len(folder)]
         for path in file.listdir(streams=True, storages=True)

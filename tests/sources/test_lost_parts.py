@@ -1,0 +1,98 @@
+"""Parts of files that are in no document: each is named with its reason, and ends nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+from zipfile import ZipFile
+
+import pytest
+
+from graphrag_mcp.sources import formats
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.piece import NotRead, Piece
+
+WORDS = "Die Fähre kostet 12 Kronen.".encode()
+
+
+def mail(body: bytes, charset: str = "utf-8", coding: str = "8bit") -> bytes:
+    head = (
+        f"From: a@b.example\nTo: c@d.example\nSubject: Ferry\nContent-Type: text/plain; charset={charset}\n"
+        f"Content-Transfer-Encoding: {coding}\nMIME-Version: 1.0\n\n"
+    )
+    return head.encode() + body + b"\n"
+
+
+def read(data: bytes, suffix: str) -> tuple[list[str], list[NotRead]]:
+    found = list(formats.pieces(data, suffix))
+    texts = [piece.text for piece in found if isinstance(piece, Piece)]
+    return texts, [part for part in found if isinstance(part, NotRead)]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (mail(base64.b64encode(bytes(range(256)) * 4), coding="base64"), "its body: its encoding is not known"),
+        (mail(b"+AGE-x +ZZZ! \xff\xfe", "utf-7"), "its body: its encoding is not known"),
+        (mail(base64.encodebytes(WORDS * 20), coding="7bit"), "its body: it is mostly base64"),
+        (
+            b"From: a@b.example\nSubject: Ferry\nContent-Type: multipart/mixed; boundary=B\n\n--B\n"
+            b"Content-Type: application/x-secret\n\nabc\n--B--\n",
+            "its body is application/x-secret",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mail_whose_body_is_not_read_keeps_its_head_and_says_so(data: bytes, reason: str) -> None:
+    (text,), (lost,) = read(data, "eml")
+    assert "# Ferry" in text and lost.reason.startswith(reason)
+    box = b"".join(b"From x Mon Jan  6 10:00:00 2025\n" + each + b"\n" for each in (mail(WORDS), data, mail(WORDS)))
+    texts, (lost,) = read(box, "mbox")
+    assert len(texts) == 3 and "12 Kronen" in texts[0] and "12 Kronen" in texts[2]
+    assert lost.name == "2" and lost.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("charset", "coding", "body"),
+    [
+        ("unknown-8bit", "8bit", WORDS), ("undefined", "8bit", WORDS), ("ascii", "8bit", WORDS),
+        ("utf-8", "base64", base64.b64encode(WORDS) + b"A"), ("utf-8", "base64", base64.b64encode(WORDS).rstrip(b"=")),
+    ],
+)  # fmt: skip
+def test_a_body_with_a_wrong_charset_or_length_is_read_without_a_loss(charset: str, coding: str, body: bytes) -> None:
+    (text,), lost = read(mail(body, charset, coding), "eml")
+    assert "Die Fähre kostet 12 Kronen" in text and not lost
+
+
+def test_of_two_alternatives_the_readable_one_is_no_loss() -> None:
+    broken = base64.b64encode(bytes(range(256))).decode()
+    (text,), lost = read(
+        (
+            "From: a@b.example\nSubject: Ferry\nContent-Type: multipart/alternative; boundary=B\n\n--B\n"
+            f"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n{broken}\n--B\n"
+            "Content-Type: text/html\n\n<p>The ferry costs twelve.</p>\n--B--\n"
+        ).encode(),
+        "eml",
+    )
+    assert "The ferry costs twelve." in text and not lost
+
+
+def test_a_member_that_its_reader_cannot_take_ends_no_other() -> None:
+    out = io.BytesIO()
+    with ZipFile(out, "w") as bundle:
+        bundle.writestr("a.parquet", "PAR1 is all of it")
+        bundle.writestr("b.md", "The ferry.")
+    texts, lost = read(out.getvalue(), "zip")
+    assert texts == ["The ferry."] and lost == [NotRead("a.parquet", "cannot be read as parquet (ArrowInvalid)")]
+
+
+@pytest.mark.parametrize("suffix", ["json", "ipynb", "canvas"])
+@pytest.mark.parametrize("data", ["[" * 100_000 + "]" * 100_000, '{"cells":' * 100_000 + "1" + "}" * 100_000])
+def test_json_of_very_many_brackets_is_refused_with_the_reason(suffix: str, data: str) -> None:
+    with pytest.raises(ReadError, match="nested too deeply"):
+        read(data.encode(), suffix)
+
+
+def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
+    line = '{"text": "Ann rows."}\n'
+    texts, (lost,) = read(f"{line}{'[' * 100_000}\n{line}".encode(), "jsonl")
+    assert len(texts) == 2 and lost == NotRead("2", "its JSON is nested too deeply")
