@@ -1,6 +1,6 @@
 // The page: addresses, the search box, and which view stands where.
 
-import { byId, element, link, say, short, visible } from "./dom.js";
+import { byId, element, link, redrawn, say, short, visible } from "./dom.js";
 import { Host } from "./bridge.js";
 import { Map2D } from "./map.js";
 import { Refused, Transport } from "./transport.js";
@@ -45,7 +45,7 @@ async function route() {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
     const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
     if (mine !== turn) return; // another address was opened meanwhile
-    byId("side").replaceChildren(...shown.filter((one) => one !== ""));
+    redrawn(byId("side"), () => byId("side").replaceChildren(...shown.filter((one) => one !== "")));
     byId("side").scrollTop = 0;
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
     const mark = byId("side").querySelector(".passage mark");

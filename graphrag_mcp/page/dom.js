@@ -16,6 +16,17 @@ export function element(name, attributes = {}, ...children) {
 // How much larger than on a laptop letters are on this screen (style.css); a canvas has to be told.
 export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 
+// Draws a part of the page again. Where the keyboard was in it, it stays: at the control of the same name, else at the
+// heading, so that the next key goes on from there and a screen reader says what is shown.
+export function redrawn(root, draw) {
+  const held = root.contains(document.activeElement) ? document.activeElement : null, name = (one) => one.getAttribute("aria-label") || one.getAttribute("href") || one.textContent;
+  draw();
+  if (!held || root.contains(document.activeElement)) return;
+  const next = held.isConnected ? held : [...root.querySelectorAll("a, button, input, select, summary")].find((one) => name(one) === name(held)) || root.querySelector("h1, summary, button");
+  if (next?.tagName === "H1") next.tabIndex = -1;
+  next?.focus({ preventScroll: true });
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export function shape(name, attributes = {}, ...children) {

@@ -1,6 +1,6 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, cut, element, enlarged, link, number, short, visible } from "./dom.js";
+import { byId, cut, element, enlarged, link, number, redrawn, short, visible } from "./dom.js";
 import { FONT, TURNED, WORDS } from "./map.js";
 import * as views from "./views.js";
 
@@ -28,7 +28,7 @@ export class Graph {
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
     this.told = element("div", { class: "told", role: "status" });
     this.listed = element("details", { class: "nodes", ontoggle: () => this.list() });
-    byId("graph").append(this.canvas, this.key, this.listed, this.told, this.bar);
+    byId("graph").append(this.canvas, this.key, this.bar, this.listed, this.told);
     this.buttons(); this.listen(); this.hide();
     new ResizeObserver(() => this.resize()).observe(byId("picture"));
   }
@@ -210,7 +210,7 @@ export class Graph {
     this.bar.append(button("+", "Zoom in", () => this.zoom(1.4)), button("−", "Zoom out", () => this.zoom(1 / 1.4)), button("Fit", "Show the whole graph", () => { this.whole(); this.draw(); }), ...this.on_node, button("Show all", "Show hidden nodes and take filters away", () => this.all()), this.undo);
   }
 
-  ask() { if (this.chosen && this.kind === "entity") { this.mode = "path"; this.say(`From ${this.chosen.title} to …: click the second entity.`); } }
+  ask() { if (this.chosen && this.kind === "entity") { this.mode = "path"; this.say(`From ${this.chosen.title} to …: choose the second entity.`); } }
 
   // After a change of what is shown: buttons, filters and the list are those of the new state.
   after() {
@@ -227,7 +227,7 @@ export class Graph {
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
     const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
-    this.key.replaceChildren(...chips, ...(years.length > 1 ? [year("from", "From year", "from"), year("to", "To year", "to")] : []));
+    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [year("from", "From year", "from"), year("to", "To year", "to")] : [])));
     this.list(); this.draw();
   }
 
@@ -249,8 +249,15 @@ export class Graph {
     const summary = this.listed.querySelector("summary") || element("summary");
     summary.textContent = `List of ${number(many.length)} ${what}`;
     if (!this.listed.open) { this.listed.replaceChildren(summary); return; }
-    this.listed.replaceChildren(summary, element("ul", { class: "plain" }, many.slice(0, 500).map((one) => element("li", {}, link(`${this.kind}/${one.n}`, short(one.title, 60)), one === this.chosen ? " ●" : "", one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : "", " ",
-      element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, "+"), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, "−")))));
+    redrawn(this.listed, () => this.listed.replaceChildren(summary, element("ul", { class: "plain" }, many.slice(0, 500).map((one) => element("li", {}, this.listing(one), one === this.chosen ? " ●" : "", one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : "", " ",
+      element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, "+"), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, "−"))))));
+  }
+
+  // A name in the list is chosen as its node is: also as the second of a path.
+  listing(one) {
+    const made = link(`${this.kind}/${one.n}`, short(one.title, 60));
+    made.addEventListener("click", (event) => { if (this.mode === "path") { event.preventDefault(); event.stopPropagation(); this.choose(one); } });
+    return made;
   }
 
   // What is drawn, the most connected first, and the edges between: worked out once a change, not once a frame.

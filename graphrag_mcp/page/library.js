@@ -16,7 +16,9 @@ const why = (one) => [element("span", { dir: "auto" }, visible(one.uri ?? one.pa
 // One thing at a time that writes; what goes wrong is told, and the view is drawn again behind it.
 async function working(page, work) {
   if (busy) return;
-  busy = true; report.replaceChildren();
+  busy = true;
+  if (report.contains(document.activeElement)) { report.tabIndex = -1; report.focus(); } // its button goes
+  report.replaceChildren();
   try { await work(); } catch (error) { tell(visible(error.message)); }
   busy = false; page.transport.kept.clear(); await page.server.state(true); await page.again();
 }

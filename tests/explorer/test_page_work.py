@@ -273,3 +273,60 @@ def test_what_tells_documents_of_one_form_apart_is_seen_in_every_view(browser: A
         assert "ENTITIES" not in tab.text and "ASK NEXT" not in tab.text
         made.close()
         assert tab.wrong == []
+
+
+@browser_only
+def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "letter.md").write_text(LETTER, "utf-8")
+    (folder / "boat.md").write_text("# The boat\n\nOlga Tamm sailed with Tobias Fenn to Ostra Point.\n", "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+
+    def held() -> str:
+        return str(tab.page.evaluate("() => { const one = document.activeElement; return `${one.tagName} ${one.getAttribute('aria-label') || one.textContent}`; }"))
+
+    def tabbed(name: str) -> None:
+        for _ in range(60):
+            if held() == name:
+                return
+            tab.page.keyboard.press("Tab")
+        raise AssertionError(name)
+
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        tab.page.keyboard.press("Tab")  # the first is the field
+        tab.page.keyboard.type(QUESTION)
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#side .hits mark", timeout=SECONDS)
+        tabbed("A [t2] A letter")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("#side .passage mark", timeout=SECONDS)
+        assert held() == "H1 A letter"  # a screen reader says it, and the next key goes on from there
+        tab.go("graph")
+        tabbed("SUMMARY List of 4 entities")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector(".nodes a", timeout=SECONDS)
+        tabbed("A Ida Noll")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Ida Noll'", timeout=SECONDS)
+        tab.settled()
+        assert held() == "A Ida Noll"
+        tab.page.keyboard.press("p")
+        tabbed("A Olga Tamm")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Ida Noll – Olga Tamm'", timeout=SECONDS)
+        tab.go("library")
+        tabbed("BUTTON Remove A letter")
+        tab.page.keyboard.press("Enter")
+        tab.page.locator("tbody button", has_text="Keep").wait_for(timeout=SECONDS)
+        assert held() == "BUTTON Remove"
+        tab.page.keyboard.press("Enter")
+        waits_for(tab, "TAKEN OUT")
+        tab.page.wait_for_function("() => document.activeElement.tagName === 'H1'", timeout=SECONDS)
+        tabbed("BUTTON Undo")
+        tab.page.keyboard.press("Enter")
+        tab.page.locator("tbody a", has_text="A letter").wait_for(timeout=SECONDS)
+        made.close()
+        assert tab.wrong == []
