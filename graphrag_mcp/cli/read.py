@@ -65,7 +65,7 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
     """The best hits, one after another: id, title, place, and the sentences that fit the query."""
     from rich.text import Text
 
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.source import get_source
 
     console, words = _console(), set(terms.query_terms(query))
     for place in result.citations[:HITS]:

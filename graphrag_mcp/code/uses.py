@@ -27,7 +27,7 @@ from graphrag_mcp.code.symbols import (
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
-from graphrag_mcp.query.lookup import text_of
+from graphrag_mcp.query.entity import text_of
 from graphrag_mcp.query.plugin import Walk
 from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of, values_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of

@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.query import context, lookup
+from graphrag_mcp.query import context
+from graphrag_mcp.query.ids import passages_of, section_of
 from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
@@ -209,7 +210,7 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
         text = rows[0]["text"]
         if not section:
             return Span(rows[0]["id"], 0, len(text), whole=True)
-        place = lookup.section_of(text, int(section), rows[0]["uri"])
+        place = section_of(text, int(section), rows[0]["uri"])
         return Span(rows[0]["id"], *place) if place else None
     if kind in "er":
         table = "entities" if kind == "e" else "relationships"
@@ -220,7 +221,7 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
                 for unit in snapshot.by_key("text_units", ids, "id", names).to_pylist():
                     at = unit["char_start"]
                     return Span(unit["document_id"], at + sentence["start"], at + sentence["end"])
-    rows = snapshot.with_places(lookup.passages_of(snapshot, alias))
+    rows = snapshot.with_places(passages_of(snapshot, alias))
     rows = [row for row in rows if row["document_id"] == rows[0]["document_id"]]
     if not rows:
         return None

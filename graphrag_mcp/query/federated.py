@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, clamp_budget, finish
-from graphrag_mcp.query import context, lookup, sections
+from graphrag_mcp.query import community, context, entity, sections, source
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
@@ -64,15 +64,15 @@ def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResu
     """The entity of the first corpus that has it; where others have it too, their ids. One corpus
     named "" is meant without a name, here and below."""
     if not parts[0][0]:
-        return lookup.get_entity(parts[0][1], name, **arguments)
+        return entity.get_entity(parts[0][1], name, **arguments)
     name = qualified(name)[1]
     results = [
-        (corpus, lookup.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts
+        (corpus, entity.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts
     ]
     found = [(corpus, result) for corpus, result in results if result.state != "not_found"]
     if found:
         corpus, result = found[0]
-        others = [f"{other}/{entity.id} {entity.title}" for other, entity in found[1:]]
+        others = [f"{other}/{result.id} {result.title}" for other, result in found[1:]]
         id = result.id
         result = of_corpus(corpus, result)
         # The argument takes an id of one corpus, which the call names.
@@ -82,8 +82,8 @@ def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResu
             result.hint = f"{result.hint} Also there: {', '.join(others)}.".strip()
     else:
         result = of_corpus(*results[0])
-        for other, entity in results[1:]:
-            more = of_corpus(other, entity)
+        for other, refused in results[1:]:
+            more = of_corpus(other, refused)
             result.candidates = (result.candidates + more.candidates)[:8]
             lines = (line for line in more.text.splitlines() if line.startswith("- "))
             result.text += "\n" + "\n".join(lines)
@@ -95,7 +95,7 @@ def get_source(
 ) -> SourceResult:
     """The text behind qualified ids; others are looked up in every corpus."""
     if not parts[0][0]:
-        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **arguments)
+        return source.get_source(parts[0][1], ids, max_tokens=max_tokens, **arguments)
     budget, note = clamp_budget(max_tokens, 4_000)
     items: list[Item] = []
     notes, refused = [note], []
@@ -104,7 +104,7 @@ def get_source(
         if not aliases:
             continue
         try:
-            found, messages = lookup.passage_items(snapshot, aliases, budget=budget, **arguments)
+            found, messages = source.passage_items(snapshot, aliases, budget=budget, **arguments)
         except NotFound as error:
             refused.append(error)
             continue
@@ -114,8 +114,8 @@ def get_source(
         raise refused[0]
     if not items:
         raise BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
-    options = lookup.options(arguments.get("raw", False), arguments.get("query", ""))
-    return lookup.shown(items, notes, budget, options)
+    options = source.options(arguments.get("raw", False), arguments.get("query", ""))
+    return source.shown(items, notes, budget, options)
 
 
 def changes(
@@ -123,7 +123,7 @@ def changes(
 ) -> SourceResult:
     """What happened to the sources of notes; all notes must be in the same corpus."""
     if not parts[0][0]:
-        return lookup.changes(parts[0][1], ids, kept, **arguments)
+        return source.changes(parts[0][1], ids, kept, **arguments)
     named, known = [qualified(id) for id in ids], dict(parts)
     name = named[0][0] if named else ""
     if name not in known or any(other != name for other, _ in named):
@@ -131,7 +131,7 @@ def changes(
         raise BadInput(
             f"changes shows notes of one corpus, not of {listed}", "Give ids such as a/d4"
         )
-    return of_corpus(name, lookup.changes(known[name], [id for _, id in named], kept, **arguments))
+    return of_corpus(name, source.changes(known[name], [id for _, id in named], kept, **arguments))
 
 
 def get_community_report(
@@ -139,14 +139,14 @@ def get_community_report(
 ) -> ReportResult:
     """A report by its qualified id: numbers mean something else in every corpus."""
     if not parts[0][0]:
-        return lookup.get_community_report(parts[0][1], community_id, **arguments)
+        return community.get_community_report(parts[0][1], community_id, **arguments)
     name, alias = qualified(community_id)
     snapshot = dict(parts).get(name)
     if snapshot is None:
         listed = ", ".join(f"{corpus}/{alias}" for corpus, _ in parts[:5])
         what = f"{community_id[:60]!r} may be of any of {len(parts)} corpora"
         raise BadInput(what, f"Say which, e.g. {listed}")
-    return of_corpus(name, lookup.get_community_report(snapshot, alias, **arguments))
+    return of_corpus(name, community.get_community_report(snapshot, alias, **arguments))
 
 
 def of_corpus(name: str, result: Found) -> Found:

@@ -66,7 +66,7 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
 
 async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
     """The text behind an id of search, with its title, address and where it stands."""
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.source import get_source
 
     def work() -> BaseModel:
         app = desk_of(ctx).app

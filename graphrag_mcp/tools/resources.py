@@ -138,7 +138,7 @@ def all_corpora(app: App) -> str:
 
 
 def entity_text(snapshot: Snapshot, id: str) -> str:
-    from graphrag_mcp.query.lookup import get_entity
+    from graphrag_mcp.query.entity import get_entity
 
     found = get_entity(snapshot, id, max_tokens=TOKENS)
     if found.state == "not_found":
@@ -149,13 +149,13 @@ def entity_text(snapshot: Snapshot, id: str) -> str:
 
 
 def report_text(snapshot: Snapshot, id: str) -> str:
-    from graphrag_mcp.query.lookup import get_community_report
+    from graphrag_mcp.query.community import get_community_report
 
     return get_community_report(snapshot, id, max_tokens=TOKENS).text
 
 
 def source_text(snapshot: Snapshot, id: str) -> str:
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.source import get_source
 
     if not re.fullmatch(r"t\d{1,12}(\.\d{1,6})?|[0-9a-f]{32}", id):
         raise BadInput(f"{id[:60]!r} is no text unit", "Give an id such as t33 or t33.2")

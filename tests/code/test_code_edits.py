@@ -19,7 +19,7 @@ from graphrag_mcp.index import batches, communities
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster, texts_of
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.run import Cancelled
-from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import changes
 from graphrag_mcp.store.tables import Snapshot

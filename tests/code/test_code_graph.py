@@ -18,9 +18,10 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot

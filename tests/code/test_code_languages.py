@@ -14,8 +14,8 @@ from graphrag_mcp.code.languages import SUFFIXES
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
-from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest

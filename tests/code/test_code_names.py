@@ -12,7 +12,8 @@ from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.code.symbols import dumped, loaded
 from graphrag_mcp.query.entities import resolve as resolve_name
-from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.entity import get_entity
+from graphrag_mcp.query.source import get_source
 from tests.code.test_code_graph import index, write
 
 

@@ -22,7 +22,7 @@ from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests

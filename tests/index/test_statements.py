@@ -8,8 +8,8 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText

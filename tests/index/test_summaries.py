@@ -35,11 +35,12 @@ from graphrag_mcp.index.summaries import (
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query import local
+from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_community_report, get_source
 from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import OTHER_SCRIPT

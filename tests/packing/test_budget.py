@@ -15,9 +15,11 @@ from mcp.types import Implementation
 
 from graphrag_mcp.app import App
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.query.community import get_community_report
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings

@@ -18,9 +18,9 @@ from graphrag_mcp.query import filters, local, sections
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_source
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.query.route import choose
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings

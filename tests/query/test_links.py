@@ -18,7 +18,8 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.explorer import data
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import documents, lookup
+from graphrag_mcp.query import documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.links import Link, links
 from graphrag_mcp.query.pages import Pages
@@ -497,7 +498,7 @@ def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) 
     call = f'explore_graph(start="{ada}", kinds=["links"])'
     outline = documents.list_documents(vault, document=ada)
     assert "3 links out" in outline.text and outline.hint == f"Its links: {call}."
-    entity = lookup.get_entity(vault, "Ada Brandt")
+    entity = get_entity(vault, "Ada Brandt")
     assert (
         f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity.text
         and entity.next_call == call

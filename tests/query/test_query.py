@@ -14,13 +14,16 @@ import pytest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.query import lookup, rank, reports
+from graphrag_mcp.query import rank, reports
+from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.ids import listed_ids
 from graphrag_mcp.query.local import local_search, several
-from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
 from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -594,7 +597,7 @@ def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: 
 
 
 def test_of_a_string_without_end_only_the_first_ids_are_looked_at(snapshot: Snapshot) -> None:
-    assert len(lookup._aliases("t1/" * 20_000)) < 1_000, "each was compared with all before it: 45 s and no answer"
+    assert len(listed_ids("t1/" * 20_000)) < 1_000, "each was compared with all before it: 45 s and no answer"
     assert get_source(snapshot, ["t1 " * 20_000]).sources
 
 
@@ -730,7 +733,7 @@ def test_a_list_of_ids_may_be_one_string(referenced: Snapshot, given: str) -> No
 
 
 def test_an_id_is_not_cut_where_a_long_list_ends(referenced: Snapshot) -> None:
-    aliases = lookup._aliases("t123456 " * 1_000)
+    aliases = listed_ids("t123456 " * 1_000)
     assert len(aliases) > 100 and set(aliases) == {"t123456"}
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
-from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.dates import in_head

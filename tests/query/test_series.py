@@ -185,7 +185,7 @@ def test_a_long_sentence_is_cut_where_the_words_of_the_question_are_worth_most()
 
 
 def test_the_timeline_of_a_speaker_is_what_that_speaker_did(chats: Snapshot) -> None:
-    from graphrag_mcp.query.lookup import get_entity
+    from graphrag_mcp.query.entity import get_entity
 
     text = get_entity(chats, "Lena", order="time", max_tokens=1_500).text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
@@ -234,7 +234,7 @@ def test_a_long_list_of_titles_has_neither_paths_nor_sizes(chats: Snapshot) -> N
 
 
 def test_one_name_in_the_chats_of_several_pairs_is_perhaps_not_one_person(tmp_path: Path, note: Callable[..., None]) -> None:
-    from graphrag_mcp.query.lookup import get_entity
+    from graphrag_mcp.query.entity import get_entity
 
     for one, other in (("Ida", "Tom"), ("Tom", "Vera"), ("Nils", "Olga")):
         for day in (3, 4, 5):

@@ -13,8 +13,8 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.imported import record_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, terms_of
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings

@@ -6,7 +6,8 @@ import pytest
 
 from graphrag_mcp.explorer import data
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import documents, lookup, threads
+from graphrag_mcp.query import documents, threads
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -64,7 +65,7 @@ def test_a_mail_alone_is_no_thread(snapshot: Snapshot) -> None:
 def test_source_outline_and_explorer_name_the_thread(snapshot: Snapshot) -> None:
     mail = numbered(snapshot, "answer")
     said = f"d{mail['n']} is 3 of 5 in a thread: d{numbered(snapshot, 'offer')['n']} 2024-03-04 Offer; "
-    assert said in lookup.get_source(snapshot, [f"d{mail['n']}"]).hint
+    assert said in get_source(snapshot, [f"d{mail['n']}"]).hint
     assert said in documents.list_documents(snapshot, document=f"d{mail['n']}").text
     shown = data.document(snapshot, int(str(mail["n"])))["thread"]
     assert [one["title"] for one in shown if "costs" not in one["uri"]] == [

@@ -17,8 +17,9 @@ from graphrag_mcp.explorer import data as history
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, local, sections, timeline, times
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings

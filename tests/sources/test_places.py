@@ -162,16 +162,17 @@ def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_
 
 def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: Path) -> None:
     from graphrag_mcp.explorer import data
-    from graphrag_mcp.query import documents, lookup
+    from graphrag_mcp.query import documents
+    from graphrag_mcp.query.source import get_source
 
     corpus = tmp_path / "c"
     index_documents(corpus, IndexRequest(paths=(str(folder_of(tmp_path)),)), SETTINGS)
     snapshot = tables.open_snapshot(corpus)
     rows = snapshot.rows("documents", columns=["n", "id", "uri"]).to_pylist()
     numbers = {row["uri"].rpartition("/")[2]: row["n"] for row in rows}
-    whole = lookup.get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
+    whole = get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
     assert "(in/audit-report.pdf p. 1)" in whole and "(p. 2)\nTom Reed waited" in whole
-    asked = lookup.get_source(
+    asked = get_source(
         snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards"
     ).text
     assert "(in/budget.xlsx Costs!A1:B3)" in asked

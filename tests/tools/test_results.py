@@ -148,7 +148,7 @@ def test_stored_text_is_shown_without_what_only_leads_elsewhere(stored: str, sho
 def test_the_exact_text_is_still_to_be_had(tmp_path: Path) -> None:
     text = "See [the plan](https://example.org/plan) of the mill.[3]\n"
     index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "a"),)), Settings(home=tmp_path))
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.source import get_source
 
     snapshot = open_snapshot(tmp_path / "c")
     assert "https" not in local_search(snapshot, "plan of the mill").text
@@ -157,7 +157,7 @@ def test_the_exact_text_is_still_to_be_had(tmp_path: Path) -> None:
 
 
 def test_several_sources_share_the_budget_and_passages_in_a_row_stand_under_one_head(tmp_path: Path) -> None:
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.source import get_source
 
     long = {name: "\n\n".join(f"# Day {n}\n\nThe {name} was repaired on the quay, part {n}. " + "It rained. " * 80 for n in range(12))
             for name in ("ferry", "crane")}  # fmt: skip

@@ -1,0 +1,147 @@
+"""One community with its report and documents (get_community_report)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import HIGHEST, SMALL, finish, one_line
+from graphrag_mcp.query import context, render, topics
+from graphrag_mcp.query.ids import id_range, was_given
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import Citation, ReportResult
+
+Row = dict[str, Any]
+
+NEXT = 60  # tokens that the next call takes
+_STATEMENT = re.compile(r".*?\[Data: [^\[\]]*\]", re.DOTALL)
+
+
+def get_community_report(
+    snapshot: Snapshot, community_id: str, *, max_tokens: int = 4_000
+) -> ReportResult:
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
+    asked = str(community_id).strip().strip("[]` ")
+    match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
+    found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
+    if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
+        found = snapshot.served("reports", [asked])
+    if not found:
+        known = f"{id_range(snapshot, 'c')}; global_search finds them"
+        removed = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
+        raise NotFound(f"there is no community {asked[:60]!r}{removed}", known)
+    row = found[0]
+    family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
+    parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
+    ids = [*filter(None, [parent]), *children]
+    kin = snapshot.by_key("reports", ids, "id", ["id", "n", "title"]).to_pylist()
+    aliases = {report["id"]: f"c{report['n']}" for report in kin}
+    members = snapshot.served("entities", row["entity_ids"], ["id", "n", "title", "degree"])
+    members.sort(key=lambda member: (-member["degree"], member["id"]))
+    result = ReportResult(
+        id=f"c{row['n']}",
+        title=row["title"],
+        level=row["level"],
+        rating=row["rank"],
+        method=row["method"],
+        parent=aliases.get(parent, ""),
+        children=[aliases[id] for id in children if id in aliases][:40],
+        members=[f"e{member['n']} {one_line(member['title'], 60)}" for member in members[:20]],
+        stale="communities" in snapshot.manifest.stale,
+        hint=note,
+    )
+    above = next((report["title"] for report in kin if report["id"] == parent), "")
+    page = render.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    result.truncated = not _report(snapshot, page, row, result, above)
+    result.text, result.citations = page.text().rstrip(), list(page.citations.values())
+    if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
+        larger = min(2 * budget, HIGHEST)
+        result.next_call = f'get_community_report(community_id="{result.id}", max_tokens={larger})'
+    return finish(result, budget)
+
+
+def _report(
+    snapshot: Snapshot, page: render.Page, row: Row, result: ReportResult, above: str
+) -> bool:
+    """Add the report to the page, in one shape for all methods. True where all had room."""
+    topic, share = topics.topic_of(snapshot, row["id"])
+    who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
+    lines = [
+        f"# {one_line(row['title'], 200)} ({result.id})",
+        f"{share}; level {row['level']}, {who}.",
+    ]
+    if topic.names or result.members:
+        names = ", ".join(topic.names) or ", ".join(result.members[:5])
+        lines.append(f"Names: {names}")
+    if above:
+        lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
+    if below := topics.inside(snapshot, topic):
+        lines.append(f"Inside: {below}")
+    whole = re.sub(r"\A# .*\n+", "", row["full_content"])
+    text = whole if count_tokens(whole) < page.room else _brief(row)
+    named, cited = context.resolve_references(snapshot, [text])
+    if result.stale:
+        context.note(result, context.LATE)
+        removed = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
+        if removed:
+            texts = f"{counted(len(removed), 'texts')} that this report cites"
+            context.note(result, f"{texts} left the index since it was written.")
+    text = _with_places(packing.short_references(text, named), cited)
+    page.add("\n".join([*lines, ""]))
+    left = 0
+    for block in re.split(r"\n{2,}", text.strip()):
+        places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
+        if left or not page.add(block, places):
+            left += 1
+    if documents := topics.summarised(snapshot, topic, row):
+        page.add("\nDocuments:")
+        taken = 0
+        while taken < len(documents) and page.add(documents[taken]):
+            taken += 1
+        page.room += NEXT
+        if taken < len(documents):
+            more = f'list_documents(filters=["topic={result.id}"])'
+            page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
+    elif topic.central:
+        page.add(f"\nDocuments: {'; '.join(topic.central)}")
+    return not left
+
+
+_SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")
+
+
+def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
+    """Behind each reference the page, slide or cells on which its statement stands; those of the whole
+    text unit where that says it in other words."""
+    parts: list[str] = []
+    end = 0
+    for found in _SHORT.finditer(text):
+        before = text[end : found.start()]
+        statement = before.rpartition("\n")[2].strip("- ")
+        units = [cited[id] for id in found[1].split(", ") if id in cited]
+        at = (context.where(context.part_citation(unit, [statement])) for unit in units)
+        parts += [before, found[0], *dict.fromkeys(filter(None, at))]
+        end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def _brief(row: Row) -> str:
+    """The summary, and each finding with its first statement."""
+    found = [row["summary"]]
+    for finding in context.findings(row):
+        heading, explanation = (
+            str(finding.get("summary", "")),
+            str(finding.get("explanation", "")).strip(),
+        )
+        first = _STATEMENT.match(explanation)
+        if explanation.startswith(heading):
+            found.append(f"- {first[0] if first else explanation}")
+        else:
+            reference = re.search(r"\[Data: [^\[\]]*\]", explanation)
+            found.append(f"- {heading} {reference[0] if reference else ''}")
+    return "\n\n".join(found)

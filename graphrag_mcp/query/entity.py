@@ -1,0 +1,278 @@
+"""One entity with its evidence, documents and relationships, or its timeline (get_entity)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
+from graphrag_mcp.query import (
+    context,
+    duplicates,
+    entities,
+    links,
+    plugin,
+    series,
+    summaries,
+    timeline,
+    times,
+)
+from graphrag_mcp.query.entities import resolve
+from graphrag_mcp.query.explore import candidates, entity_facts, statements
+from graphrag_mcp.query.hits import names_of
+from graphrag_mcp.query.plugin import SearchingPlugin
+from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import EntityResult
+
+Row = dict[str, Any]
+
+SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
+RELATED = 12  # relationships of an entity that are shown
+TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
+STATEMENT = 260  # characters of a sentence on a relationship
+
+
+def get_entity(
+    snapshot: Snapshot,
+    id_or_name: str,
+    *,
+    max_tokens: int = 3_000,
+    order: str = "",
+    other: str = "",
+) -> EntityResult:
+    """One entity with its evidence and strongest relationships; candidates when the name is not
+    exact. With `order="time"` its timeline, or that of what names it and `other`."""
+    budget, note = packing.clamp_budget(max_tokens, 3_000)
+    asked = id_or_name.strip().strip("[]` ")
+    if not asked:
+        raise BadInput("no entity was named", "Give its name or an id such as e12")
+    row, found = resolve(snapshot, asked)
+    if row is None:
+        return _candidates(snapshot, asked, found, budget, note)
+    hints, of = [note], plugin.plugin_of(row)
+    names = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
+    if of is None and names.isdisjoint((asked, normalise_name(asked))):
+        title = f"{one_line(row['title'], 80)} (e{row['n']})"
+        hints.append(f"{asked[:80]!r} was read as {title}.")
+    if found:
+        hints.append(f"Also with this name: {entities.named_list(found)}.")
+    hint = " ".join(filter(None, hints))
+    if order == "time" or other:
+        return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
+    path = values_of(snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"])
+    near = path[0] if path else []
+    groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
+    groups.sort(key=lambda group: near.index(group["id"]))
+    result = EntityResult(
+        id=f"e{row['n']}",
+        title=row["title"],
+        type=row["type"],
+        aliases=row["aliases"][:10],
+        description=packing.shorten(one_line(row["description"], 300), budget // 10),
+        degree=row["degree"],
+        frequency=row["frequency"],
+        communities=[f"c{group['n']}" for group in groups],
+        hint=hint,
+        next_call=links.of_entity(snapshot, [row["key"], *row["names"]])[1],
+        candidates=[entity_facts(entity) for entity in found],
+    )
+    documents = [] if of else _documents(snapshot, row)
+    into = {"Relationships": "relationships"}
+    intro = _intro(snapshot, row, groups, of, budget, len(documents))
+    sections = _sections(snapshot, row, groups, of, documents)
+    result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
+    if of is not None:
+        result.hint = f"{result.hint} {text_of(result.id)}".strip()
+    elif not result.hint:
+        advice = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
+        result.hint = advice if len(documents) > 1 else ""
+    return finish(result, budget)
+
+
+def text_of(id: str) -> str:
+    return f'Its text: get_source(ids=["{id}"]).'
+
+
+def _sections(
+    snapshot: Snapshot,
+    row: Row,
+    groups: Sequence[Row],
+    of: SearchingPlugin | None,
+    documents: Sequence[Item],
+) -> list[Section]:
+    """`of`: the plug-in whose sections stand in the place of relationships."""
+    return [
+        *(of.sections(snapshot, row, groups, 3 * RELATED) if of else ()),
+        Section("Evidence", _evidence(snapshot, row), 0.3 if of else 0.35),
+        Section("Documents", documents, 0.2),
+        Section("Relationships", [] if of else _relationships(snapshot, row, RELATED), 0.35),
+        Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
+        Section("Perhaps the same", _proposed(snapshot, row), 0.05),
+    ]
+
+
+def _intro(
+    snapshot: Snapshot,
+    row: Row,
+    groups: Sequence[Row],
+    of: SearchingPlugin | None,
+    budget: int,
+    documents: int,
+) -> str:
+    """Name, counts, other names, edits, communities, and what a model or an agent says."""
+    id = f"e{row['n']}"
+    lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
+    units = counted(row["frequency"], "text units")
+    within = f"{units} of {counted(documents, 'documents')}" if documents else units
+    lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
+    if row["aliases"]:
+        lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
+    lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
+    lines += links.of_entity(snapshot, [row["key"], *row["names"]])[0]
+    if groups:
+        named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
+        lines.append(f"Communities: {'; '.join(named)}")
+    description = one_line(row["description"], 600)
+    sentences = [one_line(readable(sentence["text"]), 2_000) for sentence in row["evidence"]]
+    if description and (
+        of
+        or not any(
+            description[:40] in sentence or sentence[:40] in description for sentence in sentences
+        )
+    ):
+        lines += ["", packing.shorten(description, budget // 4)]
+    return "\n".join(lines)
+
+
+def _several_people(snapshot: Snapshot, row: Row) -> str:
+    """The series of documents that name a person by one word, which may be several people."""
+    if row["type"] != "person" or " " in row["title"]:
+        return ""
+    units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
+    found = series.grouped(snapshot, set(values_of(units["document_id"])))
+    named = {group: ids for group, ids in found.items() if group and len(ids) >= SEVERAL}
+    if len(named) < 2:
+        return ""
+    listed = ", ".join(f"{group.title} {len(ids)}" for group, ids in named.items() if group)
+    return f"This name may stand for several people. Documents by series: {listed}."
+
+
+def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:
+    """What is said of an entity, or of it and another one, by the days that it speaks of."""
+    both = [row]
+    if other:
+        second, candidates = resolve(snapshot, other)
+        if second is None:
+            return _candidates(snapshot, other, candidates, budget, note)
+        both.append(second)
+    title = " and ".join(f"{one_line(entity['title'], 100)} (e{entity['n']})" for entity in both)
+    used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
+    items, how_many, undated = timeline.of(snapshot, both, budget - used)
+    facts = {"id": f"e{row['n']}", "title": row["title"], "type": row["type"]}
+    result = EntityResult(**facts, hint=f"{note} {undated}".strip())
+    intro = f"# {title}: {how_many}, by time"
+    return finish(compose(result, [Section("Timeline", items, 1.0)], budget, intro=intro), budget)
+
+
+def _candidates(
+    snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str
+) -> EntityResult:
+    """Several entities could be meant, or none; or the name was deleted by hand."""
+    advice = "Use search_text."
+    if found:
+        advice = "Call get_entity with an id from the list, or search_text for the words."
+    if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
+        undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
+        advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
+    result = EntityResult(title=one_line(asked, 100), hint=note)
+    return candidates(snapshot, result, asked, found, budget, advice)
+
+
+def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
+    """Names that may mean this entity too; edit_graph merges or rejects them."""
+    found = duplicates.of_entity(snapshot, row)[:3]
+    return [Item(f"p{number}", duplicates.line(proposal)) for number, proposal in enumerate(found)]
+
+
+def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
+    """The entity's sentences, each with the place where it stands."""
+    unit_ids = dict.fromkeys(sentence["text_unit_id"] for sentence in row["evidence"])
+    units, items = context.unit_citations(snapshot, list(unit_ids)), []
+    for sentence in row["evidence"]:
+        unit = units.get(sentence["text_unit_id"])
+        if unit is not None:
+            cited = context.sentence_citation(unit, sentence["start"], sentence["end"])
+            text = one_line(quote.one_line(readable(sentence["text"])), 500)
+            if quote.plain(text) == quote.plain(unit.title):
+                continue  # its title stands in the list of documents
+            items.append(
+                Item(unit.id, f"- {text} [{unit.id}]{context.where(cited)}", cited, "Evidence")
+            )
+    return items
+
+
+def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
+    """The documents that name an entity, oldest first and undated ones last: `- [t12] 2024-05-03 Title`,
+    with the number of text units that name it where there are several, what was written of it, and
+    the page, slide or cells of the first of these units."""
+    rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["id", "document_id", "n"])
+    listed = rows.to_pylist()
+    units = lists_of((unit["document_id"], unit["n"]) for unit in listed)
+    at = _first_named(snapshot, row, {unit["n"]: unit["id"] for unit in listed}, units)
+    facts, names = times.documents(snapshot), names_of(snapshot)
+    written = summaries.of_documents(snapshot, list(units))
+    order = sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]))
+    items = []
+    for id in order:
+        several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
+        about = f": {written[id]}" if id in written else ""
+        where = at.get(id) or packing.located(facts[id]["uri"], "", names[id])
+        named = f"{' '.join(filter(None, (names[id], where)))}{several}{about}"
+        line = " ".join(filter(None, [facts[id]["date"], named]))
+        items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {line}"))
+    return items
+
+
+def _first_named(
+    snapshot: Snapshot, entity: Row, ids: Mapping[int, str], units: Mapping[str, Sequence[int]]
+) -> dict[str, str]:
+    """`(audit-report.pdf p. 3)` of each document (content id) with places: where the first of its text
+    units names the entity, the whole unit where it stands in other words. `ids`: content ids of text
+    units by number; `units`: numbers by document."""
+    first = {ids[min(numbers)]: document for document, numbers in units.items()}
+    placed = snapshot.with_places([{"id": id} for id in first])
+    cited = context.unit_citations(snapshot, [row["id"] for row in placed if "places" in row])
+    names = [entity["title"], *entity["names"]]
+    return {
+        first[id]: context.where(context.part_citation(unit, names)).strip()
+        for id, unit in cited.items()
+    }
+
+
+def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
+    """The strongest relationships, each with the sentence that says it best. What is linked with
+    everything counts less: weight / (1 + ln of the other's degree)."""
+    id = entity["id"]
+    ends = ["source_id", "target_id"]
+    where = f"source_id = '{id}' OR target_id = '{id}'"
+    light = snapshot.rows("relationships", where, ["id", "weight", *ends]).to_pylist()
+    far = [row["source_id" if row["target_id"] == id else "target_id"] for row in light]
+    degree = dict(rows_of(snapshot.by_key("entities", far, "id", ["id", "degree"])))
+    for row, other in zip(light, far, strict=True):
+        row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
+    light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
+    items = []
+    ids = [row["id"] for row in light[:most]]
+    for row, pair, text, cited in statements(snapshot, ids, STATEMENT, id):
+        other = next((end for end in pair if end["id"] != id), entity)
+        data = {"id": f"r{row['n']}", "entity": one_line(other["title"], 80)}
+        data |= {"entity_id": f"e{other['n']}", "weight": row["weight"]}
+        items.append(Item(data["id"], text, cited, score=row["weight"], data=data))
+    return items

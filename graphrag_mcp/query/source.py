@@ -1,0 +1,468 @@
+"""Sources: the text behind ids (get_source), and what the sources of notes said and say."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphrag_mcp import plugins
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import HIGHEST, Item, Section, compose, finish, one_line
+from graphrag_mcp.query import context, local, note_sources, render, summaries, threads, times
+from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query.hits import names_of
+from graphrag_mcp.query.ids import (
+    IDS,
+    KINDS,
+    id_range,
+    meant_by,
+    passages_of,
+    section,
+    was_given,
+    with_neighbours,
+)
+from graphrag_mcp.query.question import term_worth
+from graphrag_mcp.query.times import Times, read
+from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text import places, quote
+from graphrag_mcp.text.citing import Fingerprint
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import counted, lists_of, query_terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import SourceResult
+
+Row = dict[str, Any]
+
+NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
+LEAST, BEARING = 100, 1_000  # tokens of a document that is read with a question
+TEXT = 0.75  # of the budget, beside the heads of passages
+HEAD = 40  # tokens of the head of a passage
+ON_IT = 0.3  # of the score of a document's best sentence
+MAIN, CENTRAL = 8, 0.2  # terms that a document is about; what they count beside the question
+QUERY = 1_000  # characters of that question
+THREADS = 3  # documents of which the mails of their thread are named
+GAP = 400  # characters of white space and lines of no words that may lie between two passages
+# A link or image, also one that is cut at an end of the text.
+_LINKED = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,2000}\)|\A[^\[\]\n]{0,200}\]\([^()\n]{0,2000}\)|"
+    r"!?\[[^\[\]\n]{0,300}(?:\]\([^()\n]{0,2000})?\Z"
+)
+
+
+def get_source(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    *,
+    max_tokens: int = 4_000,
+    around: int = 0,
+    raw: bool = False,
+    query: str = "",
+) -> SourceResult:
+    """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
+    without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
+    sentences of each document."""
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
+    items, notes = passage_items(snapshot, ids, around, raw, query, budget)
+    intro = "" if raw or query.strip() else _sections_first(snapshot, items, budget)
+    return shown(items, [note, *notes], budget, options(raw, query), intro)
+
+
+def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> str:
+    """The sections of a document that is longer than the budget, with what was written of them, in
+    half of the budget at most."""
+    documents = {item.data["document_id"] for item in items if item.data}
+    if len(documents) != 1 or sum(item.tokens for item in items) <= budget:
+        return ""
+    (alias,) = documents
+    ids = context.numbered(snapshot, "documents", [int(alias[1:])])
+    texts = [
+        summary
+        for row in ids
+        for summary in summaries.read(snapshot, [row["id"]]).get(row["id"], ())
+    ]
+    lines = summaries.outline(snapshot, [summary for summary in texts if summary.place])
+    page = render.Page(budget // 2 - HEAD)
+    shown = [line for line in lines if page.add(line)]
+    if not shown:
+        return ""
+    rest = f'\n- {len(lines) - len(shown)} more: list_documents(document="{alias}")'
+    whole = next((f" {summary.text}" for summary in texts if summary.place == 0), "")
+    head = f"[{alias}] {counted(len(lines), 'sections')}.{whole}"
+    return "\n".join([head, *shown]) + (rest if len(shown) < len(lines) else "")
+
+
+def options(raw: bool, query: str) -> str:
+    """The arguments of this call that the call for the rest repeats."""
+    asked = f", query={json.dumps(query[:QUERY], ensure_ascii=False)}" if query else ""
+    return f"{asked}{', raw=true' if raw else ''}"
+
+
+def shown(
+    items: Sequence[Item], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
+) -> SourceResult:
+    """As many items as fit behind the intro, of each id about the same; the next call has what is
+    left."""
+
+    def composed(room: int) -> tuple[SourceResult, list[Item]]:
+        fair = _fair(items, room - count_tokens(intro))
+        sections = [Section("Sources", fair, 1.0)]
+        result = SourceResult(hint=" ".join(filter(None, notes)))
+        source_result = compose(result, sections, room, intro=intro, into={"Sources": "sources"})
+        result = finish(source_result, room)
+        quotes = ((item, quoted(item.text.partition("\n")[2].strip())) for item in items)
+        return result, [item for item, text in quotes if text not in result.text]
+
+    result, rest = composed(budget)
+    if not rest:
+        return result
+    nothing, larger = len(rest) == len(items), 0
+    if not nothing:
+        result, rest = composed(budget - count_tokens(_call(rest, larger, options)))
+        nothing = len(rest) == len(items)
+    if nothing:  # with the same budget the call could only give the same
+        larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
+        result, rest = composed(budget - count_tokens(_call(items, larger, options)))
+    result.next_call, result.truncated = _call(rest, larger, options), True
+    return finish(result, budget)
+
+
+def _fair(items: Sequence[Item], room: int) -> list[Item]:
+    """The first passages of every id that fit, then the second ones, in reading order."""
+    turns = sorted(range(len(items)), key=lambda at: -items[at].score)
+    taken = [turns[0]] if turns else []
+    left = room - sum(items[at].tokens for at in taken)
+    for at in turns[1:]:
+        left -= items[at].tokens
+        if left < 0:
+            break
+        taken.append(at)
+    return [items[at] for at in sorted(taken)]
+
+
+def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
+    """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
+    ids = [item.id for item in rest]
+    if len(ids) > IDS:
+        ids = [
+            item.id + ("+" if at + 1 < len(rest) and _follows(item, rest[at + 1]) else "")
+            for at, item in enumerate(rest)
+            if not at or not _follows(rest[at - 1], item)
+        ]
+    larger = f", max_tokens={max_tokens}" if max_tokens else ""
+    return f"get_source(ids={json.dumps(ids[:IDS])}{larger}{options})"
+
+
+def _follows(item: Item, other: Item) -> bool:
+    """Is `other` the next passage of the same document?"""
+    here, there = item.data or {}, other.data or {}
+    behind = here["char_start"] < there["char_start"] <= here["char_end"] + GAP
+    return behind and here["document_id"] == there["document_id"]
+
+
+def passage_items(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    around: int = 0,
+    raw: bool = False,
+    query: str = "",
+    budget: int = 4_000,
+) -> tuple[list[Item], list[str]]:
+    """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
+    references = [ids] if isinstance(ids, str) else [str(reference) for reference in ids]
+    references = list(dict.fromkeys(reference for reference in references if reference.strip()))
+    meant = {reference: meant_by(snapshot, reference) for reference in references[:NAMES]}
+    if not meant:
+        example = 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
+        raise BadInput("no ids were given", example)
+    short_ids = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
+    notes = []
+    if len(references) > NAMES:
+        notes.append(f"{len(references)} ids were given; the first {NAMES} were looked up.")
+    if len(short_ids) > IDS:
+        notes.append(f"{len(short_ids)} ids were given; the first {IDS} were read.")
+    unknown = [reference for reference, aliases in meant.items() if not aliases]
+    whole = raw or bool(query.strip())
+    found, turns, left_out = _found(snapshot, short_ids[:IDS], unknown, around, whole)
+    if not found:
+        named_ids = ", ".join(reference[:40] for reference in unknown[:5])
+        removed = any(was_given(snapshot, reference) for reference in unknown)
+        why = ". What they named has changed or is gone; search again" if removed else ""
+        raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
+    if unknown:
+        notes.append(f"Unknown ids: {', '.join(reference[:40] for reference in unknown[:10])}.")
+    notes += _numbered_otherwise(snapshot, references[:IDS])
+    if left_out:
+        of_links = counted(left_out, "passages")
+        notes.append(f"Left out: {of_links} of links (raw=true shows them).")
+    of = list(dict.fromkeys(row["document_id"] for row in found.values()))
+    notes += filter(None, (threads.told(snapshot, id) for id in of[:THREADS]))
+    notes += filter(None, (_note(snapshot, id) for id in of))
+    if not raw:
+        _show_ids(snapshot, found)
+    documents = context.document_aliases(snapshot, of)
+    dates = read(snapshot, [] if raw else [*found.values()])
+    items: list[Item] = []
+    rows = snapshot.with_places(list(found.values()))
+    if query.strip() and not raw:
+        for row in rows:  # the sentences that are shown of it have the place of all of it
+            if place := places.of_row(row):
+                row["places"] = places.write([(0, place)])
+        rows, repeated = _bearing(snapshot, found, query, budget)
+        notes += [repeated] if repeated else []
+    for row in rows:
+        document_id: str = row["document_id"]
+        document = documents.get(document_id, document_id)
+        item = _passage_item(row, document, raw, dates.get(row["id"]))
+        item = replace(item, score=-turns[row["id"]])
+        last = items[-1] if items else None
+        quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
+        if last and (quoted_before or _follows(last, item)):  # under the head of the one before
+            head, _, text = item.text.partition("\n")
+            where = places.of_row(row)
+            lines = f" ({where})" if where else f" (lines {row['line_start']}-{row['line_end']})"
+            lines = lines if where or not _follows(last, item) else ""
+            item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
+        items.append(item)
+    return items, notes
+
+
+def changes(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    kept: Callable[[Fingerprint], str],
+    *,
+    max_tokens: int = 4_000,
+) -> SourceResult:
+    """What the sources of notes said when they were cited, and what they say now. `kept` gives the
+    text of a fingerprint, "" if it was not kept. BadInput if no id names a note."""
+    budget, hint = packing.clamp_budget(max_tokens, 4_000)
+    aliases = list(
+        dict.fromkeys(alias for reference in ids[:NAMES] for alias in meant_by(snapshot, reference))
+    )
+    rows = [row for alias in aliases[:IDS] for row in passages_of(snapshot, alias)[:1]]
+    of = dict.fromkeys(row["document_id"] for row in rows)
+    found = [id for id in of if note_sources.is_note(snapshot, id)]
+    if not found:
+        lists = 'list_documents(filters=["kind=note"]) lists the notes'
+        raise BadInput("changes shows the sources of notes, and none of these ids is one", lists)
+    blocks = [block for id in found for block in note_sources.differences(snapshot, id, kept)]
+    result = SourceResult(hint=hint, text="\n\n".join(blocks))
+    if (over := count_tokens(result.text)) > budget:
+        share = budget / over
+        blocks = [quote.clipped(block, {}, max(int(len(block) * share), LEAST)) for block in blocks]
+        result.text, result.truncated = "\n\n".join(blocks), True
+    return finish(result, budget)
+
+
+# report0012.txt, chapter 3.md, bbc-7.html
+_NUMBERED = re.compile(r"[^\W\d_]{0,40}[ _.-]?0{0,9}(\d{1,6})(?:\.\w{1,8})?")
+
+
+@once
+def _numbered(snapshot: Snapshot) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """Of each document whose file name ends in a number: id -> number and name; and number -> the first id."""
+    names: dict[str, tuple[str, str]] = {}
+    holders: dict[str, str] = {}
+    for fact in times.documents(snapshot).values():
+        id, *_, file = fact["document"]
+        if number := _NUMBERED.fullmatch(file):
+            names[id] = number[1], one_line(file, 60)
+            holders.setdefault(number[1], id)
+    return names, holders
+
+
+def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
+    """A note for the first `d` id whose number stands in the name of another file: who has read `bbc0128.txt`
+    easily asks for d128, which may be `bbc0127.txt`."""
+    numbers = {id[1:]: id for id in ids if re.fullmatch(r"d\d+", id)}
+    if not numbers:
+        return []
+    names, holders = _numbered(snapshot)
+    for number, asked in numbers.items():
+        other = holders.get(number, asked)
+        if asked in names and names[asked][0] != number and other != asked:
+            return [f"{asked} is {names[asked][1]}; {names[other][1]} is {other}."]
+    return []
+
+
+def _note(snapshot: Snapshot, document: str) -> str:
+    """What an agent has to know of a note that it reads: how it writes to it, and what became of its
+    sources."""
+    if not note_sources.is_note(snapshot, document):
+        return ""
+    row = snapshot.by_key("documents", [document], "id", ["n", "text"]).to_pylist()[0]
+    alias = f"d{row['n']}"
+    check, state = note_sources.check_of(row["text"]), note_sources.state(snapshot, document)
+    text = f"{alias} is a note, its check value {check}. {state[0].upper()}{state[1:]}."
+    if note_sources.since(note_sources.sources(snapshot, document)):
+        text += f' get_source(ids=["{alias}"], changes=true) shows what they said and say.'
+    return text
+
+
+def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
+    """Put the ids of their sources into the passages of notes; a passage of definitions alone is not shown."""
+    for id, row in list(found.items()):
+        if note_sources.is_note(snapshot, row["document_id"]):
+            text = note_sources.with_ids(snapshot, row)
+            if text.strip() or len(found) == 1:
+                row |= {"text": text, "n_tokens": count_tokens(text)}
+            else:
+                del found[id]
+
+
+def _found(
+    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, whole: bool
+) -> tuple[dict[str, Row], dict[str, int], int]:
+    """The passages behind ids, the place of each among those of its id, and how many of documents
+    are left out, since they only hold links, where these are not asked for as a `whole`. Adds ids
+    of nothing to `unknown`."""
+    found: dict[str, Row] = {}
+    turns: dict[str, int] = {}
+    left_out: set[str] = set()
+    for alias in aliases:
+        rows = section(snapshot, alias) if "#" in alias else passages_of(snapshot, alias)
+        if not rows:
+            unknown.append(alias)
+        if (alias[0] == "d" or alias[-1] == "+") and not whole:
+            kept = [row for row in rows if not _only_links(row["text"])] or rows
+            left_out |= {row["id"] for row in rows} - {row["id"] for row in kept}
+            rows = kept
+        for turn, row in enumerate(with_neighbours(snapshot, rows, min(max(around, 0), 10))):
+            found.setdefault(row["id"], row)
+            turns.setdefault(row["id"], turn)
+    return found, turns, len(left_out - found.keys())
+
+
+def _bearing(
+    snapshot: Snapshot, found: dict[str, Row], query: str, budget: int
+) -> tuple[list[Row], str]:
+    """The passages with only the best sentences on the question, of each document its share of the
+    budget and at least one; and which documents are left out since they say the same as another."""
+    worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
+    whole = math.fsum(worth.values()) or 1.0
+    of_document = lists_of((row["document_id"], id) for id, row in found.items())
+    share = min(max(int(budget * TEXT) // max(len(of_document), 1) - HEAD, LEAST), BEARING)
+    passing = Filters(documents=frozenset(of_document))
+    ranking = local.find(Narrowed(snapshot, passing), query[:QUERY], filters=passing)
+    scores = {passage.id: passage.score for passage in ranking.passages if passage.id in found}
+    kept: dict[str, list[quote.Quote]] = {}
+    seen: list[frozenset[int]] = []
+
+    def rarity(terms: list[str]) -> dict[str, float]:
+        return term_worth(snapshot, terms)[0]
+
+    same: list[str] = []
+    for ids in of_document.values():
+        if plugins.verbatim(found[ids[0]]["uri"]):  # it has no sentences
+            kept |= {id: [] for id in ids}
+            continue
+        first = found[ids[0]]
+        begins = len(of_document) > 1 and first["uri"].endswith(first["title"])
+        bearing = [id for id in ids if scores.get(id) or (begins and id == ids[0])] or ids
+        for id in bearing:
+            found[id]["text"] = readable(found[id]["text"])
+        own_weights = quote.weights_of([found[id]["text"] for id in bearing], rarity)
+        scale = CENTRAL * whole / (math.fsum(heapq.nlargest(MAIN, own_weights.values())) or 1.0)
+        about = {term: scale * value for term, value in own_weights.items()}
+        about |= {term: value + about.get(term, 0.0) for term, value in worth.items()}
+        top = max(scores.get(id, 0.0) for id in bearing)
+        passages = {
+            id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
+        }
+        room = share if top or len(of_document) == 1 else LEAST  # others may hold the answer
+        chosen = _best_of(passages, about, room, ids[0] if begins else "")
+        if not chosen:  # of images or rules alone
+            kept[ids[0]] = []
+            continue
+        runs = render.runs_of(
+            " ".join(sentence.text for quotes in chosen.values() for sentence in quotes)
+        )
+        if any(render.alike(runs, other) for other in seen):
+            name = names_of(snapshot)[found[ids[0]]["document_id"]]
+            same.append(f"{name} [{packing.passage_alias(found[ids[0]])}]")
+            continue
+        seen.append(runs)
+        kept |= chosen
+    for id, quotes in kept.items():
+        if quotes:
+            text = _with_gaps(
+                found[id]["text"], sorted(quotes, key=lambda sentence: sentence.start)
+            )
+            found[id] |= {"text": text, "n_tokens": count_tokens(text)}
+    note = f"Same text as others shown: {', '.join(same)}." if same else ""
+    return [row for id, row in found.items() if id in kept], note
+
+
+def _best_of(
+    passages: Mapping[str, tuple[str, float]], worth: Mapping[str, float], room: int, first: str
+) -> dict[str, list[quote.Quote]]:
+    """The best sentences of one document by passage, in about `room` tokens; at least one. `passages`:
+    text and score, as a share of the best one's. The first sentence of the passage `first` is among
+    them, since a document without a title says there what it is.
+
+    A sentence counts with the mean of those beside it, times the square of its passage's score. Evidence
+    shown in 1,000 tokens: of long documents (Chroma) 83 % instead of 57 %, of HotpotQA 98 instead of
+    96, of CMRC 98 instead of 96; without the neighbours 81 % (Chroma)."""
+    every: list[tuple[str, quote.Quote]] = []
+    chosen: dict[str, list[quote.Quote]] = {}
+    for id, (text, score) in passages.items():
+        found = quote.scored(text, worth)
+        for at, sentence in enumerate(found):
+            beside = [
+                other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])
+            ]
+            value = sentence.score + math.fsum(beside) / max(len(beside), 1)
+            every.append((id, replace(sentence, score=score**2 * value)))
+        if id == first and found:
+            chosen[id] = [every.pop(-len(found))[1]]
+    every.sort(key=lambda pair: -pair[1].score)
+    for place, (id, sentence) in enumerate(every):
+        room -= count_tokens(sentence.text)
+        if place and (room < 0 or sentence.score < ON_IT * every[0][1].score):
+            break
+        chosen.setdefault(id, []).append(sentence)
+    return chosen
+
+
+def _with_gaps(text: str, sentences: Sequence[quote.Quote]) -> str:
+    """These sentences of a text with who says them, and … for what is left out between them."""
+    joined, last = "", sentences[0].start
+    for sentence in sentences:
+        between, part = text[last : sentence.start], text[sentence.start : sentence.end]
+        turn = not joined or "\n" in between
+        gap = between if not between.strip() else " …\n" if turn else " … "
+        who = quote.speaker(text, sentence.start) if turn else ""
+        joined += gap + ("" if part.startswith(who.strip()) else who) + part
+        last = sentence.end
+    return joined
+
+
+def _passage_item(row: Row, document: str, raw: bool, dates: Times | None = None) -> Item:
+    """Below its text what relative dates in it mean."""
+    item = packing.source_item(row, 0.0, document, True)
+    whole = plugins.verbatim(row["uri"])
+    text = row["text"] if raw or whole else readable(row["text"])
+    text = text or "(links, images or rules only: raw=true shows them)"
+    if dates and not whole and (note := dates.note(one_line(text, len(text)))):
+        text = f"{text}\n{note}"
+    head = item.text.partition("\n")[0]
+    if alias := row.get("alias", ""):  # a definition: asked for again by its own id
+        item = replace(item, id=alias)
+        head = f"[{alias}] {head.partition('] ')[2]}"
+    names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
+    data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
+    tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
+    return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
+
+
+def _only_links(text: str) -> bool:
+    """Does it hold no words but those of links, as a sitemap?"""
+    words = sum(map(str.isalnum, _LINKED.sub("", text)))
+    return not readable(text) or ("](http" in text and 4 * words < len(_LINKED.findall(text)))
