@@ -295,19 +295,25 @@ def _offered(
     rows: Sequence[Row],
     taken: Set[str],
 ) -> Iterator[tuple[Lease, Item, Ask[Any]]]:
-    """Open questions in order, each once, without those that others have: these are counted."""
+    """Open questions in order, each once, without those that others have: these are counted. No report
+    is among them while a text or a description is open, is with others or is not merged: these change
+    what the report is about, and the work on it would be lost."""
     seen: set[str] = set()
-    unmerged = False  # an answer that the next merge takes in changes what the reports are about
+    waits = False
     for place, (row, found) in enumerate(_questions(folder, settings, snapshot, rows)):
-        if place >= LOOKED_AT and seen or unmerged and row["kind"] == "report":
+        report = row["kind"] == "report"
+        if place >= LOOKED_AT and seen or waits and report:
             return
-        unmerged = unmerged or row["kind"] != "report" and not found
+        waits = waits or not report and (not found or not taken.isdisjoint(found))
         for key, ask in found.items():
             claimed.held += key in taken
             if key not in taken and key not in seen:  # the same text may stand in two documents
                 seen.add(key)
                 item = Item(leases.work_id(key), ask.kind, _prompt(ask))
+                too_long = claimed.too_long
                 yield Lease(item.work_id, key, row["kind"], row["subject"]), item, ask
+                # What is too long for this client holds up nothing.
+                waits = waits or not report and claimed.too_long == too_long
 
 
 def submit(

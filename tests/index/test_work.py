@@ -319,6 +319,16 @@ def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None
     assert "report" not in claim(folder, settings(folder), "ada").remaining or claim(folder, settings(folder), "ada").items
 
 
+def test_reports_wait_while_a_text_is_open_or_with_another_agent(tmp_path: Path) -> None:
+    """They would be written on the graph that these texts change, and written again after it."""
+    folder = keepers(tmp_path)
+    texts = claim(folder, settings(folder), "ada", max_items=20)
+    assert texts.remaining["report"] and {item.ask_kind for item in texts.items} == {"extract"}
+    other = claim(folder, settings(folder), "bob", max_items=20)
+    assert other.items == [] and other.held == len(texts.items)
+    assert claim(folder, settings(folder), "bob", kind="report").items, "who asks for reports gets them"
+
+
 def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
     folder = tmp_path / "corpora" / "kb"
     given = Settings(home=tmp_path, summary_fragments=2)
