@@ -22,7 +22,7 @@ from graphrag_mcp.text.terms import holds_cjk, is_cjk, terms
 from graphrag_mcp.text.titles import PARTS, joined, parts, stems
 from graphrag_mcp.trust.fencing import masked
 
-VERSION = "18"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "19"  # part of every fingerprint: raise it when reports come out differently
 QUOTES, SUMMARY = 5, 2  # sentences of a report, and of them in its summary
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 SUBJECTS = 6  # names in the line of counts

@@ -22,6 +22,7 @@ Worth = Mapping[str, float]
 
 # Measured by benchmarks/quotes.py: how often the best sentence of a gold document holds the evidence.
 BRIEF = 5  # words of a sentence below which it says nothing; of Chinese, two letters for a word
+NOTHING = 0.05  # worth of a heading, a menu, a bare name or a time stamp, beside a statement
 LEANS = 0.5  # worth of a fragment and of a question, beside a statement
 LED = 0.2  # what the first sentence of a text counts more; the second half of it, and so on
 LONG = 60  # words from which a sentence counts less, since it holds more terms by its length alone
@@ -33,6 +34,10 @@ _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
 _MARKED = re.compile(r"\A(?:(?:[#>*•|]|[+\-–—](?!\d))\s*)+")  # not the sign of a number
 # The same without emphasis, which closes behind the words: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
+# Of a mail (sources/mail.py). The sentence below it says the same: Ida Holm wrote to Otto Moe.
+_HEAD = re.compile(
+    r"^From: [^\n]{1,2000}\n(?:(?:To|Cc|Date|Attachments): [^\n]{0,4000}\n){1,4}\n", re.MULTILINE
+)
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
@@ -102,16 +107,28 @@ def _sentences(text: str) -> list[tuple[int, int, str, frozenset[str], float]]:
     factors that no question changes. Nested topics quote the same texts, and so do searches that
     follow each other."""
     language = latin_language(text)
+    head = _HEAD.search(text)
     return [
         (
             start,
             end,
             one_line(text[start:end]),
             frozenset(terms(text[start:end], language)),
-            says(text[start:end]) * length_factor(text[start:end]) * (1 + LED / (1 + place)),
+            (
+                NOTHING
+                if head and repeats_head(text, head.end(), start, end)
+                else says(text[start:end])
+            )
+            * length_factor(text[start:end])
+            * (1 + LED / (1 + place)),
         )
         for place, (start, end) in enumerate(sentences(text))
     ]
+
+
+def repeats_head(text: str, below: int, start: int, end: int) -> bool:
+    """Is this the sentence on sender and receivers, `below` the head of a mail?"""
+    return start == below and " wrote to " in text[start:end]
 
 
 def best(
@@ -162,14 +179,14 @@ def says(sentence: str) -> float:
     nothing for a heading, a menu, a bare name or a time stamp, which have no words in lower case."""
     bare = _MARKED.sub("", sentence.strip())
     if "#" in sentence[:1]:
-        return 0.05
+        return NOTHING
     if who := _SPEAKER.match(bare):
         bare = bare[who.end() :]
     words = [word for word in bare.split() if word.isalpha() or any(map(str.isalpha, word))]
     dense = holds_cjk(bare[:40])
     number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
     if number < BRIEF or not (dense or any(not word[:1].isupper() for word in words[1:])):
-        return 0.05
+        return NOTHING
     whole = _STOP.search(bare) is not None and not bare[:1].islower()
     return 1.0 if whole and not _ASKS.search(bare) else LEANS
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.sources.mail import eml
+from graphrag_mcp.sources.piece import Piece
 from graphrag_mcp.text.quote import best, clipped, one_line, quotes, speaker, with_speaker
 from graphrag_mcp.text.terms import query_terms, terms
 
@@ -113,3 +115,18 @@ def test_a_sentence_of_a_turn_has_its_speaker_on_whichever_line_it_stands(
     text: str, who: str
 ) -> None:
     assert speaker(text, text.index("It is")).strip() == who.strip()
+
+
+def test_the_head_of_a_mail_is_not_what_the_mail_says() -> None:
+    mail = (
+        b"From: Ida Holm <ida@a.example>\nTo: Otto Moe <otto@a.example>\nSubject: Course\n"
+        b"Date: Mon, 17 Feb 2025 09:12:00 +0100\n\nGood morning,\n\nthe course for the night shift is put off"
+        b" to April, since the teacher is ill.\n\nIda Holm\n"
+    )
+    (piece,) = eml(mail, ".eml")
+    assert isinstance(piece, Piece) and "Ida Holm wrote to Otto Moe." in piece.text
+    found = best(piece.text, worth("Ida Holm Otto Moe course"))
+    assert found and found.text.startswith("the course for the night shift")
+    prose = "From here on it rained.\n\nIda Holm wrote to Otto Moe of it."
+    found = best(prose, worth("Ida Holm Otto Moe"))
+    assert found and found.text == "Ida Holm wrote to Otto Moe of it."
