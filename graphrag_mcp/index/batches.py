@@ -26,7 +26,7 @@ from graphrag_mcp.index.documents import Batch
 from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.document import PLACES, Document
+from graphrag_mcp.sources.document import LINKS, PLACES, Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG
 from graphrag_mcp.store.tables import notes_of
 from graphrag_mcp.types import IndexRequest
@@ -169,7 +169,8 @@ def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row
     if document is not None:
         columns = ("id", "file", "file_sha", "title", "text", "created")
         row |= {name: getattr(document, name) for name in columns}
-        kept = {PLACES: document.places} if document.places else {}
+        kept = {PLACES: document.places, LINKS: document.links}
+        kept = {name: value for name, value in kept.items() if value}
         row["metadata"] = metadata_json(document.metadata | kept)
     return row
 

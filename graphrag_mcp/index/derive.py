@@ -81,7 +81,7 @@ def derive(
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
     note = imported is None and is_note(document.uri, document.metadata)
     rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
-    rows.links = rows_of_links(row["id"], document.uri, text)
+    rows.links = rows_of_links(row["id"], document.uri, text, document.links)
     extractor: Extractor = RuleExtractor()
     if outline:
         extractor = plugin.plugins()[outline.by].extractor(outline)

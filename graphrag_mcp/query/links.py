@@ -79,11 +79,16 @@ class Links:
         order = np.lexsort((np.asarray(rows["char_start"].to_numpy()), self.source))
         order = order[self.source[order] >= 0]
         self.rows, self.source = rows.take(pa.array(order, pa.int64())), self.source[order]
-        self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
         self.target = np.full(len(order), -1)
-        for place, asked in enumerate(self.rows.select(["kind", "target", "part"]).to_pylist()):
-            if asked["kind"] != written.TAG:
-                self.target[place] = self.pages.target(asked, int(self.source[place]))
+        asked = self.rows.select(["kind", "target", "part"]).to_pylist()
+        for place, link in enumerate(asked):
+            if link["kind"] != written.TAG:
+                self.target[place] = self.pages.target(link, int(self.source[place]))
+        # A page that was saved from the web names hundreds of pages of its site: they are not missing here.
+        real = np.array([link["kind"] != written.HREF for link in asked], bool) | (self.target >= 0)
+        self.rows = self.rows.take(pa.array(np.flatnonzero(real), pa.int64()))
+        self.source, self.target = self.source[real], self.target[real]
+        self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
 
     def out(self, number: int) -> list[Link]:
         """The links of a document in the order of its text."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.query.times import documents
-from graphrag_mcp.sources.links import IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
+from graphrag_mcp.sources.links import HREF, IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot, once
 
@@ -54,6 +54,9 @@ class Pages:
         none. A row of a table is meant by its file and, as the part, its key."""
         path, relative = path_of(link["target"]), link["kind"] in RELATIVE
         folder = posixpath.dirname(self.paths[source])
+        if link["kind"] == HREF:  # as a browser: this file or none
+            top = folder.partition("/")[0] if path.startswith("/") else folder
+            return self._at(posixpath.normpath(f"{top}/{path}"), path, folder)
         row = posixpath.normpath(posixpath.join(folder, f"{path}#{link['part']}"))
         if link["part"] and row.casefold() in self.by_path:
             return self._at(row, path, folder)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import git, walk
-from graphrag_mcp.sources.document import COMMITTED, PLACES, Document
+from graphrag_mcp.sources.document import COMMITTED, LINKS, PLACES, Document
 from graphrag_mcp.sources.opening import Folder
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store import stored
@@ -490,5 +490,7 @@ def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iter
             if row["uri"] in uris:
                 metadata = json.loads(row["metadata"])
                 places = tuple((at, name) for at, name in metadata.pop(PLACES, ()))
-                row |= {"metadata": metadata, "text": clean(row["text"]), "places": places}
+                links = tuple(tuple(link) for link in metadata.pop(LINKS, ()))
+                row |= {"metadata": metadata, "text": clean(row["text"])}
+                row |= {"places": places, "links": links}
                 yield Edit("derive", row["uri"], Document(**row))

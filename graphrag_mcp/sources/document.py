@@ -9,8 +9,9 @@ from typing import Any
 from graphrag_mcp.text.places import write as places_as_text
 from graphrag_mcp.text.terms import content_id
 
-# In the metadata of the document log, which has no column for them; no front matter has such a key.
+# In the metadata of the document log, which has no columns for them; no front matter has such keys.
 PLACES = " places"
+LINKS = " links"
 COMMITTED = "committed"  # in metadata: the day of the last commit
 
 # Suffixes of prose that is read as it is written, and of tables whose rows are documents.
@@ -30,12 +31,15 @@ class Document:
     file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
     file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
     places: tuple[tuple[int, str], ...] = ()  # (offset, page, slide or cell): text/places.py
+    # of HTML, whose text does not show where they lead: (start, end, page, part), as in sources/links.py
+    links: tuple[tuple[int, int, str, str], ...] = ()
 
     @property
     def sha(self) -> str:
         metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
         places = [places_as_text(self.places)] if self.places else []
-        return content_id(self.title, self.text, metadata, *places)
+        links = [f"links {json.dumps(self.links, ensure_ascii=False)}"] if self.links else []
+        return content_id(self.title, self.text, metadata, *places, *links)
 
     @property
     def id(self) -> str:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as
+from graphrag_mcp.sources.document import LINKS
+from graphrag_mcp.sources.links import page_of
 from graphrag_mcp.sources.piece import Piece, grid, table_lines, table_text, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
@@ -40,6 +42,7 @@ _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_LOST = 20  # links of a part whose words are not found, after which none is looked for
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # int() refuses thousands of digits; no character has eight
@@ -60,11 +63,13 @@ class Page:
     title: str = ""
     text: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    links: list[tuple[int, int, str, str]] = field(default_factory=list)  # as a Document has them
 
 
 def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
     page, metadata = decoded(data)
-    yield Piece(page.text, page.title, metadata=page.metadata | metadata)
+    links = {LINKS: page.links} if page.links else {}
+    yield Piece(page.text, page.title, metadata=page.metadata | metadata | links)
 
 
 def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
@@ -157,14 +162,25 @@ class _Table:
 
 
 @dataclass
+class _Link:
+    """A link to another page, and the pieces of its text."""
+
+    page: str
+    part: str
+    words: list[str] = field(default_factory=list)
+
+
+@dataclass
 class _Part:
-    """A paragraph, a heading, a table; "" is a gap. `links`: characters of it that are links."""
+    """A paragraph, a heading, a table; "" is a gap. `links`: characters of it that are links. `pages`: the links in it
+    that lead to other pages of its folder."""
 
     text: str
     links: int
     main: bool  # inside <main> or <article>
     around: bool  # of a header, an aside, a footer, which no article is around
     menu: bool = False
+    pages: list[_Link] = field(default_factory=list)
 
 
 class _Writer:
@@ -179,6 +195,8 @@ class _Writer:
         self._parts: list[_Part] = []
         self._line: list[str] = []  # pieces of the line being written
         self._links = 0
+        self._pages: list[_Link] = []  # of the part being written
+        self._page: _Link | None = None  # the open one of them
         self._prefix = ""
         self._tables: list[_Table] = []
         self._blocks = layouts  # numbers of the tables whose cells are blocks
@@ -219,6 +237,8 @@ class _Writer:
         piece = piece if self._pre else _SPACE.sub(" ", piece)
         if self._open.get("a"):
             self._links += len(piece.strip())
+            if self._page:
+                self._page.words.append(piece)
         if self._author and piece.strip():
             self._said.setdefault("author", piece.strip())
         table = self._tables[-1] if self._tables else None
@@ -245,6 +265,10 @@ class _Writer:
             self._said.setdefault("time", attributes["datetime"])
         elif name == "img" and attributes.get("alt", "").strip():
             self.text(f" [image: {attributes['alt'].strip()}] ".replace("&", "&amp;"))
+        if name == "a":
+            to = None if closing else page_of(attributes.get("href", ""))
+            self._page = _Link(*to) if to else None
+            self._pages += [self._page] if self._page else []
         if name == "a" or name in _AROUND or name in _MAIN or name == "nav":
             if name != "a":
                 self._end_line()
@@ -357,8 +381,8 @@ class _Writer:
         main = any(self._open.get(name) for name in _MAIN)
         around = not main and any(self._open.get(name) for name in _AROUND)
         menu = bool(self._open.get("nav"))
-        self._parts.append(_Part(text, self._links, main, around, menu))
-        self._links = 0
+        self._parts.append(_Part(text, self._links, main, around, menu, self._pages))
+        self._links, self._pages, self._page = 0, [], None
 
     def _end_line(self) -> None:
         if self._tables:
@@ -378,6 +402,8 @@ class _Writer:
         while self._tables:
             self._end_table()
         self._end_line()
+        if self._parts:  # of pictures at the end
+            self._parts[-1].pages += self._pages
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.main for part in parts)
@@ -392,13 +418,32 @@ class _Writer:
         if sum(len(part.text) for part in kept) < LEAST * whole:
             kept = parts
         text = tidy("\n".join(part.text for part in kept))
+        links = list(_placed(kept, text))
         for name, keys in (("date", [*_DATES, "time"]), ("author", _AUTHORS)):
             value = next(
                 (self._said[key].strip() for key in keys if self._said.get(key, "").strip()), ""
             )
             if value and not value.startswith("http"):
                 self.metadata[name] = " ".join(value.split())[:200]
-        return Page(self.title, text + "\n" if text else "", self.metadata)
+        return Page(self.title, text + "\n" if text else "", self.metadata, links)
+
+
+def _placed(parts: list[_Part], text: str) -> Iterator[tuple[int, int, str, str]]:
+    """The links of parts with their places in the text of these. Words that stand otherwise there, as of a link with a
+    line break, have the place where the link before them ends."""
+    at = 0
+    for part in parts:
+        content = tidy(part.text) if part.pages else ""
+        found = text.find(content, at)
+        at, end, lost = max(found, at), found + len(content), 0
+        for page in part.pages:
+            words = " ".join("".join(page.words).split())
+            # Each search that fails reads the part to its end.
+            start = text.find(words, at, end) if words and found >= 0 and lost < _LOST else -1
+            lost += start < 0
+            at, stop = (at, at) if start < 0 else (start, start + len(words))
+            yield at, stop, page.page, page.part
+            at = stop
 
 
 def _without_menus(parts: list[_Part]) -> list[_Part]:

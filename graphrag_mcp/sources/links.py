@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MARKDOWN = frozenset("md markdown mdown mkd mdx".split())
 WIKILINK, EMBED, INLINE, IMAGE, TAG = ("wikilink", "embed", "markdown", "image", "tag")
+HREF = "href"  # a link of HTML
 
 CANVAS = "canvas"  # Obsidian's boards, which are read as Markdown
 INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
@@ -62,6 +63,16 @@ class Link:
 def holds_links(uri: str) -> bool:
     """Is a document of this uri Markdown? Texts without a file are taken for it."""
     return uri.startswith(INLINE_TEXT) or suffix_of(uri.rpartition("/")[2]) in {*MARKDOWN, CANVAS}
+
+
+def page_of(href: str) -> tuple[str, str] | None:
+    """The page and the part that the `href` of HTML names, without its query; None for a web address and for a part
+    of the same page. A folder means its `index.html`, as on a server."""
+    path, _, part = href.strip().partition("#")
+    path = unquote(path.partition("?")[0], errors="replace").strip()
+    if not path or _ADDRESS.match(href.strip()):
+        return None
+    return f"{path}index.html" if path.endswith("/") else path, unquote(part, errors="replace")
 
 
 def read_links(text: str) -> list[Link]:
@@ -199,8 +210,17 @@ def _characters(text: str) -> Callable[[int], int]:
     return at
 
 
-def rows_of_links(document_id: str, uri: str, text: str) -> list[dict[str, Any]]:
-    """The rows of the table `links` that follow from one document alone."""
+def rows_of_links(
+    document_id: str, uri: str, text: str, hrefs: Sequence[tuple[int, int, str, str]] = ()
+) -> list[dict[str, Any]]:
+    """The rows of the table `links` that follow from one document alone. `hrefs`: its links of HTML, as (start, end,
+    page, part)."""
+    lines = Lines(text) if hrefs else None
+    found = [
+        Link(HREF, page, part, start, end, lines.at(start))
+        for start, end, page, part in hrefs
+        if lines and end <= len(text)  # of a licence the end is left out
+    ]
     return [
         {
             "document_id": document_id,
@@ -211,5 +231,5 @@ def rows_of_links(document_id: str, uri: str, text: str) -> list[dict[str, Any]]
             "char_start": link.start,
             "char_end": link.end,
         }
-        for link in (read_links(text) if holds_links(uri) else ())
+        for link in (read_links(text) if holds_links(uri) else found)
     ]

@@ -24,7 +24,7 @@ from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
-from graphrag_mcp.sources.document import COMMITTED, Document
+from graphrag_mcp.sources.document import COMMITTED, LINKS, Document
 from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
@@ -291,7 +291,10 @@ def _document(
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
     title = _one_line(title)
-    return Document(uri, title, piece.text, metadata, created, file.uri, digest, piece.places)
+    links = tuple(tuple(link) for link in metadata.pop(LINKS, ()))
+    return Document(
+        uri, title, piece.text, metadata, created, file.uri, digest, piece.places, links
+    )
 
 
 def _one_line(title: object) -> str:

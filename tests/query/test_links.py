@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ from graphrag_mcp.query.pages import Pages
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.links import read_links
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, open_snapshot, rows_of
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.files import write
@@ -264,6 +265,55 @@ def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
 
 
 # ---- edits --------------------------------------------------------------------------------------
+
+
+def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path: Path) -> None:
+    site, settings = tmp_path / "site", Settings(home=tmp_path / "home")
+    pages: dict[str, str | bytes] = {
+        "start.html": '<p>Tobias Fenn keeps <a href="guide/lamp%20room.html?v=2#oil">the <b>lamp</b>\nroom</a>.</p>'
+        '<p>See <a href="guide/">the guide</a>, <a href="/notes.md">notes</a>, <a href="room.html">a room</a>, '
+        '<a href="https://example.org/start.html">the web</a>, <a href="#end">the end</a>.</p>'
+        '<table><tr><th>Who<th>What<tr><td>Ada<td><a href="guide/lamp room.html">Lamps</a></table>',
+        "guide/lamp room.html": '<h1>Lamp room</h1><p>Back to <a href="../start.html">Start</a> [[start]] #oil.</p>',
+        "guide/index.html": "<h1>Guide</h1><p>It is short.</p>",
+        "other/room.html": "<h1>A room</h1><p>No page names its folder.</p>",
+        "notes.md": "# Notes\n\nOf [the start](start.html).\n",
+    }
+    write(site, pages)
+
+    def told(folder: Path) -> list[tuple[str, str, int, str]]:
+        snapshot = open_snapshot(folder)
+        found = links(snapshot)
+        uris, every = [path[5:] for path in found.pages.paths], found.at(found.target >= -1)
+        texts = dict(rows_of(snapshot.rows("documents", columns=["id", "text"])))
+        words = [texts[found.pages.ids[link.source]][link.start : link.end] for link in every]
+        return [
+            (uris[link.source], uris[link.target], link.line, word)
+            for link, word in zip(every, words, strict=True)
+        ]
+
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(site),)), settings)
+    assert told(tmp_path / "c") == [
+        ("guide/lamp room.html", "start.html", 3, "Start"),
+        ("notes.md", "start.html", 3, "[the start](start.html)"),
+        ("start.html", "guide/lamp room.html", 1, "the lamp room"),
+        ("start.html", "guide/index.html", 3, "the guide"),
+        ("start.html", "notes.md", 3, "notes"),
+        ("start.html", "guide/lamp room.html", 6, "Lamps"),
+    ]
+    assert links(open_snapshot(tmp_path / "c")).missing() == []
+    shown = explore_graph(open_snapshot(tmp_path / "c"), "start.html", kinds=["links"]).text
+    assert "keeps the lamp room" in shown and "4 links out, 2 in" in shown
+    # The text of the page is as it was; the link leads elsewhere.
+    lamp = str(pages["guide/lamp room.html"]).replace("../start", "index")
+    write(site, {"guide/lamp room.html": lamp})
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(site),)), settings)
+    assert ("guide/lamp room.html", "guide/index.html", 3, "Start") in told(tmp_path / "c")
+    derived = replace(settings, chunk_size=600)
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(site),)), derived)
+    index_documents(tmp_path / "fresh", IndexRequest(paths=(str(site),)), derived)
+    assert digest(open_snapshot(tmp_path / "c")) == digest(open_snapshot(tmp_path / "fresh"))
+    assert told(tmp_path / "c") == told(tmp_path / "fresh")
 
 
 def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(
