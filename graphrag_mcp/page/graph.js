@@ -341,7 +341,7 @@ export class Graph {
     this.least = Math.min(0.75, Math.max(0.3, Math.sqrt((width * height) / many.length) / APART));
     const left = Math.min(...many.map((one) => one.x)), right = Math.max(...many.map((one) => one.x)), top = Math.min(...many.map((one) => one.y)), bottom = Math.max(...many.map((one) => one.y));
     const aside = Math.min(many.length < FIRST ? 110 : 70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 22, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
-    const k = Math.min(Math.max(Math.min((width - 2 * aside) / (right - left || 1), (height - above - below) / (bottom - top || 1)), FEWEST[0]), 1.8);
+    const k = Math.min(Math.max(Math.min((width - 2 * aside) / (right - left || 1), (height - above - below) / (bottom - top || 1)), FEWEST[0]), 1.8 * this.large);
     this.view = { k, x: width / 2 - (k * (left + right)) / 2, y: (height + above - below) / 2 - (k * (top + bottom)) / 2 };
   }
 
