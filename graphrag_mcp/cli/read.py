@@ -27,6 +27,7 @@ from graphrag_mcp.cli.output import (
     snapshot_of,
 )
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.sources.document import TABLES, suffix_of
 from graphrag_mcp.sources.origin import file_of
 from graphrag_mcp.text import terms
 from graphrag_mcp.text.prose import sentences
@@ -465,7 +466,7 @@ def _rows_line(snapshot: Snapshot) -> str:
     if not files:
         return ""
     [(name, count)], total = files.most_common(1), files.total()
-    if count < 2 or 2 * count <= total:
+    if count < 2 or 2 * count <= total or suffix_of(name) not in TABLES:
         return ""
     shown = name.partition("/")[2]
     return (

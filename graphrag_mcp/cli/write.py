@@ -25,7 +25,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, in_words
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import by_reason, counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
 
@@ -236,6 +236,7 @@ def _user() -> str:
         return "someone"
 
 
+SHOWN_REASONS = 20  # for which files were passed over, with their names
 SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of them with --json
 
 
@@ -391,13 +392,16 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         for loss in [loss for loss in result.degraded if loss["kind"] == RECORDS][:SHOWN_LOSSES]:
             print(f"  {loss['id']} {loss['document']}: {loss['reason']}", file=sys.stderr)
     if result.skipped:
-        print(f"skipped by rule: {output.counts_line(result.skipped)}")
-        for file in result.skipped_files[:5]:
-            print(fencing.clean(f"  {file['path']}: {file['reason']}"))
+        named = list(by_reason(result.skipped_files).items())[:SHOWN_REASONS]
+        rest = {reason: n for reason, n in result.skipped.items() if reason not in dict(named)}
+        counts = f" {output.counts_line(rest)}" if rest else ""
+        print(f"skipped by rule:{counts}")
+        for reason, paths in named:
+            print(fencing.clean(f"  {result.skipped.get(reason, 0):,} {reason}: {paths}"))
     if result.hint:
         print(f"hint: {output.as_commands(result.hint)}", file=sys.stderr)
-    for error in result.errors:
-        print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
+    for reason, paths in by_reason(result.errors).items():
+        print(f"left out: {paths}: {reason}", file=sys.stderr)
 
 
 def tune(options: argparse.Namespace) -> int:

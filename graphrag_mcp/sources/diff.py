@@ -449,7 +449,7 @@ def edits(
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)
             if not documents:
-                plan.found.skip("empty")
+                plan.found.skip("empty", path=file.uri)
             yield from _of_file(plan, documents, before, again)
     finally:
         read.close()

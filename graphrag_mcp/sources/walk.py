@@ -62,7 +62,7 @@ NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at
 IGNORE_FILES = (".gitignore", ".graphragignore")  # in one folder the latter has the last word
 IGNORE_LIMIT = 256_000  # bytes of an ignore file; beyond it the folder is left out
-NAMED = 500  # files that a result names as passed over
+NAMED, ALIKE = 500, 100  # files that a result names as passed over; those of one reason
 MOST_STARS = 3  # of one part of a pattern
 
 
@@ -258,14 +258,14 @@ class Found:
     sources: dict[str, dict[str, str]] = field(default_factory=dict)
     # reason -> files, and folders not entered
     skipped: dict[str, int] = field(default_factory=dict)
-    # files that were passed over, {"path", "suffix", "reason"}; at most NAMED of them
+    # files that were passed over, {"path", "suffix", "reason"}; at most NAMED of them, and ALIKE of one reason
     named: list[dict[str, str]] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)  # {"path", "reason"}
 
     def skip(self, reason: str, count: int = 1, path: str = "") -> None:
         """Count what is passed over; `path`: the uri of a file that might have been read."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
-        if path and len(self.named) < NAMED:
+        if path and self.skipped[reason] <= ALIKE and len(self.named) < NAMED:
             self.named.append({"path": path, "suffix": suffix_of(path), "reason": reason})
 
     def fail(self, path: str, reason: str) -> None:
@@ -456,7 +456,7 @@ class _Walk:
             self.found.fail(uri, why(error))
             return
         if stat.S_ISREG(status.st_mode) and not status.st_size:
-            self.found.skip("empty")
+            self.found.skip("empty", path=uri)
             return
         if not stat.S_ISREG(status.st_mode):
             reason = "not a regular file"
@@ -555,8 +555,7 @@ class _Walk:
             blank = status.st_size <= len(start) and not start.strip()
             reason = "empty" if blank else start_reason(entry.name, start, self.sees)
         if reason:
-            named = "" if reason == "empty" else _uri(place.label, place.root, path)
-            self.found.skip(reason, path=named)
+            self.found.skip(reason, path=_uri(place.label, place.root, path))
             return
         several = not settings.hard_links and status.st_nlink > 1
         links = status.st_nlink if several else ANY if settings.hard_links else 1

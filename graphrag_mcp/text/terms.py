@@ -644,6 +644,16 @@ def lists_of(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return found
 
 
+def by_reason(files: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """For each reason, in order of its first file, the paths: `a.png, b.png, c.png and 2 more`. `files`:
+    {"path", "reason"}."""
+    paths = lists_of((file.get("reason", ""), file.get("path", "")) for file in files)
+    return {
+        reason: ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+        for reason, names in paths.items()
+    }
+
+
 def counted(count: int, things: str) -> str:
     """`1 text unit`, `26 entities`: `things` are named in the plural, with underscores or without."""
     name = things.replace("_", " ")

@@ -19,7 +19,7 @@ from graphrag_mcp.index.losses import in_words as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import by_reason, counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.tools.limits import too_much
@@ -289,11 +289,16 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
     result.errors = errors[:SHOWN_ERRORS]
     lines = [_headline(home, job, result), *(f"First: {repair}." for repair in job.repaired)]
     if result.skipped:
-        lines.append(f"Skipped: {_pairs(result.skipped)}.")
+        paths = by_reason(result.skipped_files)
+        named = {
+            f"{reason} ({paths[reason]})" if reason in paths else reason: n
+            for reason, n in result.skipped.items()
+        }
+        lines.append(f"Skipped: {_pairs(named)}.")
     if errors:
         lines.append(f"Not indexed ({len(errors)}):")
-        lines += [f"- {error.get('path', '')}: {error.get('reason', '')}" for error in errors[:10]]
-        lines += [f"- and {len(errors) - 10} more"] if len(errors) > 10 else []
+        told = [f"- {paths}: {reason}" for reason, paths in by_reason(errors).items()]
+        lines += told[:10] + ([f"- {len(told) - 10} more reasons"] if len(told) > 10 else [])
     if result.usage.get("calls"):
         lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:
