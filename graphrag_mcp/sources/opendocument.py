@@ -59,11 +59,10 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
                 writer.add(text, f"slide {number}")
     else:
         styles = tree(parts, "styles.xml")
-        for text in _margins(styles, "header", reader):
-            writer.add(text)
-        for text in [*reader.blocks(kind), *reader.notes]:
-            writer.add(text)
-        for text in _margins(styles, "footer", reader):
+        texts = [*reader.blocks(kind), *reader.notes]
+        # below the text, whose first line is its title
+        texts += [*_margins(styles, "header", reader), *_margins(styles, "footer", reader)]
+        for text in texts:
             writer.add(text)
     yield writer.piece(properties.get("title", ""), metadata=metadata)
     yield from reader.not_read

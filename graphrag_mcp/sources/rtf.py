@@ -77,7 +77,7 @@ def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
     reader.end()
     writer = Writer()
     body = "".join(reader.parts)
-    for text in [*body.split("\n\n"), *reader.notes]:
+    for text in [*body.split("\n\n"), *reader.notes, *reader.margins]:
         writer.add(text)
     title = reader.told.get(b"title", "")
     lines = {_letters(line) for line in body[:2_000].split("\n")}
@@ -97,7 +97,8 @@ class _Reader:
         self.parts: list[str] = []
         self.notes: list[str] = []
         self.footnotes = 0
-        self.margins: set[str] = set()  # headers and footers that were given
+        # headers and footers, each once; below the text, whose first line is its title
+        self.margins: dict[str, None] = {}
         self.told: dict[bytes, str] = {}  # title, author; of the open comment its author
         self.cell: list[str] = []  # the parts of the open cell
         self.cells: list[str] = []  # of the open row
@@ -258,12 +259,7 @@ class _Reader:
         if not flat:  # what is deleted or hidden
             return
         if word in _MARGINS:
-            if flat not in self.margins:
-                self.margins.add(flat)
-                if self.outside:
-                    self._end_row()
-                self.end_table()
-                self.parts.append(f"\n\n{text.strip()}\n\n")
+            self.margins.setdefault(text.strip())
         elif word == b"footnote":
             self.footnotes += 1
             self.notes.append(f"Note {self.footnotes}: {flat}")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp import names
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -551,3 +552,19 @@ def test_a_file_whose_pictures_were_left_out_is_named_until_it_cannot_be_read(tm
 )
 def test_a_note_with_a_date_above_a_table_does_not_hide_its_header(rows: list[str], header: int) -> None:
     assert header_row([row.split(";") for row in rows]) == header
+
+
+def test_the_header_of_a_page_is_no_title(tmp_path: Path) -> None:
+    words = rb"{\rtf1{\header Internal draft 7\par}Minutes of May\par The slipway is let to Per Moe, who pays at Easter.\par}"
+    (document,) = one(tmp_path, "a.rtf", words)
+    assert document.title == "Minutes of May" and document.text.endswith("Internal draft 7\n")
+
+
+def test_passed_over_files_are_told_once_for_each_reason_with_their_names(
+    tmp_path: Path, without_ocr: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "d", {f"p{number}.png": b"\x89PNG" for number in range(5)} | {"a.md": "Words.", "b.md": "", "c.md": " "})
+    assert main(["index", str(tmp_path / "d"), "--home", str(tmp_path / "home"), "--corpus", "c"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("[ocr]") == 1 and "d/p0.png, d/p1.png, d/p2.png and 2 more" in told
+    assert "2 empty: d/b.md, d/c.md" in told
