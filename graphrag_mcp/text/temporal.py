@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
@@ -68,7 +69,6 @@ _AROUND = 20  # characters in which a word of another calendar counts
 _DATED = 2  # words of a clause that has a tense of its own; "On Monday, we left" has none
 _QUARTER = 100  # days up to which the nearest month, or day of a named month, is taken
 _TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
-_TOGETHER = re.compile(" |的")  # between expressions that mean one day: heute vor einem Jahr
 
 
 def expressions(
@@ -87,21 +87,20 @@ def expressions(
             found = _resolved(match, words, anchor) if anchor else None
             if found:
                 matches.append(found)
-    hidden = [(anchor.at, anchor.until, False) for anchor in anchors if anchor.until]
-    hidden = sorted([*hidden, *_titles(text)])
-    return [match.when() for match in _kept(text, _outermost(matches), hidden)]
+    heads = [(anchor.at, anchor.until) for anchor in anchors if anchor.until]
+    return [match.when() for match in _kept(text, _outermost(matches), heads)]
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold: the
     date of the document (ISO 8601), and every line that dates what stands below it
     (`dates.dated_line`). A heading holds until the next of its level or a higher one, a turn until
-    the next turn or heading, an entry of a list for its paragraph, the head of a quoted mail for
-    what is quoted."""
+    the next turn or heading, an entry of a list for its paragraph. What is quoted behind ">" has
+    no day, unless a line of it is dated."""
     base = date.fromisoformat(document_date) if len(document_date) == 10 else None
     found = [Anchor(0, base)] if base else []
     open_: list[tuple[int, date | None]] = []  # level and day of what is in force
-    first, above, code = dates.day_first(text), ["", ""], False
+    first, quoted, code = dates.day_first(text), False, False
     at, now, body = 0, base, dates.front_matter_end(text)
     for line in text.splitlines(keepends=True):
         code ^= line.startswith(("```", "~~~"))
@@ -110,9 +109,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
         dated = None if at < body else dates.dated_line(line, first, bool(heading))
         day = dated.date if dated else dates.without_year(line, now) if now else ""
         if level == dates.QUOTE and not dated:
-            if above[1][:1] != ">":
-                head = dates.of_quoted(above[1], first) or dates.of_quoted("".join(above), first)
-                open_.append((level, _day(head)))
+            open_ += [(level, None)] * (not quoted)
         elif dated or day or heading:
             level = dates.PARAGRAPH if dated and dated.is_entry else level
             open_ = [entry for entry in open_ if entry[0] < level]
@@ -125,7 +122,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
         here = open_[-1][1] if open_ else base
         if dated or here != now:
             found.append(Anchor(at, here, at + dated.end if dated else 0))
-        now, above = here, above if line.isspace() else [above[1], line]
+        now, quoted = here, line[0] == ">" or (quoted and line.isspace())
         at += len(line)
     return found
 
@@ -140,7 +137,7 @@ def _day(iso_date: str) -> date | None:
 @dataclass(frozen=True, slots=True)
 class _Match:
     """Words that may mean an interval; without one they mean none, and hide what is in them.
-    `kind`: a "day" word (yesterday), a "weekday", or what says no "year"."""
+    `kind`: a "weekday", or what says no "year"."""
 
     start: int
     end: int
@@ -168,41 +165,24 @@ def _outermost(found: Sequence[_Match]) -> list[_Match]:
     return kept
 
 
-def _kept(
-    text: str, found: Sequence[_Match], hidden: Sequence[tuple[int, int, bool]]
-) -> Iterator[_Match]:
-    """Those that mean an interval and stand in no head and no title; no weekday before its date, no
-    part of "three months ago today", and no day without a year, unless it is to come, where the last year that the
-    text says is another one than the anchor's ("In 1943 she married. On 3 May she moved.")."""
+def _kept(text: str, found: Sequence[_Match], heads: Sequence[tuple[int, int]]) -> Iterator[_Match]:
+    """Those that mean an interval and stand in no head; no weekday before its date, and no day
+    without a year, unless it is to come, where the last year that the text says is another one than
+    the anchor's ("In 1943 she married. On 3 May she moved.")."""
     years: Interval | None = None  # that the text says last
-    for at, expression in enumerate(found):
-        place = bisect_right(hidden, (expression.start, len(text) + 1, True)) - 1
-        _, end, relative = hidden[place] if place >= 0 else (0, 0, False)
-        before, after = found[max(at - 1, 0)], found[min(at + 1, len(found) - 1)]
-        anchor, interval = expression.anchor, expression.interval
-        if interval is None or (expression.start < end and (anchor or not relative)):
+    for expression, after in zip_longest(found, found[1:]):
+        head = bisect_right(heads, (expression.start, len(text) + 1)) - 1
+        if expression.interval is None or (head >= 0 and expression.start < heads[head][1]):
             continue
-        if expression.kind == "weekday" and _TO_DATE.fullmatch(text, expression.end, after.start):
-            continue
-        if anchor and any(
-            _TOGETHER.fullmatch(text, first.end, last.start) and "day" in (first.kind, last.kind)
-            for first, last in ((before, expression), (expression, after))
-            if first is not last
-        ):
-            continue
+        if expression.kind == "weekday" and after:
+            if _TO_DATE.fullmatch(text, expression.end, after.start):
+                continue
         if expression.kind != "year":
-            years = interval
-        elif anchor and years and not years[0].year <= anchor.year <= years[1].year:
-            continue
+            years = expression.interval
+        elif years and expression.anchor:
+            if not years[0].year <= expression.anchor.year <= years[1].year:
+                continue
         yield expression
-
-
-def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Titles of songs, films and books hide relative dates: what stands in 《》, and in quotation
-    marks where every word is capitalised."""
-    for match in _FORMS.quoted.finditer(text):
-        if match[0][0] == "《" or _FORMS.title.fullmatch(match[0][1:-1].strip()):
-            yield *match.span(), True
 
 
 # ---- stated dates -------------------------------------
@@ -220,18 +200,21 @@ _STATED = [
     re.compile(dates.filled(form if "年" in form else form.join(_EDGE), _PLACES), re.IGNORECASE)
     for form in _TABLES["stated"]
 ]
+_FORMS_OF_DATES = [*dates.DAYS, *dates.SPANS], _STATED
+_WITHOUT_HAN = [[form for form in forms if "〇" not in form.pattern] for forms in _FORMS_OF_DATES]
 
 
 def _stated(text: str, day_first: bool | None) -> Iterator[_Match]:
     """Days, months and quarters as dates.toml has them, years, decades, seasons and spans."""
-    for start, end, day in dates.dates_in(text, (*dates.DAYS, *dates.SPANS), day_first):
+    days, others = _FORMS_OF_DATES if "年" in text or "년" in text else _WITHOUT_HAN
+    for start, end, day in dates.dates_in(text, days, day_first):
         first, last = map(date.fromisoformat, dates.days(day)) if day else (None, None)
         interval = (first, last) if first and last else None
         exact = len(day) == 10
         yield _Match(start, end, None if _of_calendar(text, start, end, exact) else interval)
     if dates.DIGITS.search(text) is None:
         return
-    for form in _STATED:
+    for form in others:
         for match in form.finditer(text):
             fields = {name: word for name, word in match.groupdict().items() if word}
             months = [
@@ -371,8 +354,8 @@ class _Words:
     @property
     def kind(self) -> str:
         """As `_Match` has it."""
-        if self.day is not None or self.weekday is not None:
-            return "day" if self.weekday is None else "weekday"
+        if self.weekday is not None:
+            return "weekday"
         # "Last May" counts from the anchor, and a day to come is none of a narrative.
         open_year = self.which is None and self.tense <= 0
         return "year" if (self.month or self.d) and open_year else ""
