@@ -59,6 +59,7 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
                 writer.add(text, f"slide {number}")
     else:
         styles = tree(parts, "styles.xml")
+        reader.numbered = _numbered(root if styles is None else [*styles, *root])
         texts = [*reader.blocks(kind), *reader.notes]
         # below the text, whose first line is its title
         texts += [*_margins(styles, "header", reader), *_margins(styles, "footer", reader)]
@@ -83,6 +84,18 @@ def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
 
 
+def _numbered(parts: Iterable[Element]) -> frozenset[tuple[str, str]]:
+    """The styles of lists, with their levels from 1, whose items have numbers."""
+    return frozenset(
+        (attribute(style, "name"), attribute(level, "level"))
+        for part in parts
+        for style in part
+        if local(style.tag) == "list-style"
+        for level in style
+        if local(level.tag) == "list-level-style-number" and attribute(level, "num-format")
+    )
+
+
 def _rows(table: Element) -> Iterator[Element]:
     """The rows of a table, none of those of tables in its cells."""
     for child in table:
@@ -100,6 +113,8 @@ class _Reader:
     notes: list[str] = field(default_factory=list)
     not_read: list[NotRead] = field(default_factory=list)  # charts
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
+    numbered: frozenset[tuple[str, str]] = frozenset()  # styles of lists, and levels from 1
+    numbers: dict[tuple[str, int], int] = field(default_factory=dict)  # of the last items
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
         texts: list[str] = []
@@ -139,15 +154,29 @@ class _Reader:
         yield from self.notes
         self.notes = []
 
-    def listed(self, element: Element, level: int) -> str:
+    def listed(self, element: Element, level: int, style: str = "") -> str:
+        """A list with a line for each paragraph, the first of an item with its number or a bullet. A list
+        that continues another goes on with its numbers."""
         lines: list[str] = []
+        style = attribute(element, "style-name") or style
+        numbered = (style, str(level + 1)) in self.numbered
+        goes_on = attribute(element, "continue-numbering") == "true"
+        if not goes_on and not attribute(element, "continue-list"):
+            self.numbers.pop((style, level), None)
         for item in element:
+            mark = "- "
+            if numbered and local(item.tag) == "list-item":
+                start = attribute(item, "start-value")
+                number = self.numbers.get((style, level), 0) + 1
+                number = self.numbers[style, level] = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else number
+                mark = f"{number}. "
             for part in item:
                 if local(part.tag) == "list":
-                    lines.append(self.listed(part, level + 1))
+                    lines.append(self.listed(part, level + 1, style))
                 elif local(part.tag) in ("p", "h"):
                     first, *after = self.paragraph(part)
-                    lines += ["  " * min(level, 8) + "- " + first, *after]
+                    lines += ["  " * min(level, 8) + mark + first, *after]
+                    mark = " " * len(mark) if numbered else mark
                 else:
                     lines += self.blocks([part])
         return "\n".join(lines)

@@ -35,7 +35,7 @@ _PARAGRAPH = "\n\n"
 _NEXT_CELL = ", "
 _ROWS = frozenset(b"cell row trowd intbl pard".split())
 _CHARSETS = {
-    0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5",
+    0: "cp1252", 2: "signs", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5",
     161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251",
     222: "cp874", 238: "cp1250",
 }  # fmt: skip
@@ -233,7 +233,9 @@ class _Reader:
     def _flush(self) -> None:
         if self.pending:
             encoding = self.state.encoding or self.default
-            text = bytes(self.pending).decode(encoding, "replace")
+            text = bytes(self.pending).decode("cp1252" if encoding == "signs" else encoding, "replace")
+            if encoding == "signs" and len(text) == 1:  # a bullet, as Word has it in Unicode
+                text = chr(0xF000 + self.pending[0])
             self.pending.clear()
             self._put(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -295,3 +296,41 @@ def test_what_is_left_for_the_next_call_is_not_gone(tmp_path: Path) -> None:
     }
     texts = sorted(row["text"] for row in tables.open_snapshot(corpus).rows("text_units", columns=["text"]).to_pylist())
     assert texts == ["Text 0 edited.", "Text 1 edited.", "Text 2.", "Text 3.", "Text 4."]
+
+
+def test_lists_of_odt_have_their_numbers(tmp_path: Path) -> None:
+    """Numbers go on in a list that continues; bullets and styles without a format have none."""
+    styles = "".join(
+        f'<text:list-style style:name="{name}"><text:list-level-style-number text:level="1" style:num-format="{form}"/>'
+        f'<text:list-level-style-{low} text:level="2" style:num-format="a"/></text:list-style>'
+        for name, form, low in (("L1", "1", "bullet"), ("L2", "", "number"))
+    )
+    item = "<text:list-item><text:p>{}</text:p></text:list-item>"
+    body = (
+        '<text:list text:style-name="L1">' + item.format("Pay.")
+        + "<text:list-item><text:p>Sign.</text:p><text:p>In ink.</text:p><text:list>" + item.format("Blue.")
+        + "</text:list></text:list-item></text:list><text:p>Then:</text:p>"
+        '<text:list text:continue-numbering="true" text:style-name="L1">' + item.format("Swim.") + "</text:list>"
+        '<text:list text:style-name="L1">' + item.format("Rest.") + "</text:list>"
+        '<text:list text:style-name="L2">' + item.format("No glass.") + "</text:list>"
+    )  # fmt: skip
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "style")
+    )
+    content = (
+        f"<office:document-content {names}><office:automatic-styles>{styles}</office:automatic-styles>"
+        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as parts:
+        parts.writestr("content.xml", content)
+    text = one(tmp_path, "a.odt", out.getvalue()).text
+    assert text == "1. Pay.\n2. Sign.\n   In ink.\n  - Blue.\n\nThen:\n\n3. Swim.\n\n1. Rest.\n\n- No glass.\n"
+
+
+def test_bullets_of_fonts_of_signs_are_marks_of_a_list(tmp_path: Path) -> None:
+    fonts = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}{\f4\fcharset2 Wingdings;}}"
+    text = one(tmp_path, "a.rtf", fonts + rb"{\listtext\f4\'a7\tab}Item\par{\f4 l} Next\par{\f4 Words} \'a7 7\par}").text
+    assert text == "- Item\n\n- Next\n\nWords § 7\n"
+    page = "<p>&#61607; Square</p><p>x &#61607; y</p>"
+    assert one(tmp_path, "a.html", page.encode()).text == "- Square\n\nx \uf0a7 y\n"
