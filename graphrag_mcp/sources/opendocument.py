@@ -168,7 +168,9 @@ class _Reader:
             if numbered and local(item.tag) == "list-item":
                 start = attribute(item, "start-value")
                 number = self.numbers.get((style, level), 0) + 1
-                number = self.numbers[style, level] = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else number
+                number = self.numbers[style, level] = (
+                    int(start) if re.fullmatch(r"[0-9]{1,6}", start) else number
+                )
                 mark = f"{number}. "
             for part in item:
                 if local(part.tag) == "list":

@@ -233,7 +233,9 @@ class _Reader:
     def _flush(self) -> None:
         if self.pending:
             encoding = self.state.encoding or self.default
-            text = bytes(self.pending).decode("cp1252" if encoding == "signs" else encoding, "replace")
+            text = bytes(self.pending).decode(
+                "cp1252" if encoding == "signs" else encoding, "replace"
+            )
             if encoding == "signs" and len(text) == 1:  # a bullet, as Word has it in Unicode
                 text = chr(0xF000 + self.pending[0])
             self.pending.clear()

@@ -568,3 +568,18 @@ def test_passed_over_files_are_told_once_for_each_reason_with_their_names(
     told = capsys.readouterr().out
     assert told.count("[ocr]") == 1 and "d/p0.png, d/p1.png, d/p2.png and 2 more" in told
     assert "2 empty: d/b.md, d/c.md" in told
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<div role=dialog><div>We store cookies.</div></div><main><p>The mill is open.</p></main><p>Below.</p>", "The mill is open.\n\nBelow.\n"),
+        ("<main><p>The mill is open.</p></main><dialog open><h2>Privacy</h2><p>Cookies.</p></dialog>", "The mill is open.\n"),
+        ("<div role=alertdialog><p>Cookies.</p><main><p>The mill is open.</p></main>", "The mill is open.\n"),
+        ("<main><div role=dialog><p>The mill is open.</p></div></main>", "The mill is open.\n"),
+        ("<div role=dialog><p>All the words of this page.</p></div>", "All the words of this page.\n"),
+    ],
+)  # fmt: skip
+def test_a_dialogue_over_a_page_is_no_main_text(tmp_path: Path, page: str, text: str) -> None:
+    (document,) = one(tmp_path, "a.html", f"<body>{page}</body>")
+    assert document.text == text
