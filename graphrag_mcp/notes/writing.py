@@ -269,7 +269,7 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
     for name, value in {"date": date, "writer": _plain(writer), "kind": "note"}.items():
         line = re.compile(rf"(?mi)^{name}[ \t]*:.*$")
         if name in facts and line.search(block):
-            block = line.sub(lambda _, line=f"{name}: {value}": line, block, count=1)
+            block = line.sub(lambda _, line=f"{name}: {value}": line, block)
         else:
             block = block[: block.rfind("\n")] + f"\n{name}: {value}" + block[block.rfind("\n") :]
     return f"{block}\n", old[end:]

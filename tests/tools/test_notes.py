@@ -399,6 +399,14 @@ def test_a_link_in_the_place_of_a_note_or_of_its_folder_is_refused(
     assert (root / "ledger.md").read_text("utf-8") == LEDGER and not (tmp_path / "Mast.md").exists()
 
 
+def test_front_matter_that_names_a_kind_twice_becomes_that_of_a_note(call: Caller, root: Path) -> None:
+    (root / "notes").mkdir(exist_ok=True)
+    file = root / "notes" / "Mast.md"
+    file.write_text("---\nkind: note\nkind: report\n---\n\nIt is high.\n", "utf-8")
+    call.good("write_note", title="Mast", text="It is of larch.", op="append")
+    assert "note by mcp" in call.good("search_text", query="larch")["text"]
+
+
 def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -> None:
     broken = "---\nkind note\n]]\n\nIt is high.\n"
     (root / "notes" / "Mast.md").write_text(broken, "utf-8")
