@@ -85,10 +85,11 @@ def _starts(form: str) -> Set[str]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _forms_of(sentence: str) -> list[tuple[str, str]]:
-    """The stem and the written form of each word that may say a topic. Nested topics share headings."""
+def _forms_of(sentence: str) -> list[tuple[str, str, int]]:
+    """The stem, the written form and its weight of each word that may say a topic: 0 for the first word of a
+    sentence, whose capital tells nothing. Nested topics share headings."""
     return [
-        (stem, word.lower() if not place and word.istitle() else word)
+        (stem, word.lower(), 0) if not place and word.istitle() else (stem, word, 1)
         for place, word in enumerate(_WORD.findall(sentence))
         if (stem := _topic_stem(word))
     ]
@@ -105,8 +106,8 @@ def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple
     """The commonest written form of each characteristic word, in lower case where it has one."""
     forms: dict[str, Counter[str]] = {}
     for sentence in sentences:
-        for stem, form in _forms_of(sentence):
+        for stem, form, count in _forms_of(sentence):
             if stem in weights:
-                forms.setdefault(stem, Counter())[form] += 1
+                forms.setdefault(stem, Counter())[form] += count
     best = (max(counts, key=lambda form: (counts[form], form)) for counts in forms.values())
     return [(form, _OTHER) for form in best]

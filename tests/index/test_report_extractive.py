@@ -196,15 +196,21 @@ TEXTS = [
 ]
 
 
-def report_of(years=("2004", "2005"), texts=TEXTS):
+def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TERMS):
     """On three texts of two documents."""
     entities, edges = rows_of([("u2", "Port Ember", ["Port Ember"])])
     units = {content_id("unit", unit): f"d{n % 2}" for n, (unit, _) in enumerate(texts)}
-    papers = {f"d{n}": Paper(f"Ferry {n}", year) for n, year in enumerate(years)}
-    told = {"d0": {"ferry", "ferri", "rope"}, "d1": {"ferry", "ferri", "harbour"}}
+    papers = {f"d{n}": Paper(title.format(n), year) for n, year in enumerate(years)}
+    told = {"d0": {"ferry", "ferri", "rope", "csv"}, "d1": {"ferry", "ferri", "harbour", "csv"}}
     texts = [(content_id("unit", unit), text) for unit, text in texts]
     more = {"documents": units, "papers": papers, "told": told}
-    return extractive_report(community_of(entities), entities, edges, weights=TERMS, texts=texts, papers=more)
+    return extractive_report(community_of(entities), entities, edges, weights=weights, texts=texts, papers=more)
+
+
+def test_the_suffix_of_a_file_is_no_topic() -> None:
+    for title in ("ferry.csv #{}", "ferry {}.csv"):
+        assert "csv" not in report_of(title=title, weights={**TERMS, "csv": 3.0}).title.lower()
+    assert "csv" in report_of(title="Reading csv {}", weights={**TERMS, "csv": 3.0}).title.lower()
 
 
 def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_twice() -> None:

@@ -29,3 +29,10 @@ def test_what_few_texts_hold_says_less() -> None:
 
 def test_a_chinese_title_is_made_of_names() -> None:
     assert joined(parts({"铁路": 1.0, "广州": 0.6}, ["大莱龙铁路", "广州"], ["大莱龙铁路通车。"])) in ("广州、大莱龙铁路", "大莱龙铁路、广州")
+
+
+def test_the_capital_of_the_first_word_of_a_sentence_is_no_evidence() -> None:
+    weights = {"joanna": 1.0, "budget": 0.8}
+    sentences = ["Joanna wrote it.", "Joanna came.", "We saw Joanna.", "Budget is small.", "The budget grew."]
+    assert parts(weights, [], sentences) == ["Joanna", "budget"]
+    assert parts(weights, [], ["Budget is small.", "Budgets grew."]) in (["budget"], ["budgets"])
