@@ -306,10 +306,7 @@ def _namesakes_of_companies(text: str, found: Sequence[Candidate]) -> frozenset[
             and (start, end) not in companies[key]
             and (
                 called_person(text, start, end)
-                or any(
-                    _together(text, (start, end), company, kind == "person")
-                    for company in companies[key]
-                )
+                or _together(text, (start, end), companies[key][0], kind == "person")
             )
         ):
             people.add(key)
