@@ -155,6 +155,7 @@ _ALPHABETS = {
         "äöüß àâçéèêëîïôœùûüÿ áéíñóúü áâãàçéêíóôõúü àèéìíîòóùú áéèëêïíóöúü àçèéíïòóúü åäö æøåéòôêóâ áðéíóúýþæö äõöü"
     ).split(),
 }
+_ALPHABETS["iso8859_2"] = _ALPHABETS["cp1250"]
 # Letters that names from other languages bring into a text.
 _OF_NAMES = "áàâäåçéèêëíñóôöøü"
 # Signs that are letters in the other encoding. Between letters they are no signs.
@@ -167,12 +168,14 @@ _ASCII = bytes(range(128))
 
 
 def _by_alphabet(data: bytes, encoding: str) -> str:
-    """cp1250 or cp1252 where it gives the letters of a single language, and the other one those of none,
-    even with foreign names in it; else `encoding`. Czech in cp1252 has ø beside ì, Croatian ð and š."""
+    """cp1250, ISO-8859-2 or cp1252, the first that gives the letters of a single language, where `encoding`
+    gives those of none, even with foreign names in it; else `encoding`. Czech in cp1252 has ø beside ì,
+    Croatian ð and š."""
     if encoding not in _ALPHABETS or len(data) > FEW * len(data.translate(None, _ASCII)):
         return encoding
-    (other,) = _ALPHABETS.keys() - {encoding}
-    return other if _fits(data, other) and not _fits(data, encoding, _OF_NAMES) else encoding
+    if _fits(data, encoding, _OF_NAMES):
+        return encoding
+    return next((other for other in _ALPHABETS if _fits(data, other)), encoding)
 
 
 def _fits(data: bytes, encoding: str, names: str = "") -> bool:

@@ -583,3 +583,17 @@ def test_passed_over_files_are_told_once_for_each_reason_with_their_names(
 def test_a_dialogue_over_a_page_is_no_main_text(tmp_path: Path, page: str, text: str) -> None:
     (document,) = one(tmp_path, "a.html", f"<body>{page}</body>")
     assert document.text == text
+
+
+@pytest.mark.parametrize("encoding", ["iso8859_2", "cp1250"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Śródmieście ma nową pocztę. Kierownikiem jest pan Łukasz Żółkiewski.", "Kŕdeľ ďatľov učí koňa žrať kôru.",
+        "Ředitelem školy je Tomáš Dvořák. Žáci šesté třídy jezdí vlakem.", "Árvíztűrő tükörfúrógép.",
+        "Ravnatelj škole je Željko Šarić. Učenici šestog razreda putuju vlakom.",
+        "Directorul şcolii este Ştefan Ţurcanu. Elevii clasei a şasea călătoresc cu trenul.",
+    ],
+)  # fmt: skip
+def test_a_short_text_of_central_europe_is_read_in_both_of_its_encodings(encoding: str, text: str) -> None:
+    assert decode.decode(text.encode(encoding))[0] == text
