@@ -417,8 +417,6 @@ class _Writer:
         while self._tables:
             self._end_table()
         self._end_line()
-        if self._parts:  # of pictures at the end
-            self._parts[-1].pages += self._pages
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.main for part in parts)
@@ -444,7 +442,7 @@ class _Writer:
 
 
 def _placed(parts: list[_Part], text: str) -> Iterator[tuple[int, int, str, str]]:
-    """The links of parts with their places in the text of these. Words that stand otherwise there, as of a link with a
+    """The links of parts with their places in the text of these; those without words are left out. Words that stand otherwise there, as of a link with a
     line break, have the place where the link before them ends."""
     at = 0
     for part in parts:
@@ -453,8 +451,10 @@ def _placed(parts: list[_Part], text: str) -> Iterator[tuple[int, int, str, str]
         at, end, lost = max(found, at), found + len(content), 0
         for page in part.pages:
             words = " ".join("".join(page.words).split())
+            if not words:  # an arrow to the next page, whose part may be none of the text
+                continue
             # Each search that fails reads the part to its end.
-            start = text.find(words, at, end) if words and found >= 0 and lost < _LOST else -1
+            start = text.find(words, at, end) if found >= 0 and lost < _LOST else -1
             lost += start < 0
             at, stop = (at, at) if start < 0 else (start, start + len(words))
             yield at, stop, page.page, page.part

@@ -275,7 +275,7 @@ def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path:
         '<a href="https://example.org/start.html">the web</a>, <a href="#end">the end</a>.</p>'
         '<table><tr><th>Who<th>What<tr><td>Ada<td><a href="guide/lamp room.html">Lamps</a></table>',
         "guide/lamp room.html": '<h1>Lamp room</h1><p>Back to <a href="../start.html">Start</a> [[start]] #oil.</p>',
-        "guide/index.html": "<h1>Guide</h1><p>It is short.</p>",
+        "guide/index.html": '<nav><a href="../start.html"><i></i></a></nav><h1>Guide</h1><p>It is short.</p>',
         "other/room.html": "<h1>A room</h1><p>No page names its folder.</p>",
         "notes.md": "# Notes\n\nOf [the start](start.html).\n",
     }
