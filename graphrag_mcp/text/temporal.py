@@ -210,28 +210,20 @@ def _stated(text: str, day_first: bool | None) -> Iterator[_Match]:
     for start, end, day in dates.dates_in(text, days, day_first):
         first, last = map(date.fromisoformat, dates.days(day)) if day else (None, None)
         interval = (first, last) if first and last else None
-        exact = len(day) == 10
-        yield _Match(start, end, None if _of_calendar(text, start, end, exact) else interval)
+        other = _of_calendar(text, start, end, len(day) == 10)
+        yield _Match(start, end, None if other else interval)
     if dates.DIGITS.search(text) is None:
         return
     for form in others:
         for match in form.finditer(text):
             fields = {name: word for name, word in match.groupdict().items() if word}
-            months = [
-                dates.MONTHS.get(folded(fields.get(name, "may")), 0) for name in ("word", "word2")
-            ]
-            if not all(months):
-                continue
+            other = _of_calendar(text, *match.span(), "d" in fields)
             try:
                 interval = _span(fields)
-                if interval is None:
-                    continue
-            except ValueError:
-                interval = None  # a day that the calendar does not have
-            yield _Match(
-                *match.span(),
-                None if _of_calendar(text, *match.span(), "d" in fields) else interval,
-            )
+            except ValueError:  # a day that the calendar does not have
+                interval, other = None, True
+            if interval or other:
+                yield _Match(*match.span(), None if other else interval)
 
 
 def _of_calendar(text: str, start: int, end: int, exact: bool) -> bool:
@@ -241,18 +233,21 @@ def _of_calendar(text: str, start: int, end: int, exact: bool) -> bool:
 
 
 def _span(fields: Mapping[str, str]) -> Interval | None:
-    """The days from the first to the second date of a form, or of its year, season or decade."""
+    """The days from the first to the second date of a form, or of its year, season or decade; None
+    where its words are no months."""
     numbers = {name: dates.number(word) for name, word in fields.items()}
     if decade := numbers.get("decade"):
         century = not decade % 100 and decade != 2000  # the 1800s
         return _months(decade, 1, 1200 if century else 120)
     year = numbers["y"]
     if "season" in fields:
-        return _months(year, _SEASONS[fields["season"].lower()], 3)
-    if "word" in fields:
-        numbers["m"] = dates.MONTHS[folded(fields["word"])]
-    if "word2" in fields:
-        numbers["m2"] = dates.MONTHS[folded(fields["word2"])]
+        month = _SEASONS.get(fields["season"].casefold())
+        return _months(year, month, 3) if month else None
+    for name, key in (("word", "m"), ("word2", "m2")):
+        if name in fields:
+            numbers[key] = dates.MONTHS.get(folded(fields[name]), 0)
+            if not numbers[key]:
+                return None
     if "m" not in numbers:
         last = numbers.get("y2", year)
         return _months(year, 1, 12 * (last - year + 1)) if 0 <= last - year <= 300 else None
@@ -260,10 +255,8 @@ def _span(fields: Mapping[str, str]) -> Interval | None:
     if "d" not in numbers:
         begins = year - (month2 < month)  # December to January 2024
         return _months(begins, month)[0], _months(year, month2)[1]
-    first, last = (
-        date(year, month, numbers["d"]),
-        date(year, month2, numbers.get("d2", numbers["d"])),
-    )
+    day, day2 = numbers["d"], numbers.get("d2", numbers["d"])
+    first, last = date(year, month, day), date(year, month2, day2)
     if first > last:
         raise ValueError("ends before it begins")
     return first, last
@@ -549,7 +542,7 @@ class _Vocabulary:
 
     def _value(self, kind: str, word: str) -> Any:
         for words, value in self._words.get(kind, {}).items():
-            if re.fullmatch(words, word):
+            if re.fullmatch(words, word, re.IGNORECASE):
                 return value
         return dates.number(word)
 

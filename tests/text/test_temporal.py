@@ -87,6 +87,10 @@ def test_what_the_calendar_does_not_have_and_other_calendars_give_no_date(text: 
     assert days(text) == []
 
 
+def test_letters_that_only_a_pattern_without_case_takes_for_others_are_no_season() -> None:
+    assert days("ſummer 2022") == [(date(2022, 6, 1), date(2022, 8, 31))] and not days("wınter 2022")
+
+
 def test_without_an_anchor_nothing_relative_is_resolved() -> None:
     text = "Yesterday, last May, on the 8th, two weeks ago, gestern, hier, ayer; and in 1868."
     assert days(text, said=[]) == [(date(1868, 1, 1), date(1868, 12, 31))]
