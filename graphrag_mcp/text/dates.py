@@ -30,7 +30,7 @@ MONTHS = {  # by a word in folded form
     folded(word): at for at, words in enumerate(_TABLE["months"], 1) for word in words.split()
 }
 _QUARTER = {word: at for at, words in enumerate(_TABLE["quarters"], 1) for word in words.split()}
-_PARTS = _TABLE["parts"]
+PARTS = _TABLE["parts"]
 
 
 def filled(form: str, parts: Mapping[str, str]) -> str:
@@ -39,7 +39,7 @@ def filled(form: str, parts: Mapping[str, str]) -> str:
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
-    return [re.compile(filled(form, _PARTS), flags) for form in _TABLE[name]]
+    return [re.compile(filled(form, PARTS), flags) for form in _TABLE[name]]
 
 
 # Stamps of turns have the year in two digits.

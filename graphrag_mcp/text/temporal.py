@@ -194,7 +194,7 @@ _SEASONS = {
     for words, month in _TABLES[name]["season"].items()
     for word in words.split("|")
 }
-_PLACES = _TABLES["places"] | {"{season}": f"(?P<season>{'|'.join(_SEASONS)})"}
+_PLACES = dates.PARTS | _TABLES["places"] | {"{season}": f"(?P<season>{'|'.join(_SEASONS)})"}
 _EDGE = r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)"
 _STATED = [
     re.compile(dates.filled(form if "年" in form else form.join(_EDGE), _PLACES), re.IGNORECASE)
