@@ -11,15 +11,8 @@ from dataclasses import replace
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EntityRow, Inside
-from graphrag_mcp.index.report_extractive import (
-    Quoted,
-    Report,
-    cited,
-    outline,
-    quotes_of,
-    running,
-    shown,
-)
+from graphrag_mcp.index.report_extractive import Quoted, Report, cited, outline, quotes_of, running
+from graphrag_mcp.index.report_sentences import shown
 
 DEFINED = ("class", "interface", "type", "function", "constant", "method")
 SHOWN = 12  # names in the summary

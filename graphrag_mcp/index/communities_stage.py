@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from heapq import nsmallest
 from os.path import commonprefix
 from typing import Any
@@ -20,11 +20,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import (
     descriptions,
     imported,
     plugin,
     report_extractive,
+    report_sentences,
     report_topics,
     vectors,
 )
@@ -52,6 +54,7 @@ from graphrag_mcp.index.report_content import (
     listed,
 )
 from graphrag_mcp.index.report_llm import Claim
+from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
@@ -357,6 +360,7 @@ class Reporting:
     wanted: set[str]
     take: Callable[[Future[Any]], Any] = Future.result
     known: Papers | None = None  # None: they are read
+    executor: Executor = field(default_factory=InProcess)  # chooses the sentences of the texts
 
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
@@ -393,14 +397,34 @@ class Reporting:
         left = _children_first(every, self.wanted - self.done.keys())
         writing = self._writing()
         asked = {id for id in left if writing and writing.wanted(every[id])}
-        # In this process: to hand a community to another one takes half as long as its report.
-        for id in left:
-            if id not in asked:
-                self.done[id] = composed(self._item(id))
+        composing = [id for id in left if id not in asked]
+        # In this process, but for the choice of sentences: to hand a whole community to another one
+        # takes half as long as its report.
+        for id, sentences in self._sentences(composing):
+            self.done[id] = composed(self._item(id), sentences)
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure
         return {id: self.done[id] for id in self.wanted}
+
+    def _sentences(self, ids: Sequence[str]) -> Iterator[tuple[str, Sequence[Chosen] | None]]:
+        """The communities, each with the sentences of its texts as another process chooses them; None
+        where they are those of its rows, or a plug-in writes the report."""
+        items = {
+            id: (texts, terms)
+            for id in ids
+            if id not in self.tree.plugins
+            and (texts := self._texts(self.tree.communities[id]))
+            and (terms := self.tree.terms.get(id))
+        }
+        found = self.executor.map(report_sentences.chosen, items.values())
+        return ((id, next(found) if id in items else None) for id in ids)
+
+    def _texts(self, community: Community) -> report_sentences.Texts:
+        """The texts whose sentences a report quotes; none where its rows are described by a model."""
+        if self.models.describe is not None and community.members and not community.children:
+            return []
+        return [(unit, self.texts[unit]) for unit in self.central[community.id]]
 
     def _item(self, id: str, children: Sequence[report_extractive.Report] | None = None) -> Item:
         community = self.tree.communities[id]
@@ -421,8 +445,7 @@ class Reporting:
         if inside.described:
             inside.own_entities = [described(row) for row in inside.own_entities]
             inside.own_edges = [described(row) for row in inside.own_edges]
-        if not inside.described or community.children or not community.members:
-            inside.texts = [(unit, self.texts[unit]) for unit in self.central[id]]
+        inside.texts = self._texts(community)
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.plugin = self.tree.plugins.get(id, "")
@@ -542,11 +565,11 @@ def told(
     return found
 
 
-def composed(item: Item) -> report_extractive.Report:
+def composed(item: Item, sentences: Sequence[Chosen] | None = None) -> report_extractive.Report:
     community, inside, children = item
     if inside.plugin:
         return plugin.plugins()[inside.plugin].report(community, inside, children)
-    return report_extractive.compose(community, inside)
+    return report_extractive.compose(community, inside, sentences)
 
 
 # ---- the commit ---------------------------------------------------------------------------------
@@ -601,7 +624,7 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     for part in _in_parts(tree, _changed(run, snapshot, tree, prints)):
         run.check()
         draft = run.draft_snapshot()
-        reporting = Reporting(draft, tree, run.models, part, run.take, known)
+        reporting = Reporting(draft, tree, run.models, part, run.take, known, run.executor)
         rows = []
         for id, report in sorted(reporting.write().items()):
             row = {name: getattr(report, name) for name in _REPORT}

@@ -13,18 +13,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from graphrag_mcp.index import report_sentences
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import Inside
+from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text import quote
-from graphrag_mcp.text.terms import holds_cjk, is_cjk, terms
+from graphrag_mcp.text.terms import holds_cjk, is_cjk
 from graphrag_mcp.text.titles import PARTS, joined, parts, stems
-from graphrag_mcp.trust.fencing import masked
 
 VERSION = "19"  # part of every fingerprint: raise it when reports come out differently
-QUOTES, SUMMARY = 5, 2  # sentences of a report, and of them in its summary
-LONGEST = 400  # characters of one sentence; a longer one is cut at a space
+SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made
 PER_GROUP = 3  # references of one kind after a sentence
@@ -83,9 +82,13 @@ def quotes_of(report: Report) -> Iterator[Quoted]:
             seen.add(stripped)
 
 
-def compose(community: Community, inside: Inside) -> Report:
-    """The report of one community, the same whatever the order of its input."""
-    chosen = _chosen(inside)
+def compose(
+    community: Community, inside: Inside, sentences: Sequence[Chosen] | None = None
+) -> Report:
+    """The report of one community, the same whatever the order of its input. `sentences`: those of its
+    texts, where another process chose them (report_sentences.py)."""
+    sentences = _chosen(inside) if sentences is None else sentences
+    chosen = [_quoted(inside, text, dict.fromkeys(units)) for text, units in sentences]
     subjects = _subjects(inside, [sentence.text for sentence in chosen])
     base = _base(community, inside, joined(subjects[:PARTS]))
     quoted = [cited(inside, sentence) for sentence in chosen]
@@ -120,7 +123,7 @@ def mostly_cjk(text: str) -> bool:
 # ---- choosing -----------------------------------------------------------------------------------
 
 
-def _chosen(inside: Inside) -> list[Quoted]:
+def _chosen(inside: Inside) -> list[Chosen]:
     """The sentences that say most of the community's terms, one of each of its central texts, else
     of the evidence of its rows; none that repeats another."""
     names = {id: math.sqrt(1 + weight) for id, weight in inside.weight.items()}
@@ -130,18 +133,7 @@ def _chosen(inside: Inside) -> list[Quoted]:
     entities = inside.own_entities or [inside.entities[id] for id in inside.order]
     rows = [*entities, *inside.own_edges]
     texts = inside.texts or sorted({evidence for row in rows for evidence in row.evidence})
-    units: dict[str, dict[str, None]] = {}
-    found: dict[str, quote.Quote] = {}
-    for unit, text in texts:
-        if best := quote.best(masked(text), worth):
-            sentence = shown(best.text)
-            found[sentence] = replace(best, text=sentence)
-            units.setdefault(sentence, {})[unit] = None
-    ranked = sorted(found.values(), key=lambda candidate: (-candidate.score, candidate.text))
-    distinct = quote.distinct(
-        [(candidate, set(terms(candidate.text))) for candidate in ranked], QUOTES
-    )
-    return [_quoted(inside, candidate.text, units[candidate.text]) for candidate in distinct]
+    return report_sentences.chosen((texts, worth))
 
 
 def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
@@ -157,15 +149,6 @@ def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
         if ends and not units.keys().isdisjoint(edge.text_unit_ids):
             found.edges[edge.id] = None
     return found
-
-
-def shown(text: str) -> str:
-    """The sentence on one line; only we write references."""
-    flat = quote.one_line(text).replace("[Data:", "(Data:").lstrip("#").strip()
-    if len(flat) <= LONGEST:
-        return flat
-    cut = flat[: LONGEST - 1]
-    return (cut.rpartition(" ")[0] or cut).rstrip(" ,;，；、") + "…"
 
 
 def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:

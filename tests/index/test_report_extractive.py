@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
-from graphrag_mcp.index.report_extractive import LONGEST, quotes_of, shown
+from graphrag_mcp.index.report_extractive import quotes_of
+from graphrag_mcp.index.report_sentences import LONGEST, shown
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import content_id, without_grammar
