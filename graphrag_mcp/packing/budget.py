@@ -689,7 +689,9 @@ def located(uri: str, place: str, name: str = "") -> str:
     """`(audit-report.pdf p. 3)`: the file of a document, or the file inside of it, and the place of a
     text in it. Without a place the file alone, unless the `name` that is shown beside it says it, or
     the file is a text or a table of texts, which is what it is read as; "" then."""
-    file = uri.rpartition("/")[2]
+    above, _, file = uri.rpartition("/")
+    if file.isdecimal():  # the number of a row, a card or a mail of a file
+        file = f"{above.rpartition('/')[2]}/{file}"
     if place:
         return f"({file} {place})"
     plain = uri.startswith("text:") or suffix_of(uri.partition("#")[0]) in PROSE | TABLES

@@ -233,12 +233,11 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         for subpart in part.get_payload() if depth < 50 else ():
             if isinstance(subpart, Message):
                 _collect(subpart, mail, inner, depth + 1)
-        if inner is alternatives:  # the same text twice: the plain one counts
-            chosen = (
-                alternatives["plain"]
-                if "".join(alternatives["plain"]).strip()
-                else alternatives["html"]
-            )
+        if inner is alternatives:
+            plain, page = ("\n".join(alternatives[name]).split() for name in ("plain", "html"))
+            # the same text twice: the plain one counts; else the richer one, which stands last (RFC 2046, 5.1.4)
+            same = 2 * len(set(page).intersection(plain)) >= len(set(page))
+            chosen = alternatives["plain" if plain and same else "html"]
             texts["plain"] += chosen
             if "".join(chosen).strip():
                 del mail.lost[lost:]

@@ -96,3 +96,18 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
     line = '{"text": "Ann rows."}\n'
     texts, (lost,) = read(f"{line}{'[' * 100_000}\n{line}".encode(), "jsonl")
     assert len(texts) == 2 and lost == NotRead("2", "its JSON is nested too deeply")
+
+
+@pytest.mark.parametrize(
+    ("plain", "page", "kept"),
+    [
+        ("Tow rope: 88 marks", "<table><tr><td>Tow rope:</td><td>88 marks</td></tr></table>", "\n\nTow rope: 88 marks\n"),
+        ("Your program shows no HTML.", "<p>The tow rope costs 88 marks.</p>", "\n\nThe tow rope costs 88 marks.\n"),
+        ("The tow rope costs 88 marks. https://a.example/b", "<p>The <a href='b'>tow rope</a> costs 88 marks.</p>", "example/b\n"),
+    ],
+)  # fmt: skip
+def test_of_two_alternatives_with_different_words_the_last_counts(plain: str, page: str, kept: str) -> None:
+    parts = "".join(f"--B\nContent-Type: text/{kind}\n\n{body}\n" for kind, body in (("plain", plain), ("html", page)))
+    head = "From: a@b.example\nSubject: Ferry\nContent-Type: multipart/alternative; boundary=B\n\n"
+    (text,), lost = read(f"{head}{parts}--B--\n".encode(), "eml")
+    assert text.endswith(kept) and not lost

@@ -97,7 +97,11 @@ def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
     folder.mkdir()
     mail = "From: Ana <a@b.example>\nTo: c@d.example\nSubject: Price of slate\n\nSlate is at 410 crowns a load.\n"
     page = "<html><title>Lamp oil</title><h1>Lamp oil</h1><p>Lamp oil is sold by Fenwick Brothers.</p></html>"
-    (folder / "offer.eml").write_text(mail)
+    event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Mooring inspection\nDESCRIPTION:by Lars Uggla\nEND:VEVENT\nEND:VCALENDAR\n"
+    (folder / "offer.eml").write_text(
+        mail.replace("\n\n", "\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\n", 1)
+        + f'--B\nContent-Type: text/calendar; name="invite.ics"\nContent-Disposition: attachment\n\n{event}--B--\n'
+    )
     (folder / "box.mbox").write_text(f"From a@b Mon Jan  6 10:00:00 2025\n{mail}".replace("late", "andstone"))
     (folder / "minutes.rtf").write_bytes(rb"{\rtf1 Minutes of May\par The slipway was built by Tobias Rask.}")
     (folder / "lamp-oil.html").write_text(page.replace("Fenwick", "Marlow").replace("Lamp oil", "Lamp-oil"))
@@ -109,7 +113,7 @@ def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
     for question, head in (
         ("price of slate", "Price of slate (offer.eml) "), ("price of sandstone", "(box.mbox#1) "),
         ("Who built the slipway?", "Minutes of May (minutes.rtf) "), ("Fenwick Brothers", "Lamp oil (page.html) "),
-        ("Ansel Brook", "Diving (deep.md) "), ("Marlow Brothers", "] lamp-oil whole"),
+        ("Ansel Brook", "Diving (deep.md) "), ("Lars Uggla", "Mooring inspection (offer.eml#invite.ics/1)"), ("Marlow Brothers", "] lamp-oil whole"),
         ("pier nine", "] To the island whole"),
     ):  # fmt: skip
         capsys.readouterr()
