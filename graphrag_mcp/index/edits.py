@@ -62,6 +62,9 @@ class Target:
         return "entity" if len(self.keys) == 1 else "relationship"
 
 
+MakeRow = Callable[..., LogRow]  # op, kind, keys, forms, fields: the log row of this wish
+
+
 def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
     overlay, row = fold(log), partial(LogRow, id, by=wish.by, time=now())
@@ -116,7 +119,7 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
     return found[0]
 
 
-def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
+def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: MakeRow) -> list[LogRow]:
     if any(target.kind != "entity" for target in wish.targets):
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
@@ -138,7 +141,7 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
 
 
 def _worded(
-    snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any
+    snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: MakeRow
 ) -> list[LogRow]:
     """New words for a row; another name of an entity stands for it from then on."""
     if not fields:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.index import records as parsing
 from graphrag_mcp.index.losses import listed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R", EntityRecord, RelationRecord)
+T = TypeVar("T")  # what is read of replies
 VERSION = "llm-2"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
 # A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense
@@ -142,19 +143,21 @@ async def extract_unit(
 
 
 @dataclass(frozen=True, slots=True)
-class Gleaning:
+class Gleaning(Generic[T]):
     """A further look at a text: `more` is what asks for it, `parse` reads the reply, `pays` says of
     what is known whether to ask at all (with gleanings "auto"), `join` gives what is known then and
     how much that is new."""
 
     gleanings: str
     more: str
-    parse: Callable[[str], Any]
-    pays: Callable[[Any], bool]
-    join: Callable[[Any, Any], tuple[Any, int]]
+    parse: Callable[[str], T | None]
+    pays: Callable[[T], bool]
+    join: Callable[[T, T], tuple[T, int]]
 
 
-async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, str, str]:
+async def asked(
+    asker: Asker, first: Ask[T | None], again: Gleaning[T]
+) -> tuple[T | None, str, str]:
     """What a model finds in a text, by further looks as long as they bring something; by whom, and
     why there was no answer: of a further look that was due, too. Then what was known stays."""
     answer = await asker.ask(first)

@@ -149,7 +149,7 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     )
 
 
-def _listed(form: Mapping[str, Any], name: str, found: _Collected) -> Iterator[Any]:
+def _listed(form: Mapping[str, Any], name: str, found: _Collected) -> Iterator[object]:
     """The elements of a list of the reply, up to what is looked at."""
     value = form.get(name)
     parts = value if isinstance(value, list) else [] if value is None else [value]
@@ -170,7 +170,7 @@ class _Collected:
         self._known: set[tuple[str, ...]] = set()
         self._read: set[str] = set()  # the records as they were given
 
-    def is_repeated(self, value: Any) -> bool:
+    def is_repeated(self, value: object) -> bool:
         """Was the same record given before? It counts once, whether it is kept or dropped. A record
         that could not be read is None, and each of these counts."""
         written = json.dumps(value, sort_keys=True)
@@ -179,7 +179,7 @@ class _Collected:
         self.dropped["duplicate"] += repeated
         return repeated
 
-    def add_entity(self, value: Any) -> None:
+    def add_entity(self, value: object) -> None:
         try:
             entity = EntitySaid.model_validate(value)
         except ValidationError as error:
@@ -195,7 +195,7 @@ class _Collected:
             self.entities.append(EntityRecord(name, kind, description))
         return None
 
-    def add_relation(self, value: Any) -> None:
+    def add_relation(self, value: object) -> None:
         try:
             relation = RelationSaid.model_validate(value)
         except ValidationError as error:
@@ -248,7 +248,7 @@ class _Collected:
         self.repaired["too many keywords"] += len(distinct) > MOST_KEYWORDS
         return tuple(distinct.values())[:MOST_KEYWORDS]
 
-    def _is_new(self, most: int, found: Sequence[Any], *identity: str) -> bool:
+    def _is_new(self, most: int, found: Sequence[object], *identity: str) -> bool:
         new = identity not in self._known and len(found) < most
         if not new:
             self._drop("duplicate" if identity in self._known else "too many")

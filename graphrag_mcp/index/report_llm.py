@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, zip_longest
 from string import Template
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
 
@@ -143,12 +143,12 @@ class Rows:
         def text(row: EntityRow | EdgeRow) -> str:
             return row.description or min((text for _, text in row.evidence), default="")
 
-        def edge_order(e: EdgeRow) -> tuple[Any, ...]:
+        def edge_order(e: EdgeRow) -> tuple[float | str, ...]:
             ends = (e.source_id, e.target_id)
             heavy = sum(weight[end] for end in ends)
             return -e.weight, -heavy, *(title[end] for end in ends), e.id
 
-        def claim_order(c: Claim) -> tuple[Any, ...]:
+        def claim_order(c: Claim) -> tuple[float | str, ...]:
             return -weight[c.subject_id], c.subject, c.type, c.description, c.id
 
         entities = [
@@ -473,10 +473,11 @@ MOST_FINDINGS = 15
 MOST_WORDS = 2_400  # 2,000 are asked for
 
 
-def _rating(value: Any) -> Any:
+def _rating(value: object) -> float | None:
     """A number from 0 to 10, or None: a report is worth more than its rating."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return round(float(value), 1) if plain and 0 <= value <= 10 else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10:
+        return round(float(value), 1)
+    return None
 
 
 class FindingSaid(BaseModel):

@@ -121,7 +121,7 @@ def stored(
         yield row["id"], masked(row["text"]), known[id].line(row["char_start"])
 
 
-def _short(words: Any) -> str:
+def _short(words: object) -> str:
     """In one line that closes no tag."""
     return " ".join(str(words).split())[:LONGEST_PART].strip().translate(_NO_TAGS)
 

@@ -587,17 +587,17 @@ def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
 def without_part(snapshot: Snapshot, links: Sequence[Link]) -> list[Link]:
     """The links that name a heading, a block or a line which their page, a text of Markdown, does not have."""
     known = pages(snapshot)
-    asked = [link for link in links if link.part and link.target >= 0 and _is_markdown(known, link)]
+    asked = [
+        link
+        for link in links
+        if link.part and link.target >= 0 and written.holds_links(known.paths[link.target])
+    ]
     ids = sorted({known.ids[link.target] for link in asked})
     parts: dict[str, Parts] = {}
     for at in range(0, len(ids), AT_ONCE):
         rows = snapshot.by_key("documents", ids[at : at + AT_ONCE], "id", ["id", "text"])
         parts |= {id: Parts.of(text) for id, text in rows_of(rows)}
     return [link for link in asked if link.part not in parts[known.ids[link.target]]]
-
-
-def _is_markdown(known: Pages, link: Link) -> bool:
-    return written.holds_links(known.paths[link.target])
 
 
 @dataclass(frozen=True, slots=True)

@@ -359,7 +359,8 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         shown.append(f"{prefix}c{topic.n}")
     rest = found[first + len(shown) :]
     page.room += reserve
-    others = f"{counted(len(rest), 'more topics')} with {counted(_held(rest), 'more documents')}"
+    more = sum(len(topic.main) for topic in rest)
+    others = f"{counted(len(rest), 'more topics')} with {counted(more, 'more documents')}"
     for most in (len(rest), len(rest) // 2, 0) if rest else ():
         listed = _listed(snapshot, rest[:most], kept, prefix)
         if page.add(f"{others}{': ' if most else ''}{listed}."):
@@ -375,11 +376,6 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
 def _number(known: Counts, documents: Iterable[str]) -> int:
     """How many documents these are, where the rows of a sheet count as one."""
     return len({known.sheets.get(document, document) for document in documents})
-
-
-def _held(topics: Iterable[Topic]) -> int:
-    """How many documents have one of these as their topic."""
-    return sum(len(topic.main) for topic in topics)
 
 
 def _listed(
