@@ -695,7 +695,9 @@ def located(uri: str, place: str, name: str = "") -> str:
     if place:
         return f"({file} {place})"
     plain = uri.startswith("text:") or suffix_of(uri.partition("#")[0]) in PROSE | TABLES
-    told = repeats(uri, name) or _letters(file.casefold()) in _letters(name.casefold())
+    holder, _, inner = file.partition("#")
+    file = holder if inner and repeats(inner, name) else file
+    told = repeats(file, name) or _letters(file.casefold()) in _letters(name.casefold())
     return "" if plain or told else f"({file})"
 
 
