@@ -241,6 +241,14 @@ def test_indexing_the_root_again_makes_no_second_corpus_of_documents_and_notes(t
         assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"]
 
 
+def test_a_damaged_log_of_documents_hides_no_note(call: Caller, app: App) -> None:
+    call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+    for segment in (app.folder(app.corpora()[0]) / "truth").glob("documents-*"):
+        segment.write_bytes(b"PAR1")
+    found = call.good("local_search", query="Who paid for the mast?")["text"]
+    assert "1 source, unchanged)" in found
+
+
 def test_a_topic_is_named_by_its_title_and_the_result_says_that_it_is_not_followed(
     call: Caller, root: Path
 ) -> None:
