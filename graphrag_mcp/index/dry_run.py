@@ -53,14 +53,11 @@ class Habit:
     reply: float
 
 
-# Written by agents (Claude), 29 November: 625 tokens for a text unit of 540 (40 news articles), 313 for
-# one of 560 (30 chats). The larger share is taken, so that a price is no promise that is broken.
-EXTRACTED_SHARE = 1.2  # tokens of the reply about a text, for each token of the text
 # Measured with benchmarks/modelled.py --documents 20 (60 text units, gleanings auto), 28 November.
 REPORT_PROMPT = 450  # tokens of the prompt of a report without its rows
 SUMMARY_TOKENS = 110  # of the reply about one text: 45 words, labels, names, and what JSON adds
 USUAL = {
-    "extract": Habit(1, 0, 0),  # a share of the text
+    "extract": Habit(1, 0, 1350),
     "claims": Habit(1, 0, 500),
     "glean": Habit(0.1, 3000, 500),
     "describe": Habit(0.15, 500, 150),
@@ -113,7 +110,6 @@ class Tally:
         self.run, self.asker, self.refresh = run, asker, refresh
         self.stages: dict[str, Counter[str]] = defaultdict(Counter)
         self.counts: Counter[str] = Counter()
-        self.extracted = 0  # tokens of the texts that the extraction is asked about
         # To be embedded, by table, in the order in which the run does.
         self.texts: dict[str, dict[str, None]] = defaultdict(dict)
 
@@ -133,9 +129,7 @@ class Tally:
             shown = masked(text[unit.span.start : unit.span.end])
             for kind, reader in readers if asks else ():
                 if reader is not None:
-                    asked = self.ask(kind, *reader.question(shown, context.line(unit.span.start)))
-                    if asked and kind == "extract":
-                        self.extracted += tokens_of(shown)
+                    self.ask(kind, *reader.question(shown, context.line(unit.span.start)))
 
     def summarise(self, rows: Iterable[Row]) -> None:
         """The questions about documents without a summary, several short texts in one."""
@@ -159,13 +153,10 @@ class Tally:
         reply = tokens_of(pictures.LONGEST_DESCRIPTION)
         self.stages["picture"].update(calls=1, prompt_tokens=tokens_of(prompt), output_tokens=reply)
 
-    def ask(self, kind: str, messages: Any, schema: Any) -> bool:
-        """Count a question, unless its reply is known. Returns whether it was counted."""
-        if not self.refresh and self.asker.settled(key_of(messages, schema)):
-            return False
-        tokens = sum(tokens_of(message.content) for message in messages)
-        self.stages[kind].update(calls=1, prompt_tokens=tokens)
-        return True
+    def ask(self, kind: str, messages: Any, schema: Any) -> None:
+        if self.refresh or not self.asker.settled(key_of(messages, schema)):
+            tokens = sum(tokens_of(message.content) for message in messages)
+            self.stages[kind].update(calls=1, prompt_tokens=tokens)
 
     def embed(self, table: str, text: str) -> None:
         if self.asker.embeds and self.run.models.embedding:
@@ -192,8 +183,6 @@ class Tally:
                 calls = round(habit.calls * texts)
                 stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
             stage.update(output_tokens=round(stage["calls"] * habit.reply))
-        if habits.get("extract") == USUAL["extract"]:
-            self.stages["extract"].update(output_tokens=round(EXTRACTED_SHARE * self.extracted))
         tokens = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
         calls = tokens // RECORDS_OF_A_CALL
         self.stages["embedding"].update(calls=calls, prompt_tokens=tokens)

@@ -348,17 +348,6 @@ def test_a_dry_run_makes_no_call_and_no_file_and_counts_what_the_run_then_asks(t
         assert index(tmp_path / "c", SAMPLE, chosen, dry_run=True).estimate["calls"] == 0
 
 
-def test_a_dry_run_expects_replies_in_proportion_to_the_texts(tmp_path: Path) -> None:
-    chosen, text, expected = Settings(chat_model="m", gleanings="0"), "Ada Holm mended the pump of the mill. ", []
-    for times in (10, 20):
-        folder = tmp_path / str(times)
-        folder.mkdir()
-        (folder / "pump.md").write_text(text * times, "utf-8")
-        guess = index(tmp_path / f"c{times}", folder, chosen, dry_run=True).estimate
-        expected.append(guess["by_stage"]["extract"]["output_tokens"])
-    assert 1.8 < expected[1] / expected[0] < 2.2
-
-
 def test_embedding_models_alone_serve_a_keyless_graph_and_failures_are_made_good(docs: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "c"
     with openai_server(demo) as server:
