@@ -250,7 +250,7 @@ def test_the_schema_of_a_small_model_limits_texts_and_lists_and_the_usual_one_do
             ask(chat(server, bounded_replies=bounds), schema={"type": "object", "properties": {"names": names}})
     plain, limited = (seen.body["response_format"]["json_schema"]["schema"] for seen in server.requests)
     assert plain["properties"]["names"] == names
-    assert limited["properties"]["names"] == names | {"maxItems": 20, "items": {"type": "string", "maxLength": 1200}}
+    assert limited["properties"]["names"] == names | {"maxItems": 100, "items": {"type": "string", "maxLength": 2000}}
     assert load({}, preset="small").bounded_replies
 
 
