@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from graphrag_mcp.names import cjk
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import by_form, called_person, noun_type
+from graphrag_mcp.names.kinds import by_form, noun_type
 from graphrag_mcp.names.latin import Evidence, names
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.prose import fences, is_code, sentences
@@ -27,9 +27,7 @@ from graphrag_mcp.text.terms import (
     UPPER,
     WORD,
     Patterns,
-    company_key,
     composed,
-    lists_of,
     normalise_name,
     query_terms,
     stop_word,
@@ -229,9 +227,9 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
     types: dict[str, Counter[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
-    found = sorted(found, key=lambda candidate: (candidate[0], -candidate[1]))
-    people = _namesakes_of_companies(text, found)
-    for start, end, kind, strong in found:
+    for start, end, kind, strong in sorted(
+        found, key=lambda candidate: (candidate[0], -candidate[1])
+    ):
         if end - start > LONGEST:
             continue
         if start >= ended:
@@ -242,8 +240,6 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
         key = normalise_name(form) if "\0" not in form else ""
         if not any(map(str.isalnum, key)):
             continue
-        if key in people:
-            key = company_key(form) or key
         counts[key] += 1
         if kind != "other":
             types.setdefault(key, Counter())[kind] += 1
@@ -282,47 +278,6 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
         (key, form, *kinds[key], start, end, alias_of.get(key, ""))
         for key, form, start, end in rows
     ]
-
-
-def _namesakes_of_companies(text: str, found: Sequence[Candidate]) -> frozenset[str]:
-    """The keys of people whose name a company of this text has with a legal form: Paul Smith, beside
-    Paul Smith Ltd.; not Acme, beside Acme Inc.
-
-    The text calls them people by a noun or a title, or by the last name alone (Mr Smith); or a
-    sentence names both, the person first: who shortens a name has written it before."""
-    companies = lists_of(
-        (normalise_name(text[start:end]), (start, end))
-        for start, end, *_ in found
-        if company_key(text[start:end])
-    )
-    last_words = {name.rpartition(" ")[2]: name for name in companies if " " in name}
-    people: set[str] = set()
-    for start, end, kind, _ in found if companies else ():
-        key = normalise_name(text[start:end])
-        if key in last_words and kind == "person":
-            people.add(last_words[key])
-        elif (
-            key in companies
-            and (start, end) not in companies[key]
-            and (
-                called_person(text, start, end)
-                or _together(text, (start, end), companies[key][0], kind == "person")
-            )
-        ):
-            people.add(key)
-    return frozenset(people)
-
-
-def _together(text: str, name: Span, company: Span, is_person: bool) -> bool:
-    """Does a sentence name both, the one that is not shown to be a person before the company?"""
-    first, second = sorted((name, company))
-    between = text[first[1] : second[0]]
-    return (
-        (is_person or first == name)
-        and len(between) < LONGEST
-        and not _SENTENCE_END.search(text, first[1], second[0] + 1)
-        and _SMALL.search(between) is not None
-    )
 
 
 # ---- other names of the same --------------------------------------------------------------------

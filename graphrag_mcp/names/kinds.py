@@ -49,15 +49,6 @@ def by_context(text: str, start: int, end: int, words: Sequence[str]) -> str:
     return _by_definition(text, end) or _by_neighbours(text, start, end, words)
 
 
-def called_person(text: str, start: int, end: int) -> bool:
-    """Do a title or a noun beside the name say that it is a person? What it does says less: Acme said."""
-    before = words_before(text, start)[-1:]
-    titled = any(
-        word.lower().rstrip(".") in lex.TITLES or noun_type(word) == "person" for word in before
-    )
-    return titled or _by_definition(text, end) == "person"
-
-
 def _by_definition(text: str, end: int) -> str:
     """Marie Curie, a Polish physicist; Ada (born 1815)."""
     if text[end : end + 1] not in (" ", ","):

@@ -111,8 +111,7 @@ class Evidence:
     how often a sentence begins with the phrase and continues in lower case. `holders`: for the
     first and last words of phrases the other words of these phrases. `speakers`: first words of
     the names of speakers. `dates`: offsets at which words such as May and Sunday are dates.
-    `compounds`: words such as Ki-moon that are names as a whole, unlike London-based. `counted`: words
-    of a German text that stand behind a number in it, so that they are no names (5 Prozent)."""
+    `compounds`: words such as Ki-moon that are names as a whole, unlike London-based."""
 
     language: str
     lower: Counter[str]
@@ -124,7 +123,6 @@ class Evidence:
     speakers: frozenset[str] = frozenset()
     dates: frozenset[int] = frozenset()
     compounds: frozenset[str] = frozenset()
-    counted: frozenset[str] = frozenset()
 
 
 def names(
@@ -139,7 +137,6 @@ def names(
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
-        evidence.counted = frozenset(name.form for name in found if name.measure)
     grammar = _grammar_of(evidence.language)
     for name in found:
         if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
@@ -452,7 +449,7 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
         return True
     if low in lex.MONTHS or low in lex.TITLES or low in LEGAL_FORMS:
         return None
-    if name.measure or word in evidence.counted:
+    if name.measure:
         return False
     inside, led = evidence.inside[word], evidence.led[word]
     if word.isupper():  # the US, not US for us

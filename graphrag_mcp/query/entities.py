@@ -21,14 +21,7 @@ from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot, once, values_of
-from graphrag_mcp.text.terms import (
-    SIMPLIFY,
-    company_key,
-    composed,
-    entity_id,
-    normalise_name,
-    terms,
-)
+from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, normalise_name, terms
 
 Row = dict[str, Any]
 COLUMNS = tuple("id n key title type description names frequency degree terms".split())
@@ -121,12 +114,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     # "Harbour Tide Authority (HTA)"
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked))
     aliases = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
-    keys = [
-        form
-        for name in (company_key(asked), key, bare)
-        if name
-        for form in (name, aliases.get(name, name))
-    ]
+    keys = [form for name in (key, bare) if name for form in (name, aliases.get(name, name))]
     if found := snapshot.served("entities", [entity_id(form) for form in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
     near = snapshot.full_text("entities", terms(asked)[:16], 60).to_pylist()

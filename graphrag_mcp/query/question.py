@@ -18,7 +18,6 @@ from graphrag_mcp.query import spelling, summaries
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import (
-    company_key,
     composed,
     entity_id,
     is_cjk,
@@ -180,8 +179,7 @@ def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
             keys.setdefault(normalise_name(query[start:end]))
         for last in range(first + 1, min(first + NAME_WORDS, len(spans))):
             if not plain[last]:
-                name = query[start : spans[last][1]]
-                keys |= dict.fromkeys((normalise_name(name), company_key(name)))
+                keys.setdefault(normalise_name(query[start : spans[last][1]]))
     return [key for key in keys if key]
 
 

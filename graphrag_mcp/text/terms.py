@@ -578,14 +578,6 @@ def normalise_name(name: str) -> str:
     return key or before or name.casefold().strip()
 
 
-def company_key(name: str) -> str:
-    """The key of a company that is not the person with its name: `paul smith (ltd)` for Paul Smith
-    Ltd.; "" for a name without a legal form."""
-    head, _, last = name.rstrip(_OUTER).rpartition(" ")
-    form = last.casefold()
-    return f"{normalise_name(head)} ({form})" if head and form in LEGAL_FORMS else ""
-
-
 def content_id(*parts: str) -> str:
     """128-bit content hash of the parts as 32 hex digits; the one way ids are made."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]

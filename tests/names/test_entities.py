@@ -9,10 +9,9 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.query.entities import resolve
-from graphrag_mcp.query.question import read
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text.terms import entity_id, normalise_name
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import IndexRequest, InlineText
 
 
@@ -163,42 +162,25 @@ def test_a_company_is_the_same_with_and_without_its_legal_form() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "Paul Smith founded Paul Smith Ltd. in Nottingham. Paul Smith Ltd. has 130 shops.",
-    "Paul Smith Ltd. was sold in May. Mr Smith, who had led it, will stay. Paul Smith lives in Leeds.",
-    "It belongs to the singer Laura Ashley. In 1953 Laura Ashley Ltd was founded by Laura Ashley.",
-    "Herr Hans Weber kam spät. Seit 1990 leitet Hans Weber die Hans Weber GmbH in Kassel.",
-])  # fmt: skip
-def test_a_person_and_the_company_with_the_name_are_two(text: str) -> None:
-    company, person = (
-        {key for key, form, *_ in mentions(text) if form.endswith(("Ltd", "Ltd.", "GmbH")) is company
-         and form.startswith(("Paul S", "Laura", "Hans"))}
-        for company in (True, False)
-    )  # fmt: skip
-    assert company and person and not company & person
-    assert {normalise_name(key) for key in company} == company
-
-
-@pytest.mark.parametrize("text", [
-    "Pellwick Systems GmbH won. Pellwick Systems said it was glad, and Pellwick Systems delivered.",
-    "Between Marley Foods Ltd (Marley Foods) and the town. Marley Foods shall pay.",
-    "Marley Foods, whose rival is Pellwick, grew. The town sued Marley Foods Ltd. Then Marley Foods paid.",
-    "# Air Orsel\n\nAir Orsel Limited is an airline. Air Orsel was founded by the Orsel Corporation.",
+    "Tesla was sued by a driver on Monday, and Tesla Inc. denied the claim. Tesla Inc. is based in Austin.",
+    "Shares of Kestrel rose after Kestrel Ltd. reported its figures. Kestrel makes cranes.",
+    "Marley Foods, whose rival is Pellwick, grew. The town sued Marley Foods Ltd. Then Marley Foods Limited paid.",
 ])  # fmt: skip
 def test_a_company_and_its_short_name_are_one(text: str) -> None:
-    keys = {key for key, form, *_ in mentions(text) if form.startswith(("Pellwick S", "Marley", "Air"))}
+    keys = {key for key, form, *_ in mentions(text) if form.startswith(("Tesla", "Kestrel", "Marley"))}
     assert len(keys) == 1, keys
 
 
-def test_a_question_finds_the_company_and_not_its_founder(tmp_path: Path) -> None:
-    text = "Mr Paul Smith founded Paul Smith Ltd. in Leeds. Paul Smith Ltd. lost money in Leeds. Paul Smith left."
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "a"),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for asked in ("Paul Smith Ltd.", "paul smith ltd", "Paul Smith"):
-        found, _ = resolve(snapshot, asked)
-        assert found and found["type"] == ("person" if asked == "Paul Smith" else "organization"), asked
-    company = entity_id("paul smith (ltd)")
-    assert company in read(snapshot, "Why did Paul Smith Ltd lose money?").named
-    assert company not in read(snapshot, "Why did Paul Smith leave?").named
+def test_a_company_is_one_in_texts_with_and_without_its_founder(tmp_path: Path) -> None:
+    texts = (
+        "Mr Paul Smith founded Paul Smith Ltd. in Leeds. Paul Smith Ltd. has 130 shops.",
+        "The shops of Paul Smith Limited in Leeds lost money. Paul Smith Limited is for sale.",
+        "A court in Leeds fined Paul Smith Ltd. on Monday. Paul Smith Ltd. will pay.",
+    )
+    request = IndexRequest(texts=tuple(InlineText(text, f"{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    found, others = resolve(open_snapshot(tmp_path / "c"), "Paul Smith Ltd")
+    assert found and found["frequency"] == 3 and not others
 
 
 def test_the_legal_form_of_a_company_shows_its_whole_name() -> None:
@@ -218,6 +200,8 @@ def test_units_and_currencies_are_no_names() -> None:
     assert "BBC" in {form for _, form, _, strong, *_ in mentions("The BBC has 3 studios. In 400 BBC films it rains.") if strong}
     german = "Der Vertrag kostet 20 Euro. Das sind 30 Euro mehr als 50 Euro, sagt Ida Holm in Lindental."
     assert "Euro" not in {form for _, form, _, strong, *_ in mentions(german) if strong}
-    german = "Bei Verzug sind es 0,2 Prozent je Tag, höchstens fünf Prozent. Das Werk in Kassel zahlt, und Kassel klagt."
-    certain = {form for _, form, _, strong, *_ in mentions(german) if strong}
-    assert "Prozent" not in certain and "Kassel" in certain
+    german = (
+        "Der Verein traf sich am Abend im alten Haus und sprach lange über die Lage. An dem Tag verkaufte er 20 Tesla. "
+        "Die Aktie von Tesla stieg. Tesla baut Autos."
+    )
+    assert "Tesla" in {form for _, form, _, strong, *_ in mentions(german) if strong}
