@@ -9,7 +9,7 @@ from typing import Any
 from graphrag_mcp.text.places import write as places_as_text
 from graphrag_mcp.text.terms import content_id
 
-# In the metadata of the document log, which has no columns for them; no front matter has such keys.
+# In the metadata of the document log, which has no columns for them; no document has such keys.
 PLACES = " places"
 LINKS = " links"
 COMMITTED = "committed"  # in metadata: the day of the last commit
@@ -33,6 +33,16 @@ class Document:
     places: tuple[tuple[int, str], ...] = ()  # (offset, page, slide or cell): text/places.py
     # of HTML, whose text does not show where they lead: (start, end, page, part), as in sources/links.py
     links: tuple[tuple[int, int, str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if PLACES in self.metadata or LINKS in self.metadata:
+            renamed = {
+                key.strip(): self.metadata[key] for key in (PLACES, LINKS) if key in self.metadata
+            }
+            others = {
+                key: value for key, value in self.metadata.items() if key not in (PLACES, LINKS)
+            }
+            object.__setattr__(self, "metadata", renamed | others)
 
     @property
     def sha(self) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as
-from graphrag_mcp.sources.document import LINKS
 from graphrag_mcp.sources.links import page_of
 from graphrag_mcp.sources.piece import Piece, grid, table_lines, table_text, tidy
 
@@ -69,8 +68,7 @@ class Page:
 
 def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
     page, metadata = decoded(data)
-    links = {LINKS: page.links} if page.links else {}
-    yield Piece(page.text, page.title, metadata=page.metadata | metadata | links)
+    yield Piece(page.text, page.title, metadata=page.metadata | metadata, links=tuple(page.links))
 
 
 def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:

@@ -187,6 +187,7 @@ def _parse(
                     piece.metadata,
                     piece.prose,
                     piece.places,
+                    piece.links,
                 ]
             elif isinstance(piece, NotRead):
                 line = {"not read": [piece.name, piece.reason]}

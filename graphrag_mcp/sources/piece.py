@@ -30,7 +30,7 @@ _YEAR = re.compile(r"(?:1[89]|20|21)\d\d")
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One document of a file. `key` names it in the file ("" for the whole file): a row, a mail, an
-    attachment. `places`: (offset, name) as text/places.py has them."""
+    attachment. `places`: (offset, name) as text/places.py has them. `links`: as a Document has them."""
 
     text: str
     title: str = ""
@@ -38,6 +38,7 @@ class Piece:
     metadata: dict[str, Any] = field(default_factory=dict)
     prose: bool = True  # False: a `#` at the start of a line is a comment, not a heading
     places: tuple[tuple[int, str], ...] = ()
+    links: tuple[tuple[int, int, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
-from graphrag_mcp.sources.document import COMMITTED, LINKS, Document
+from graphrag_mcp.sources.document import COMMITTED, Document
 from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
@@ -166,16 +166,21 @@ def _read(line: bytes) -> Found | dict[str, Any]:
             return Picture(picture, clean(str(place)), clean(str(key)), dict(metadata))
         if isinstance(message, dict):
             return message
-        kinds = [str, str, str, dict, bool, list]
+        kinds = [str, str, str, dict, bool, list, list]
         if isinstance(message, list) and [type(field) for field in message] == kinds:
-            text, title, key, metadata, prose, places = message
+            text, title, key, metadata, prose, places, written = message
             found = [(int(offset), clean(str(name))) for offset, name in places]
             ordered = all(
                 place[0] <= other[0]
                 for place, other in pairwise([(0, ""), *found, (len(text), "")])
             )
+            links = tuple(
+                (int(start), int(end), clean(str(page)), clean(str(part)))
+                for start, end, page, part in written
+            )
             if ordered:
-                return Piece(clean(text), clean(title), clean(key), metadata, prose, tuple(found))
+                of_file = (clean(text), clean(title), clean(key), metadata, prose)
+                return Piece(*of_file, tuple(found), links)
     raise ReadError("its parser crashed (broken output)")
 
 
@@ -291,10 +296,8 @@ def _document(
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
     title = _one_line(title)
-    links = tuple(tuple(link) for link in metadata.pop(LINKS, ()))
-    return Document(
-        uri, title, piece.text, metadata, created, file.uri, digest, piece.places, links
-    )
+    of_file = (file.uri, digest, piece.places, piece.links)
+    return Document(uri, title, piece.text, metadata, created, *of_file)
 
 
 def _one_line(title: object) -> str:

@@ -316,6 +316,27 @@ def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path:
     assert told(tmp_path / "c") == told(tmp_path / "fresh")
 
 
+def test_metadata_with_the_keys_of_the_log_of_documents_stay_metadata(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "a.json": '[{"text": "Ann rows.", " links": "abc"}, {"text": "Bo sails.", " places": 4, "links": "x"}]',
+        "b.jsonl": '{"text": "Cy dives.", " links": 5}\n{"text": "Di swims."}\n',
+        "c.html": '<p>Eve keeps <a href="a.json">rows</a>.</p>',
+    }
+    write(tmp_path / "in", files)
+    texts = (InlineText(text="Flo walks.", id="f", metadata={" links": "abc", " places": "here"}),)
+    request = IndexRequest(paths=(str(tmp_path / "in"),), texts=texts)
+    for folder, chunk_size in (("c", 400), ("c", 600), ("fresh", 600)):
+        report = index_documents(tmp_path / folder, request, Settings(home=tmp_path, chunk_size=chunk_size))
+        assert not report.skipped
+    assert digest(open_snapshot(tmp_path / "c")) == digest(open_snapshot(tmp_path / "fresh"))
+    rows = rows_of(open_snapshot(tmp_path / "c").rows("documents", columns=["text", "metadata"]))
+    metadata = {text.strip(): json.loads(held) for text, held in rows}
+    assert metadata["Ann rows."]["links"] == "abc" and metadata["Cy dives."]["links"] == 5
+    assert metadata["Bo sails."] == {"places": 4, "links": "x"}
+    assert metadata["Flo walks."] == {"links": "abc", "places": "here"}
+    assert links(open_snapshot(tmp_path / "c")).rows.num_rows == 1
+
+
 def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(
     tmp_path: Path,
 ) -> None:
