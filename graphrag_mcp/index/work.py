@@ -295,16 +295,17 @@ def _offered(
     rows: Sequence[Row],
     taken: Set[str],
 ) -> Iterator[tuple[Lease, Item, Ask[Any]]]:
-    """Open questions in order, each once, without those that others have: these are counted. No report
-    is among them while a text or a description is open, is with others or is not merged: these change
-    what the report is about, and the work on it would be lost."""
+    """Open questions in order, each once, without those that others have: these are counted. Reports
+    come last, and wait while a text or a description of these rows is open for this client or is not
+    merged, since these change what the report is about. They do not wait for what others have: who has
+    it may have left. Where reports alone are asked for, the rows hold nothing that they wait for."""
     seen: set[str] = set()
     waits = False
     for place, (row, found) in enumerate(_questions(folder, settings, snapshot, rows)):
         report = row["kind"] == "report"
         if place >= LOOKED_AT and seen or waits and report:
             return
-        waits = waits or not report and (not found or not taken.isdisjoint(found))
+        waits = waits or not report and not found
         for key, ask in found.items():
             claimed.held += key in taken
             if key not in taken and key not in seen:  # the same text may stand in two documents

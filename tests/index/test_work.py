@@ -319,14 +319,24 @@ def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None
     assert "report" not in claim(folder, settings(folder), "ada").remaining or claim(folder, settings(folder), "ada").items
 
 
-def test_reports_wait_while_a_text_is_open_or_with_another_agent(tmp_path: Path) -> None:
+def test_reports_wait_while_a_text_is_open_for_this_agent(tmp_path: Path) -> None:
     """They would be written on the graph that these texts change, and written again after it."""
     folder = keepers(tmp_path)
     texts = claim(folder, settings(folder), "ada", max_items=20)
     assert texts.remaining["report"] and {item.ask_kind for item in texts.items} == {"extract"}
-    other = claim(folder, settings(folder), "bob", max_items=20)
-    assert other.items == [] and other.held == len(texts.items)
-    assert claim(folder, settings(folder), "bob", kind="report").items, "who asks for reports gets them"
+    assert claim(folder, settings(folder), "ada", max_items=20).items == texts.items
+    reports = claim(folder, settings(folder), "bob", kind="report")
+    assert reports.items, "an agent that asks for reports gets them"
+
+
+def test_reports_do_not_wait_for_a_text_of_an_agent_that_may_have_left(tmp_path: Path) -> None:
+    folder = keepers(tmp_path)
+    texts = claim(folder, settings(folder), "ada", max_items=1)
+    rest = claim(folder, settings(folder), "bob", max_items=20)
+    assert texts.items and rest.items and {item.ask_kind for item in rest.items} == {"extract"}
+    held = len(texts.items) + len(rest.items)
+    other = claim(folder, settings(folder), "eve", max_items=20)
+    assert {item.ask_kind for item in other.items} == {"report"} and other.held == held
 
 
 def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
