@@ -65,7 +65,7 @@ class App:
     def all_written(self) -> bool:
         """Has every document of the corpora a summary, and is no question open, so that agents have nothing
         to write? By the counts of the manifests alone: a list of tools must not wait for an index to be
-        opened."""
+        opened. An index of a release that did not count its questions may have one open."""
         from graphrag_mcp.store import manifest
 
         names = [self.corpus] if self.corpus else self.corpora()
@@ -73,9 +73,9 @@ class App:
             with contextlib.suppress(GraphRAGError):
                 stored = manifest.read(self.folder(name))
                 counts = stored.counters if stored else {}
-                if counts.get("pending", 0) or counts.get("documents", 0) > counts.get(
-                    "summarised", 0
-                ):
+                uncounted = stored is not None and "pending" in stored.tables
+                unsummarised = counts.get("documents", 0) > counts.get("summarised", 0)
+                if counts.get("pending", uncounted) or unsummarised:
                     return False
         return True
 

@@ -609,9 +609,11 @@ def empty(table: str, columns: Wanted) -> pa.Table:
 
 def with_open_questions(folder: Path, before: Manifest | None, manifest: Manifest) -> Manifest:
     """The manifest with the counter `pending`, the questions that a model or an agent has still to answer:
-    what asks for it, such as a list of tools, must not wait for a table to be opened."""
+    what asks for it, such as a list of tools, must not wait for a table to be opened. Earlier releases did
+    not count them."""
     version = manifest.tables.get("pending")
-    if version == (before.tables.get("pending") if before else None):
+    counted = version is None or "pending" in manifest.counters
+    if counted and version == (before.tables.get("pending") if before else None):
         return manifest
     count = Snapshot(folder, manifest).count("pending") if version is not None else 0
     return replace(manifest, counters={**manifest.counters, "pending": count})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import leases
-from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.store import leases, manifest
+from graphrag_mcp.store.tables import open_snapshot, with_open_questions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_work import MIRA, entities, indexed, keepers, settings
 from tests.support.client import Caller, connected, item_texts
@@ -295,3 +296,20 @@ def test_the_tools_of_writers_are_listed_while_a_report_waits_for_an_agent(tmp_p
         )
         until(lambda: not open_snapshot(folder).count("pending"))
         assert not listed()
+
+
+def test_an_index_of_a_release_that_counted_no_questions_keeps_the_tools_of_writers(
+    folder: Path,
+) -> None:
+    now = manifest.current(folder)
+    counters = {name: count for name, count in now.counters.items() if name != "pending"}
+    counters["summarised"] = counters["documents"]
+    old = replace(now.following(), counters=counters)
+    manifest.commit(folder, old)
+    app = App(settings(folder))
+    assert not app.all_written(), "its texts wait for an agent"
+    manifest.commit(folder, with_open_questions(folder, old, old.following()))
+    assert manifest.current(folder).counters["pending"] == open_snapshot(folder).count("pending")
+    none = replace(manifest.current(folder).following(), counters={**counters, "pending": 0})
+    manifest.commit(folder, none)
+    assert app.all_written()
