@@ -148,11 +148,16 @@ def without_asking(query: str) -> str:
     Hiragana stay, since they may be parts of other words (きのこ); of Korean and Thai, whole words are
     removed."""
     languages = _languages(query) or ("en",)
-    left = _without(query, languages, "asking", "collection", "framing")
-    empty = any(_only_grammar(left, query, language) for language in languages)
-    if empty and not asks_for_all(query):
+    if only_asks(query) and not asks_for_all(query):
         return _without(query, languages, "asking")
-    return left
+    return _without(query, languages, "asking", "collection", "framing")
+
+
+def only_asks(query: str) -> bool:
+    """Does a question hold words of grammar and such that ask or frame, and no others?"""
+    languages = _languages(query) or ("en",)
+    left = _without(query, languages, "asking", "collection", "framing")
+    return any(_only_grammar(left, query, language) for language in languages)
 
 
 def _only_grammar(left: str, query: str, language: str) -> bool:

@@ -138,7 +138,7 @@ def show(
         return result if result.communities or offset else _nothing(result, parts, budget)
     if rest := rest_of_overview(query):
         level = request.level
-        if not _worth(parts, rest):
+        if not _worth(parts, rest, asking=False):
             result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
             return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         found, query = [local.asked(part, rest, request.explain) for part in parts], rest
@@ -180,9 +180,9 @@ def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line],
     return lambda line: heads.get((line.hit.corpus, line.hit.document), "")
 
 
-def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:
-    """The worth of the terms that are asked about, without those of how it is asked."""
-    asked = (reports.asked_about(snapshot, query) or {} for _, snapshot, _ in parts)
+def _worth(parts: Sequence[Part], query: str, *, asking: bool = True) -> dict[str, float]:
+    """The worth of the terms that are asked about (`reports.asked_about`)."""
+    asked = (reports.asked_about(snapshot, query, asking=asking) or {} for _, snapshot, _ in parts)
     return {term: worth for terms in asked for term, worth in terms.items()}
 
 

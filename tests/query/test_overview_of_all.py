@@ -114,6 +114,17 @@ def test_what_people_disagree_on_is_searched_for_behind_the_map_and_alone(tmp_pa
         assert not has_sentences(snapshot, question)
 
 
+def test_a_question_that_only_asks_is_searched_for_whole_where_no_framing_word_occurs(tmp_path: Path) -> None:
+    texts = ["The fire happened at night.", "The divers want a new crane."]
+    request = IndexRequest(texts=tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for question in ("What happened next?", "What happened last?"):
+        assert texts[0] in global_search(snapshot, question).text, question
+    for question in ("What did they want to change?", "What do people agree and want?"):
+        assert texts[1] in global_search(snapshot, question).text, question
+
+
 @pytest.mark.parametrize(
     "question",
     [
