@@ -38,7 +38,6 @@ _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section arti
 # What stands around the main text of a page (WHATWG HTML, 4.3); inside of it these are content.
 _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
-_DIALOGS = frozenset(("dialog", "alertdialog"))  # roles of what lies over a page (WAI-ARIA 1.2)
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
@@ -177,7 +176,7 @@ class _Part:
     text: str
     links: int
     main: bool  # inside <main> or <article>
-    around: bool  # of a header, an aside, a footer, a dialogue, which no article is around
+    around: bool  # of a header, an aside, a footer, which no article is around
     menu: bool = False
     pages: list[_Link] = field(default_factory=list)
 
@@ -206,8 +205,6 @@ class _Writer:
         self._open: dict[str, int] = {}  # how many of an element are open, of those that matter
         self._hidden: list[str] = []  # open elements inside one that no reader sees
         self._author = ""  # the open element whose text is the author's name
-        self._dialog = ""  # the open element that is a dialogue over the page
-        self._depth = 0  # elements of its name that are open since
 
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
@@ -270,8 +267,6 @@ class _Writer:
             to = None if closing else page_of(attributes.get("href", ""))
             self._page = _Link(*to) if to else None
             self._pages += [self._page] if self._page else []
-        if name not in _VOID:
-            self._nest_dialog(name, closing, attributes)
         if name == "a" or name in _AROUND or name in _MAIN or name == "nav":
             if name != "a":
                 self._end_line()
@@ -309,16 +304,6 @@ class _Writer:
         elif name in self._hidden:  # elements that were never closed end with their parent
             while self._hidden.pop() != name:
                 pass
-
-    def _nest_dialog(self, name: str, closing: bool, attributes: dict[str, str]) -> None:
-        if self._dialog:
-            self._depth += (-1 if closing else 1) * (name == self._dialog)
-            if not self._depth:
-                self._end_line()
-                self._dialog = ""
-        elif not closing and (name == "dialog" or attributes.get("role") in _DIALOGS):
-            self._end_line()
-            self._dialog, self._depth = name, 1
 
     def _count(self, name: str, closing: bool) -> None:
         self._open[name] = max(0, self._open.get(name, 0) + (-1 if closing else 1))
@@ -392,7 +377,7 @@ class _Writer:
 
     def _put(self, text: str) -> None:
         main = any(self._open.get(name) for name in _MAIN)
-        around = not main and (bool(self._dialog) or any(self._open.get(name) for name in _AROUND))
+        around = not main and any(self._open.get(name) for name in _AROUND)
         menu = bool(self._open.get("nav"))
         self._parts.append(_Part(text, self._links, main, around, menu, self._pages))
         self._links, self._pages, self._page = 0, [], None
