@@ -17,6 +17,7 @@ _DRAWN = frozenset("frame custom-shape text-box image object g".split())
 _SPACE = re.compile(r"[ \t\r\n]+")  # one space (part 1, 6.1.2)
 _REFERENCE = re.compile(r"\[([^\[\]]*)\]")
 _VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")
+_INTEGER = re.compile("[0-9]{1,6}")
 _REPEATED = 1_000  # cells or rows that one with a text may stand for; empty ones are skipped
 
 
@@ -59,7 +60,8 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
                 writer.add(text, f"slide {number}")
     else:
         styles = tree(parts, "styles.xml")
-        reader.numbered = _numbered(root if styles is None else [*styles, *root])
+        common = [part for part in styles or () if local(part.tag) == "styles"]
+        reader.numbered = _numbered([*common, *root])
         texts = [*reader.blocks(kind), *reader.notes]
         # below the text, whose first line is its title
         texts += [*_margins(styles, "header", reader), *_margins(styles, "footer", reader)]
@@ -84,16 +86,40 @@ def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
 
 
-def _numbered(parts: Iterable[Element]) -> frozenset[tuple[str, str]]:
-    """The styles of lists, with their levels from 1, whose items have numbers."""
-    return frozenset(
-        (attribute(style, "name"), attribute(level, "level"))
-        for part in parts
-        for style in part
-        if local(style.tag) == "list-style"
-        for level in style
-        if local(level.tag) == "list-level-style-number" and attribute(level, "num-format")
-    )
+def _numbered(parts: Iterable[Element]) -> dict[str, dict[int, int]]:
+    """Style of lists -> level from 0 -> number of the first item. Levels with letters, with Roman numbers
+    or with the numbers of the levels above are left out."""
+    styles: dict[str, dict[int, int]] = {}
+    for style in (style for part in parts for style in part if local(style.tag) == "list-style"):
+        levels = styles[attribute(style, "name")] = {}  # one of the content hides a common one
+        for level in style:
+            number, start = attribute(level, "level"), attribute(level, "start-value") or "1"
+            if (
+                local(level.tag) == "list-level-style-number"
+                and attribute(level, "num-format") == "1"
+                and attribute(level, "display-levels") in ("", "1")
+                and not any(map(str.isalnum, attribute(level, "num-prefix")))
+                and _INTEGER.fullmatch(number)
+                and _INTEGER.fullmatch(start)
+            ):
+                levels[int(number) - 1] = int(start)
+    return styles
+
+
+def _next(item: Element, count: _Count, level: int, first: int) -> int | None:
+    """Count an item. One that holds a list alone is the rest of the item before it and has no number."""
+    start = attribute(item, "start-value")
+    if not any(local(part.tag) in ("p", "h") for part in item):
+        count[level] = None if start else count.get(level)
+        return None
+    for below in [below for below in count if below > level]:
+        del count[below]
+    before = count.get(level, first - 1)
+    if _INTEGER.fullmatch(start):
+        count[level] = int(start)
+    else:
+        count[level] = None if before is None or start else before + 1
+    return count[level]
 
 
 def _rows(table: Element) -> Iterator[Element]:
@@ -105,6 +131,9 @@ def _rows(table: Element) -> Iterator[Element]:
             yield from _rows(child)
 
 
+_Count = dict[int, "int | None"]  # level from 0 -> number of its last item; None: not certain
+
+
 @dataclass
 class _Reader:
     """`parts`: the file, for the charts in it; None inside of one."""
@@ -113,8 +142,9 @@ class _Reader:
     notes: list[str] = field(default_factory=list)
     not_read: list[NotRead] = field(default_factory=list)  # charts
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
-    numbered: frozenset[tuple[str, str]] = frozenset()  # styles of lists, and levels from 1
-    numbers: dict[tuple[str, int], int] = field(default_factory=dict)  # of the last items
+    numbered: dict[str, dict[int, int]] = field(default_factory=dict)  # as _numbered has them
+    counts: dict[str, _Count] = field(default_factory=dict)  # of the lists, by their ids
+    last: tuple[str, _Count] = ("", {})  # style and count of the list before
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
         texts: list[str] = []
@@ -154,34 +184,45 @@ class _Reader:
         yield from self.notes
         self.notes = []
 
-    def listed(self, element: Element, level: int, style: str = "") -> str:
-        """A list with a line for each paragraph, the first of an item with its number or a bullet. A list
-        that continues another goes on with its numbers."""
+    def listed(
+        self, element: Element, level: int, style: str = "", count: _Count | None = None
+    ) -> str:
+        """A list with a line for each paragraph, the first of an item with its number or a bullet. Where
+        the number is not certain it is a bullet."""
         lines: list[str] = []
         style = attribute(element, "style-name") or style
-        numbered = (style, str(level + 1)) in self.numbered
-        goes_on = attribute(element, "continue-numbering") == "true"
-        if not goes_on and not attribute(element, "continue-list"):
-            self.numbers.pop((style, level), None)
+        first = self.numbered.get(style, {}).get(level)
+        if count is None:
+            count = self.count(element, style)
+        elif level in count and attribute(element, "continue-numbering") != "true":
+            count[level] = None  # a second list below one item: programs go on, or begin again
         for item in element:
             mark = "- "
-            if numbered and local(item.tag) == "list-item":
-                start = attribute(item, "start-value")
-                number = self.numbers.get((style, level), 0) + 1
-                number = self.numbers[style, level] = (
-                    int(start) if re.fullmatch(r"[0-9]{1,6}", start) else number
-                )
-                mark = f"{number}. "
+            if local(item.tag) == "list-item":
+                number = _next(item, count, level, first or 1)
+                mark = "- " if first is None or number is None else f"{number}. "
+            indent = " " * len(mark) if mark != "- " else mark
             for part in item:
                 if local(part.tag) == "list":
-                    lines.append(self.listed(part, level + 1, style))
+                    lines.append(self.listed(part, level + 1, style, count))
                 elif local(part.tag) in ("p", "h"):
-                    first, *after = self.paragraph(part)
-                    lines += ["  " * min(level, 8) + mark + first, *after]
-                    mark = " " * len(mark) if numbered else mark
+                    words, *after = self.paragraph(part)
+                    lines += ["  " * min(level, 8) + mark + words, *after]
+                    mark = indent
                 else:
                     lines += self.blocks([part])
         return "\n".join(lines)
+
+    def count(self, element: Element, style: str) -> _Count:
+        """What an outermost list counts on from."""
+        count: _Count = {}
+        if continued := attribute(element, "continue-list"):
+            count = self.counts.get(continued, {0: None})
+        elif attribute(element, "continue-numbering") == "true":
+            count = self.last[1] if self.last[0] == style else {0: None}
+        self.last = style, count
+        self.counts[attribute(element, "id")] = count
+        return count
 
     def table(self, element: Element) -> str:
         rows = [self.row(row) for row in _rows(element)]

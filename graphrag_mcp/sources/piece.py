@@ -19,8 +19,9 @@ TEXT_LIMIT = 20_000_000  # characters of one document's text
 BLOCK = 360  # tokens of rows after which a table shows its header again: a passage holds them
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _BLANK_LINES = re.compile(r"\n{3,}")
-# A sign of Wingdings or Symbol, which have no letters of Unicode, in front of a line.
-_BULLET = re.compile("^([ \t]*)(?:- )?[\uf020-\uf0ff][ \t]+(?=\\S)", re.MULTILINE)
+# The bullets of Word in front of a line, as Symbol (F0B7) and Wingdings have them. Other signs of these
+# fonts say something: boxes, ticks, Greek letters.
+_BULLET = re.compile("^([ \t]*)(?:- )?[\uf076\uf0a7\uf0b7\uf0d8][ \t]+(?=\\S)", re.MULTILINE)
 _NUMBER = re.compile(
     r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+"
 )
@@ -88,7 +89,7 @@ def parser(name: str) -> str:
 
 def tidy(text: str) -> str:
     """Text as a document holds it: no control characters, no blanks at line ends, no runs of blank
-    lines, none around; `- ` for bullets of fonts of signs."""
+    lines, none around; `- ` for the bullets of Word."""
     text = _BULLET.sub(r"\1- ", _CONTROL.sub("", clean(text)))
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip()

@@ -50,6 +50,7 @@ class _State:
     hidden: bool = False
     deleted: bool = False
     about: bool = False  # of the document: title, author
+    marks: bool = False  # the number or the bullet of an item
     encoding: str = ""
     after_unicode: int = 1
     apart: bytes = b""
@@ -57,8 +58,8 @@ class _State:
 
     def inherited(self) -> _State:
         return _State(
-            self.skipped, self.hidden, self.deleted, self.about, self.encoding, self.after_unicode,
-            self.apart, self.into,
+            self.skipped, self.hidden, self.deleted, self.about, self.marks, self.encoding,
+            self.after_unicode, self.apart, self.into,
         )  # fmt: skip
 
 
@@ -177,6 +178,8 @@ class _Reader:
             self.default = _known(f"cp{number}") or self.default
         elif word == b"mac":
             self.default = "mac_roman"
+        elif word == b"listtext":
+            self.state.marks = True
         elif word == b"v":
             self.state.hidden = number != 0
         elif word == b"deleted":
@@ -236,7 +239,8 @@ class _Reader:
             text = bytes(self.pending).decode(
                 "cp1252" if encoding == "signs" else encoding, "replace"
             )
-            if encoding == "signs" and len(text) == 1:  # a bullet, as Word has it in Unicode
+            bullet = len(text) == 1 and (text.isalpha() or not text.isascii())
+            if encoding == "signs" and self.state.marks and bullet:  # as Word has it in Unicode
                 text = chr(0xF000 + self.pending[0])
             self.pending.clear()
             self._put(text)

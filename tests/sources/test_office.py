@@ -298,39 +298,95 @@ def test_what_is_left_for_the_next_call_is_not_gone(tmp_path: Path) -> None:
     assert texts == ["Text 0 edited.", "Text 1 edited.", "Text 2.", "Text 3.", "Text 4."]
 
 
-def test_lists_of_odt_have_their_numbers(tmp_path: Path) -> None:
-    """Numbers go on in a list that continues; bullets and styles without a format have none."""
-    styles = "".join(
-        f'<text:list-style style:name="{name}"><text:list-level-style-number text:level="1" style:num-format="{form}"/>'
-        f'<text:list-level-style-{low} text:level="2" style:num-format="a"/></text:list-style>'
-        for name, form, low in (("L1", "1", "bullet"), ("L2", "", "number"))
-    )
-    item = "<text:list-item><text:p>{}</text:p></text:list-item>"
-    body = (
-        '<text:list text:style-name="L1">' + item.format("Pay.")
-        + "<text:list-item><text:p>Sign.</text:p><text:p>In ink.</text:p><text:list>" + item.format("Blue.")
-        + "</text:list></text:list-item></text:list><text:p>Then:</text:p>"
-        '<text:list text:continue-numbering="true" text:style-name="L1">' + item.format("Swim.") + "</text:list>"
-        '<text:list text:style-name="L1">' + item.format("Rest.") + "</text:list>"
-        '<text:list text:style-name="L2">' + item.format("No glass.") + "</text:list>"
-    )  # fmt: skip
+def odt_list(tmp_path: Path, body: str, levels: str = "") -> str:
+    """The text of lists in the short form `<list>`, `<item>`, `<p>`; style L1 has `levels`, else numbers and bullets."""
+    level = '<text:list-level-style-{} text:level="{}" style:num-format="1"{}/>'
+    levels = levels or level.format("number", 1, "") + level.format("bullet", 2, "")
+    for short in ("list", "item", "p"):
+        tag = "text:list-item" if short == "item" else f"text:{short}"
+        body = body.replace(f"<{short}>", f"<{tag}>").replace(f"<{short} ", f"<{tag} ").replace(f"</{short}>", f"</{tag}>")
     names = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text", "style")
     )
     content = (
-        f"<office:document-content {names}><office:automatic-styles>{styles}</office:automatic-styles>"
-        f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
+        f"<office:document-content {names}><office:automatic-styles>"
+        f'<text:list-style style:name="L1">{levels}</text:list-style>'
+        '<text:list-style style:name="L2"><text:list-level-style-number text:level="1" style:num-format=""/></text:list-style>'
+        f"</office:automatic-styles><office:body><office:text>{body}</office:text></office:body></office:document-content>"
     )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as parts:
         parts.writestr("content.xml", content)
-    text = one(tmp_path, "a.odt", out.getvalue()).text
+    return one(tmp_path, "a.odt", out.getvalue()).text
+
+
+def test_lists_of_odt_have_their_numbers(tmp_path: Path) -> None:
+    """Numbers go on in a list that continues; bullets and styles without a format have none."""
+    text = odt_list(
+        tmp_path,
+        '<list text:style-name="L1"><item><p>Pay.</p></item><item><p>Sign.</p><p>In ink.</p>'
+        "<list><item><p>Blue.</p></item></list></item></list><p>Then:</p>"
+        '<list text:continue-numbering="true" text:style-name="L1"><item><p>Swim.</p></item></list>'
+        '<list text:style-name="L1"><item><p>Rest.</p></item></list>'
+        '<list text:style-name="L2"><item><p>No glass.</p></item></list>',
+    )
     assert text == "1. Pay.\n2. Sign.\n   In ink.\n  - Blue.\n\nThen:\n\n3. Swim.\n\n1. Rest.\n\n- No glass.\n"
 
 
+NUMBER = '<text:list-level-style-number text:level="{}" style:num-format="1"{}/>'
+
+
+@pytest.mark.parametrize(
+    ("levels", "body", "text"),
+    [
+        (NUMBER.format(1, ' text:start-value="5"'), "<item><p>A</p></item><item><p>B</p></item>", "5. A\n6. B\n"),
+        ("", '<item text:start-value="4"><p>A</p></item><item><p>B</p></item>', "4. A\n5. B\n"),
+        (NUMBER.format(1, "").replace('"1"/', '"a"/'), "<item><p>A</p></item>", "- A\n"),
+        (NUMBER.format(1, ' style:num-prefix="A."'), "<item><p>A</p></item>", "- A\n"),
+        (
+            NUMBER.format(1, "") + NUMBER.format(2, ' text:display-levels="2"'),
+            "<item><p>A</p><list><item><p>B</p></item></list></item>", "1. A\n  - B\n",
+        ),
+        (  # an item that holds a list alone is no item of its level
+            NUMBER.format(1, "") + NUMBER.format(2, ""),
+            "<item><p>A</p></item><item><list><item><p>B</p></item></list></item><item><p>C</p></item>",
+            "1. A\n  1. B\n2. C\n",
+        ),
+        ("", "<item><list><item><p>B</p></item></list></item><item><p>C</p></item>", "  - B\n- C\n"),
+        (  # whether the second goes on is for the program to say
+            NUMBER.format(1, "") + NUMBER.format(2, ""),
+            "<item><p>A</p><list><item><p>B</p></item></list><p>x</p><list><item><p>C</p></item></list></item>"
+            "<item><p>D</p><list><item><p>E</p></item></list></item>",
+            "1. A\n  1. B\n   x\n  - C\n2. D\n  1. E\n",
+        ),
+    ],
+)  # fmt: skip
+def test_a_number_of_odt_is_right_or_a_bullet(tmp_path: Path, levels: str, body: str, text: str) -> None:
+    assert odt_list(tmp_path, f'<list text:style-name="L1">{body}</list>', levels).strip() == text.strip()
+
+
+def test_a_list_of_odt_goes_on_where_the_list_that_it_names_ended(tmp_path: Path) -> None:
+    between = '<list xml:id="{}" text:style-name="L1"{}><item><p>{}</p></item></list>'
+    goes_on, of = ' text:continue-numbering="true"', ' text:continue-list="{}"'
+    lists = (
+        ("a", "", "A"), ("b", "", "B"), ("c", of.format("a"), "C"), ("d", goes_on, "D"), ("e", of.format("gone"), "E"),
+    )  # fmt: skip
+    text = odt_list(tmp_path, "".join(between.format(*each) for each in lists))
+    assert text.split("\n\n") == ["1. A", "1. B", "2. C", "3. D", "- E\n"]
+
+
 def test_bullets_of_fonts_of_signs_are_marks_of_a_list(tmp_path: Path) -> None:
-    fonts = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}{\f4\fcharset2 Wingdings;}}"
-    text = one(tmp_path, "a.rtf", fonts + rb"{\listtext\f4\'a7\tab}Item\par{\f4 l} Next\par{\f4 Words} \'a7 7\par}").text
+    fonts = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}{\f3\fcharset2 Symbol;}{\f4\fcharset2 Wingdings;}}"
+    text = one(tmp_path, "a.rtf", fonts + rb"{\listtext\f4\'a7\tab}Item\par{\listtext\f4 v\tab}Next\par{\f4 Words} \'a7 7\par}").text
     assert text == "- Item\n\n- Next\n\nWords § 7\n"
     page = "<p>&#61607; Square</p><p>x &#61607; y</p>"
     assert one(tmp_path, "a.html", page.encode()).text == "- Square\n\nx \uf0a7 y\n"
+
+
+def test_a_sign_that_says_something_stays(tmp_path: Path) -> None:
+    """Characters of a font of signs within a text, numbers of items, ticked and open boxes."""
+    fonts = rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 T;}{\f3\fcharset2 Symbol;}}\f0 "
+    words = rb"The limit{\f3  }{\f0 is }{\f3 5}0 kg, 5 {\f3\'b1} 3.\par{\listtext\f3 7{\f0 .}\tab}Sign.\par}"
+    assert one(tmp_path, "a.rtf", fonts + words).text == "The limit is 50 kg, 5 ± 3.\n\n7.\tSign.\n"
+    boxes = "<p>&#61694; Paid</p><p>&#61608; Owed</p>"
+    assert one(tmp_path, "b.html", boxes.encode()).text == "\uf0fe Paid\n\n\uf0a8 Owed\n"
