@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
-from graphrag_mcp.errors import Damaged
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import counted, lists_of, terms
+from graphrag_mcp.text.terms import content_id, counted, lists_of, terms
 
 State = Literal["same", "changed", "gone"]
 Row = dict[str, Any]
@@ -120,15 +118,16 @@ def state(snapshot: Snapshot, document: str) -> str:
 
 
 @once
-def seen(snapshot: Snapshot) -> citing.Fingerprint | None:
-    """The number of the documents of a generation, notes aside, and a hash of what is in their files: where a note has
-    the same, there is no document that its writer could not have found, under whatever path, in whatever corpus.
-    None where the log of the documents is damaged."""
-    try:
-        log = live_documents(snapshot.folder, snapshot.manifest, ["id", "file_sha"])
-    except Damaged:
-        return None
-    found = sorted(sha for id, sha in rows_of(log) if id not in ids(snapshot))
+def seen(snapshot: Snapshot) -> citing.Fingerprint:
+    """The number of the documents of a generation, notes aside, and a hash of their texts: where a note has the same,
+    there is no text that its writer could not have found, under whatever path, in whatever corpus. The bytes of the
+    files would not tell: a picture that is described later, or a better reader, gives another text of the same file."""
+    found = sorted(
+        content_id(text)
+        for batch in snapshot.batches("documents", ["id", "text"])
+        for id, text in rows_of(batch)
+        if id not in ids(snapshot)
+    )
     return citing.Fingerprint(len(found), sha256(" ".join(found).encode()).hexdigest()[:16])
 
 
@@ -136,7 +135,7 @@ def _collection_since(snapshot: Snapshot, document: str) -> str:
     """What became of the documents since a note was written; "" where the note does not say which there were."""
     (text,) = values_of(snapshot.by_key("documents", [document], "id", ["text"])["text"])
     then, now = citing.seen(text), seen(snapshot)
-    if then is None or now is None:
+    if then is None:
         return ""
     if then == now:
         return (

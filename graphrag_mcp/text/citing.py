@@ -10,7 +10,7 @@ fingerprint of the text that was cited.
 Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
 title how many characters it has without white space and their hash; `cited all` says that all of a document or of a
 row of a table is meant. The last line says how many documents there were when the note was written, with a hash of
-what was in their files. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
+their texts. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
 the note and the document. Notes of earlier releases have links of this form within their lines,
 which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
 (1987), modulo 2^64: all windows of a document are compared at once."""

@@ -188,8 +188,8 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before)
-        if snapshot is not None and not before and (documents := seen(snapshot)):
-            linked.definitions.append(collection(documents))
+        if snapshot is not None and not before:
+            linked.definitions.append(collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
             text = writing.composed(title, linked, day, by)

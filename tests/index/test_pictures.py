@@ -14,6 +14,7 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import note_sources
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import changes
@@ -135,6 +136,22 @@ def test_files_are_read_again_where_a_model_is_named_later_and_nothing_is_sent_w
         assert (
             len(server.requests) == 3 and "Picture: A chart in green" in texts(corpus)["plan.pptx"]
         )
+
+
+def test_pictures_that_are_described_later_are_no_documents_as_they_were(
+    folder: Path, tmp_path: Path, without_ocr: None
+) -> None:
+    corpus, same = tmp_path / "home" / "c", tmp_path / "home" / "same"
+    for name in ("photo.png", "paper.pdf"):  # without a description they have no text
+        (folder / name).unlink()
+    with openai_server(seen) as server:
+        indexed(corpus, folder, None)
+        before = note_sources.seen(open_snapshot(corpus))
+        indexed(corpus, folder, server)
+        indexed(same, folder, server)
+    after = note_sources.seen(open_snapshot(corpus))
+    assert before.length == after.length == 1 and before != after
+    assert after == note_sources.seen(open_snapshot(same))
 
 
 def test_a_picture_that_a_model_refuses_leaves_the_rest(folder: Path, tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_a_damaged_log_of_documents_hides_no_note(call: Caller, app: App) -> Non
     for segment in (app.folder(app.corpora()[0]) / "truth").glob("documents-*"):
         segment.write_bytes(b"PAR1")
     found = call.good("local_search", query="Who paid for the mast?")["text"]
-    assert "1 source, unchanged)" in found
+    assert "1 source, unchanged; 2 documents as they were)" in found
 
 
 def test_a_topic_is_named_by_its_title_and_the_result_says_that_it_is_not_followed(
