@@ -325,7 +325,12 @@ _HEADINGS = re.compile(
     r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
 )
 _NO_WORDS = re.compile(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+")
-_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,20})(?:\s[^<>\n]{0,1000})?>")
+# A tag of HTML, or code in backticks, in which none is looked for.
+_TAG = re.compile(
+    r"(?<!`)(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`)"
+    r"|<(?P<end>/?)(?P<name>[A-Za-z]\w{0,20})(?P<attributes>\s[^<>\n]{0,1000})?>"
+)
+_ATTRIBUTE = re.compile(r"\s[\w:-]+=[\"']")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _SPOKEN = re.compile(
@@ -382,18 +387,21 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
             if words:  # else a logo
                 yield match.start(), len(match[1]), words.rstrip("# ")
         elif not match[3].lstrip().startswith(("|", "-", "*", ">", "#")):
-            yield match.start(), 1 if match[4][0] == "=" else 2, _without_tags(match[3]).strip()
+            if words := _without_tags(match[3]).strip():
+                yield match.start(), 1 if match[4][0] == "=" else 2, words
 
 
 def _without_tags(line: str) -> str:
-    """A line of Markdown without the tags of HTML in it: those with an attribute, those that end, and
-    those that are ended. The <int> of vector<int> is none."""
+    """A line of Markdown without the tags of HTML in it: those with an attribute in quotes, those that
+    end, and those that are ended. The <int> of vector<int> is none, nor is what stands in backticks."""
     if "<" not in line:
         return line
-    ended = set(re.findall(r"</([A-Za-z]\w{0,20})>", line))
-    return _TAG.sub(
-        lambda tag: "" if "=" in tag[0] or tag[1] == "/" or tag[2] in ended else tag[0], line
-    )
+    ended = {tag["name"] for tag in _TAG.finditer(line) if tag["end"]}
+
+    def is_tag(tag: re.Match[str]) -> bool:
+        return tag["name"] in ended or bool(_ATTRIBUTE.search(tag["attributes"] or ""))
+
+    return _TAG.sub(lambda tag: "" if is_tag(tag) else tag[0], line)
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

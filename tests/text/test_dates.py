@@ -144,6 +144,9 @@ def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
     ('# <img src="https://a.example/y.svg" alt="" width="40"> Marl\n\nText.\n', "Marl"),
     ('<div align="center"><img src="https://a.example/x.svg"></div>\n\n# Clock\n\nText.\n', "Clock"),
     ('# <img src="x">\n\nThe boat sails.\n', ""), ("# <kbd>Ctrl</kbd>+C\n\nText.\n", "Ctrl+C"),
+    ('# How `<a href="x">` and `` `<b>`</b> `` work\n\nText.\n', 'How `<a href="x">` and `` `<b>`</b> `` work'),
+    ("# Use of <T = int> here\n\nText.\n", "Use of <T = int> here"), ("<img src='x.png'>\n=====\n\nThe boat sails.\n", ""),
+    ("# `x` <img hidden src='x.png' width=4> Marl <h2 align=left>`y`</h2>\n\nText.\n", "`x`  Marl `y`"),
     ("# The <T> of List<T>\n\nText.\n", "The <T> of List<T>"), ("# if a < b and c > d\n\nText.\n", "if a < b and c > d"),
 ])  # fmt: skip
 def test_tags_are_no_part_of_a_title(text: str, title: str) -> None:
