@@ -25,6 +25,8 @@ from typing import Any
 from graphrag_mcp.sources.decode import SHIFTED, ReadError, decode, refuse_coded, utc
 from graphrag_mcp.sources.html import DECLARED, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
+from graphrag_mcp.text.prose import without_addresses
+from graphrag_mcp.text.terms import terms
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
 _REPLY = re.compile(
@@ -234,12 +236,8 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
             if isinstance(subpart, Message):
                 _collect(subpart, mail, inner, depth + 1)
         if inner is alternatives:
-            plain, page = ("\n".join(alternatives[name]).split() for name in ("plain", "html"))
-            # the same text twice: the plain one counts; else the richer one, which stands last (RFC 2046, 5.1.4)
-            same = 2 * len(set(page).intersection(plain)) >= len(set(page))
-            chosen = alternatives["plain" if plain and same else "html"]
-            texts["plain"] += chosen
-            if "".join(chosen).strip():
+            texts["plain"] += _of_alternatives(alternatives)
+            if "".join(alternatives["html"]).strip():  # the last is the richest (RFC 2046, 5.1.4)
                 del mail.lost[lost:]
         return
     attached = part.get_content_disposition() == "attachment"
@@ -282,6 +280,18 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         mail.not_named += 1
         name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
     mail.attachments.append(Attachment(name, _payload(part)))
+
+
+def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
+    """The plain text where it holds most terms of the page, as it does of the same text; the page where it
+    holds all terms of the plain text; both where each holds what the other does not."""
+    plain, page = (
+        set(terms(without_addresses("\n".join(alternatives[name])), ""))
+        for name in ("plain", "html")
+    )
+    if plain and 2 * len(page & plain) >= len(page):
+        return alternatives["plain"]
+    return alternatives["html"] if plain <= page else alternatives["plain"] + alternatives["html"]
 
 
 def _is_quoted(data: bytes) -> bool:
