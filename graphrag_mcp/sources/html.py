@@ -16,7 +16,7 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as
 from graphrag_mcp.sources.links import page_of
-from graphrag_mcp.sources.piece import Piece, grid, table_lines, table_text, tidy
+from graphrag_mcp.sources.piece import Piece, blocks, grid, table_lines, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
@@ -41,7 +41,9 @@ _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_LOST = 20  # links of a part whose words are not found, after which none is looked for
+# Around the number of a link, in front of its first word, until its place is known: no character (Unicode 23.7).
+_MARK = "\ufdd0"
+_MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # int() refuses thousands of digits; no character has eight
@@ -170,15 +172,15 @@ class _Link:
 
 @dataclass
 class _Part:
-    """A paragraph, a heading, a table; "" is a gap. `links`: characters of it that are links. `pages`: the links in it
-    that lead to other pages of its folder."""
+    """A paragraph, a heading, a table; "" is a gap. `links`: characters of it that are links. `marked`: its text with
+    the numbers of the links that lead to other pages of its folder; "" where it has none."""
 
     text: str
     links: int
     main: bool  # inside <main> or <article>
     around: bool  # of a header, an aside, a footer, which no article is around
     menu: bool = False
-    pages: list[_Link] = field(default_factory=list)
+    marked: str = ""
 
 
 class _Writer:
@@ -193,7 +195,7 @@ class _Writer:
         self._parts: list[_Part] = []
         self._line: list[str] = []  # pieces of the line being written
         self._links = 0
-        self._pages: list[_Link] = []  # of the part being written
+        self._pages: list[_Link] = []  # links to other pages, by number
         self._page: _Link | None = None  # the open one of them
         self._prefix = ""
         self._tables: list[_Table] = []
@@ -235,10 +237,18 @@ class _Writer:
         piece = piece if self._pre else _SPACE.sub(" ", piece)
         if self._open.get("a"):
             self._links += len(piece.strip())
-            if self._page:
-                self._page.words.append(piece)
         if self._author and piece.strip():
             self._said.setdefault("author", piece.strip())
+        piece = piece.replace(_MARK, "")
+        if self._page and piece.strip():
+            if not self._page.words:
+                first = len(piece) - len(piece.lstrip())
+                number = f"{_MARK}{len(self._pages)}{_MARK}"
+                piece, words = f"{piece[:first]}{number}{piece[first:]}", piece
+                self._pages.append(self._page)
+                self._page.words.append(words)
+            else:
+                self._page.words.append(piece)
         table = self._tables[-1] if self._tables else None
         (table.parts if table and table.cell is not None else self._line).append(piece)
 
@@ -266,7 +276,6 @@ class _Writer:
         if name == "a":
             to = None if closing else page_of(attributes.get("href", ""))
             self._page = _Link(*to) if to else None
-            self._pages += [self._page] if self._page else []
         if name == "a" or name in _AROUND or name in _MAIN or name == "nav":
             if name != "a":
                 self._end_line()
@@ -353,7 +362,11 @@ class _Writer:
         if len(rows) == 1 and len(rows[0]) == 1:  # for layout alone
             self._put(rows[0][0])
         elif rows:
-            self._put(table_text(rows) if len(rows) > 20 else "\n".join(table_lines(rows)))
+            # A number of a link is no word of a cell, and takes no tokens.
+            plain = [[_MARKED.sub("", cell) for cell in row] for row in rows]
+            cut = [at for _, at in blocks(plain)] if len(rows) > 20 else [list(range(len(rows)))]
+            lines = table_lines(rows)
+            self._put("\n\n".join("\n".join(lines[at] for at in block) for block in cut))
         self._gap()
 
     def _structure(self, name: str, closing: bool) -> None:
@@ -379,8 +392,12 @@ class _Writer:
         main = any(self._open.get(name) for name in _MAIN)
         around = not main and any(self._open.get(name) for name in _AROUND)
         menu = bool(self._open.get("nav"))
-        self._parts.append(_Part(text, self._links, main, around, menu, self._pages))
-        self._links, self._pages, self._page = 0, [], None
+        plain = _MARKED.sub("", text) if _MARK in text else text
+        marked = text if plain != text else ""
+        self._parts.append(_Part(plain, self._links, main, around, menu, marked))
+        self._links = 0
+        if self._page and self._page.words:  # its place is in this part
+            self._page = None
 
     def _end_line(self) -> None:
         if self._tables:
@@ -414,7 +431,7 @@ class _Writer:
         if sum(len(part.text) for part in kept) < LEAST * whole:
             kept = parts
         text = tidy("\n".join(part.text for part in kept))
-        links = list(_placed(kept, text))
+        links = list(_placed(kept, text, self._pages))
         for name, keys in (("date", [*_DATES, "time"]), ("author", _AUTHORS)):
             value = next(
                 (self._said[key].strip() for key in keys if self._said.get(key, "").strip()), ""
@@ -424,24 +441,30 @@ class _Writer:
         return Page(self.title, text + "\n" if text else "", self.metadata, links)
 
 
-def _placed(parts: list[_Part], text: str) -> Iterator[tuple[int, int, str, str]]:
-    """The links of parts with their places in the text of these; those without words are left out. Words that stand otherwise there, as of a link with a
-    line break, have the place where the link before them ends."""
-    at = 0
+def _placed(
+    parts: list[_Part], text: str, pages: list[_Link]
+) -> Iterator[tuple[int, int, str, str]]:
+    """The links (`pages`, by number) of parts with their places in `text`, which is that of these parts; those without
+    words are left out. Words that are written otherwise there, as of a link with a line break, have the place where
+    they begin."""
+    if not any(part.marked for part in parts):
+        return
+    at, seen = 0, set[int]()  # a header that a table shows again holds its links once
     for part in parts:
-        content = tidy(part.text) if part.pages else ""
-        found = text.find(content, at)
-        at, end, lost = max(found, at), found + len(content), 0
-        for page in part.pages:
-            words = " ".join("".join(page.words).split())
-            if not words:  # an arrow to the next page, whose part may be none of the text
-                continue
-            # Each search that fails reads the part to its end.
-            start = text.find(words, at, end) if found >= 0 and lost < _LOST else -1
-            lost += start < 0
-            at, stop = (at, at) if start < 0 else (start, start + len(words))
-            yield at, stop, page.page, page.part
-            at = stop
+        content = tidy(part.text)
+        start = text.find(content, at)
+        if start < 0:
+            continue
+        at = start + len(content)
+        pieces = _MARKED.split(tidy(part.marked))
+        exact = "".join(pieces[::2]) == content  # not where a link begins with a bullet
+        for number, before in zip(map(int, pieces[1::2]), pieces[::2], strict=False):
+            start += len(before) * exact
+            if number not in seen:
+                seen.add(number)
+                words = " ".join("".join(pages[number].words).split())
+                end = start + len(words) * text.startswith(words, start)
+                yield start, end, pages[number].page, pages[number].part
 
 
 def _without_menus(parts: list[_Part]) -> list[_Part]:

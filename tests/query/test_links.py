@@ -26,6 +26,7 @@ from graphrag_mcp.query.links import Link, links
 from graphrag_mcp.query.pages import Pages
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.html import readable
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, rows_of
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -314,6 +315,27 @@ def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path:
     index_documents(tmp_path / "fresh", IndexRequest(paths=(str(site),)), derived)
     assert digest(open_snapshot(tmp_path / "c")) == digest(open_snapshot(tmp_path / "fresh"))
     assert told(tmp_path / "c") == told(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(
+    ("page", "places"),
+    [
+        ("<p>The ferry guide is old.</p><p>x</p><p><a href='g.html'>ferry guide</a></p>", [("ferry guide", 5)]),
+        ("<p>The guide is old. <a href='g.html'>guide</a></p>", [("guide", 1)]),
+        ("<ul><li>Guide of May<li><a href='g.html'>Guide</a><li><a href='h.html'>Guide</a></ul>", [("Guide", 2), ("Guide", 3)]),
+        ("<table><tr><td>Ferry<td>Guide<tr><td><a href='g.html'>Ferry</a><td>a|b</table>", [("Ferry", 2)]),
+        ("<table><tr><th><a href=h.html>Year</a><th>What" + "<tr><td>1998<td>The lamps are lit at nine. " * 60
+         + "<tr><td>1998<td><a href=g.html>The lamps</a></table>", [("Year", 1), ("The lamps", 66)]),
+        ("<p>a <a href='g.html'><i> b</i> c </a> d</p>", [("b c", 1)]),
+        ("<p>A link</p><p>of A <a href='g.html'>link<br>below</a></p>", [("", 3)]),
+        ("<p>up</p><p><a href='g.html'></a><a href='h.html'>up</a> <a href=h.html><img alt='A map'></a></p>", [("up", 3), ("[image: A map]", 3)]),
+    ],
+)  # fmt: skip
+def test_a_link_of_html_stands_where_it_is_written(page: str, places: list[tuple[str, int]]) -> None:
+    read, plain = readable(page), readable(re.sub("href=", "rel=", page))
+    assert read.text == plain.text
+    found = [(read.text[start:end], read.text.count("\n", 0, start) + 1) for start, end, *_ in read.links]
+    assert found == places
 
 
 def test_metadata_with_the_keys_of_the_log_of_documents_stay_metadata(tmp_path: Path) -> None:
