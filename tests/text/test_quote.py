@@ -130,3 +130,23 @@ def test_the_head_of_a_mail_is_not_what_the_mail_says() -> None:
     prose = "From here on it rained.\n\nIda Holm wrote to Otto Moe of it."
     found = best(prose, worth("Ida Holm Otto Moe"))
     assert found and found.text == "Ida Holm wrote to Otto Moe of it."
+
+
+@pytest.mark.parametrize("receivers", ["", "To: Otto Moe\n", "To: Otto Moe\nCc: Bo Ek\n"])
+def test_what_a_mail_says_itself_of_letters_is_what_it_says(receivers: str) -> None:
+    first = "Ida Holm wrote to Otto Moe on the course for the night shift."
+    text = f"From: Ida Holm <ida@a.example>\n{receivers}Date: 2025-02-17 09:12\n\n{first}\n\nThe room is warm and it is clean.\n"
+    found = best(text, worth("Ida Holm Otto Moe course room"))
+    assert found and found.text == first
+
+
+def test_the_sentence_on_sender_and_many_receivers_is_known() -> None:
+    people = [f"Person{letter} Moe <{letter}@a.example>" for letter in "abcdefghijkl"]
+    mail = (
+        "From: Dr. Holm and Sons Ltd. <ida@a.example>\n" + f"To: {', '.join(people)}\nCc: Bo Ek\nSubject: Course\n"
+        "Date: Mon, 17 Feb 2025 09:12:00 +0100\n\nThe course is put off to April, since the teacher is ill.\n"
+    )
+    (piece,) = eml(mail.encode(), ".eml")
+    assert isinstance(piece, Piece) and "Ltd. wrote to Persona Moe, " in piece.text
+    found = best(piece.text, worth("Persona Personb Moe course teacher"))
+    assert found and found.text.startswith("The course is put off")
