@@ -197,6 +197,7 @@ class _Writer:
         self._links = 0
         self._pages: list[_Link] = []  # links to other pages, by number
         self._page: _Link | None = None  # the open one of them
+        self._base = ""  # what the paths of links begin at, where the page says it
         self._prefix = ""
         self._tables: list[_Table] = []
         self._blocks = layouts  # numbers of the tables whose cells are blocks
@@ -265,6 +266,8 @@ class _Writer:
                 or ""
             )
             self._said.setdefault(key.lower(), attributes.get("content", ""))
+        elif name == "base":
+            self._base = self._base or attributes.get("href", "")
         elif name not in _VOID and "author" in (attributes.get("itemprop"), attributes.get("rel")):
             self._author = name
         elif closing and name == self._author:
@@ -274,7 +277,7 @@ class _Writer:
         elif name == "img" and attributes.get("alt", "").strip():
             self.text(f" [image: {attributes['alt'].strip()}] ".replace("&", "&amp;"))
         if name == "a":
-            to = None if closing else page_of(attributes.get("href", ""))
+            to = None if closing else page_of(attributes.get("href", ""), self._base)
             self._page = _Link(*to) if to else None
         if name == "a" or name in _AROUND or name in _MAIN or name == "nav":
             if name != "a":

@@ -7,6 +7,7 @@ comments and HTML hold no links; nor do the comments of Obsidian (`%%...%%`). Wh
 
 from __future__ import annotations
 
+import posixpath
 import re
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,14 +66,22 @@ def holds_links(uri: str) -> bool:
     return uri.startswith(INLINE_TEXT) or suffix_of(uri.rpartition("/")[2]) in {*MARKDOWN, CANVAS}
 
 
-def page_of(href: str) -> tuple[str, str] | None:
+def page_of(href: str, base: str = "") -> tuple[str, str] | None:
     """The page and the part that the `href` of HTML names, without its query; None for a web address and for a part
-    of the same page. A folder means its `index.html`, as on a server."""
-    path, _, part = href.strip().partition("#")
-    path = unquote(path.partition("?")[0], errors="replace").strip()
-    if not path or _ADDRESS.match(href.strip()):
+    of the same page. `base`: the `href` of the page's `<base>`. A folder means its `index.html`, as on a server."""
+    path, part = _path_of(href), href.partition("#")[2]
+    if not path or _ADDRESS.match(href.strip()) or _ADDRESS.match(base.strip()):
         return None
-    return f"{path}index.html" if path.endswith("/") else path, unquote(part, errors="replace")
+    path = posixpath.join(posixpath.dirname(_path_of(base)), path)
+    return f"{path}index.html" if path.endswith("/") else path, unquote(
+        part.strip(), errors="replace"
+    )
+
+
+def _path_of(href: str) -> str:
+    """The path of an `href`, with `/` at the end of `.` and `..`, which are folders."""
+    path = unquote(href.partition("#")[0].partition("?")[0], errors="replace").strip()
+    return f"{path}/" if path.rpartition("/")[2] in (".", "..") else path
 
 
 def read_links(text: str) -> list[Link]:

@@ -338,6 +338,21 @@ def test_a_link_of_html_stands_where_it_is_written(page: str, places: list[tuple
     assert found == places
 
 
+@pytest.mark.parametrize(
+    ("href", "base", "page"),
+    [
+        ("a.html", "", "a.html"), (".", "", "./index.html"), ("..", "", "../index.html"), ("x/..?v=1", "", "x/../index.html"),
+        ("a.html", "../", "../a.html"), ("a.html", "..", "../a.html"), ("../b/", "sub/top.html?x#y", "sub/../b/index.html"),
+        ("/a.html", "sub/", "/a.html"), ("a%20b.html", "/docs/", "/docs/a b.html"),
+        ("a.html", "https://example.org/", ""), ("#end", "../", ""), ("https://example.org/a", "../", ""),
+    ],
+)  # fmt: skip
+def test_a_link_of_html_begins_at_the_base_of_its_page(href: str, base: str, page: str) -> None:
+    head = f"<head><base href='{base}'></head>" if base else ""
+    links = readable(f"{head}<p>See <a href='{href}'>this</a>.</p>").links
+    assert [link[2] for link in links] == [page] * bool(page)
+
+
 def test_metadata_with_the_keys_of_the_log_of_documents_stay_metadata(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "a.json": '[{"text": "Ann rows.", " links": "abc"}, {"text": "Bo sails.", " places": 4, "links": "x"}]',
