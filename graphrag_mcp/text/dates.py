@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -26,9 +26,13 @@ HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
 _SAID = Patterns(_TABLE["patterns"])
-MONTHS = {  # by a word in folded form
-    folded(word): at for at, words in enumerate(_TABLE["months"], 1) for word in words.split()
+MONTHS_OF: dict[str, dict[str, int]] = {  # by language, and by a word in folded form
+    language: {
+        folded(word): at for at, words in enumerate(months.split(), 1) for word in words.split("|")
+    }
+    for language, months in _TABLE["months"].items()
 }
+MONTHS = {word: at for months in MONTHS_OF.values() for word, at in months.items()}
 _QUARTER = {word: at for at, words in enumerate(_TABLE["quarters"], 1) for word in words.split()}
 PARTS = _TABLE["parts"]
 
@@ -256,18 +260,22 @@ def front_matter_end(text: str) -> int:
 
 
 def dates_in(
-    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None
+    text: str,
+    forms: Iterable[re.Pattern[str]],
+    day_first: bool | None = None,
+    months: Container[str] = MONTHS,
 ) -> list[tuple[int, int, str]]:
     """Where a form stands in the text, and its date, "" for one that the calendar does not have,
     whose day could be its month (if no order is given), or that is the number of a section or
-    version."""
+    version. `months`: words (folded) that are months without a day beside them."""
     if DIGITS.search(text) is None:  # every form has a year
         return []
     matches = (match for form in forms for match in form.finditer(text))
     return sorted(
         (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
         for match in matches
-        if "word" not in match.re.groupindex or folded(match["word"]) in MONTHS
+        if "word" not in match.re.groupindex
+        or folded(match["word"]) in (MONTHS if "d" in match.re.groupindex else months)
     )
 
 

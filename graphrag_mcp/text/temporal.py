@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
@@ -78,9 +78,10 @@ def expressions(
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
     by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
-    matches = list(_stated(text, day_first))
+    languages = [language] if language else _languages(text)
+    matches = list(_stated(text, day_first, languages))
     starts = [anchor.at for anchor in anchors]
-    for vocabulary in _vocabularies(text, language) if anchors else ():
+    for vocabulary in map(_vocabulary, languages if anchors else ()):
         for match, words in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             anchor = anchors[at].day if at >= 0 else None
@@ -194,29 +195,53 @@ _SEASONS = {
     for words, month in _TABLES[name]["season"].items()
     for word in words.split("|")
 }
-_PLACES = dates.PARTS | _TABLES["places"] | {"{season}": f"(?P<season>{'|'.join(_SEASONS)})"}
+_BEFORE, _TO = (
+    {name: _TABLES[name][kind].split("|") for name in ("en", "de", "fr", "es")}
+    for kind in ("before", "to")
+)
+_WORDS = ("before", "to", "word", "word2", "season")  # parts of forms that a language has
 _EDGE = r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)"
-_STATED = [
-    re.compile(dates.filled(form if "年" in form else form.join(_EDGE), _PLACES), re.IGNORECASE)
-    for form in _TABLES["stated"]
+
+
+def _compiled() -> Iterator[re.Pattern[str]]:
+    places = dates.PARTS | _TABLES["places"]
+    places["{season}"] = f"(?P<season>{'|'.join(_SEASONS)})"
+    places["{before}"] = f"(?P<before>{'|'.join(chain(*_BEFORE.values()))})"
+    places["{to}"] = f"(?: (?P<to>{'|'.join(chain(*_TO.values()))}) | ?[-–] ?)"
+    for form in _TABLES["stated"]:
+        whole = form if "年" in form else form.join(_EDGE)
+        yield re.compile(dates.filled(whole, places), re.IGNORECASE)
+
+
+_DAYS = [  # 61131-3 Mars 1999
+    form
+    if "年" in form.pattern or form in dates.NUMERIC
+    else re.compile(rf"(?<!\w-){form.pattern}")
+    for form in dates.DAYS
 ]
-_FORMS_OF_DATES = [*dates.DAYS, *dates.SPANS], _STATED
+_FORMS_OF_DATES = [*_DAYS, *dates.SPANS], [*_compiled()]
 _WITHOUT_HAN = [[form for form in forms if "〇" not in form.pattern] for forms in _FORMS_OF_DATES]
 
 
-def _stated(text: str, day_first: bool | None) -> Iterator[_Match]:
-    """Days, months and quarters as dates.toml has them, years, decades, seasons and spans."""
+def _stated(text: str, day_first: bool | None, languages: Sequence[str]) -> Iterator[_Match]:
+    """Days, months and quarters as dates.toml has them, years, decades, seasons and spans. What says
+    no day of a month has the words of a language of the text: Marco 2019 is no month in English."""
+    if dates.DIGITS.search(text) is None:
+        return
     days, others = _FORMS_OF_DATES if "年" in text or "년" in text else _WITHOUT_HAN
-    for start, end, day in dates.dates_in(text, days, day_first):
+    known = frozenset(dates.MONTHS_OF["ru"]).union(*map(_words, languages))
+    for start, end, day in dates.dates_in(text, days, day_first, known.intersection(dates.MONTHS)):
         first, last = map(date.fromisoformat, dates.days(day)) if day else (None, None)
         interval = (first, last) if first and last else None
         other = _of_calendar(text, start, end, len(day) == 10)
         yield _Match(start, end, None if other else interval)
-    if dates.DIGITS.search(text) is None:
-        return
     for form in others:
         for match in form.finditer(text):
             fields = {name: word for name, word in match.groupdict().items() if word}
+            if "d" not in fields and not known.issuperset(
+                folded(fields[name]) for name in _WORDS if name in fields
+            ):
+                continue
             other = _of_calendar(text, *match.span(), "d" in fields)
             try:
                 interval = _span(fields)
@@ -224,6 +249,16 @@ def _stated(text: str, day_first: bool | None) -> Iterator[_Match]:
                 interval, other = None, True
             if interval or other:
                 yield _Match(*match.span(), None if other else interval)
+
+
+@cache
+def _words(language: str) -> frozenset[str]:
+    """The words of stated dates of a language, in folded form; those of English where it has none
+    here."""
+    name = language if language in _TABLES else "en"
+    seasons = "|".join(_TABLES[name]["season"]).split("|")
+    words = map(folded, [*_BEFORE.get(name, ()), *_TO.get(name, ()), *seasons])
+    return frozenset(words).union(dates.MONTHS_OF.get(language, dates.MONTHS_OF["en"]))
 
 
 def _of_calendar(text: str, start: int, end: int, exact: bool) -> bool:
@@ -482,7 +517,8 @@ class _Vocabulary:
             for kind, words in self._words.items()
         }
         places |= {"about": f"(?:{table['about']})", "d": _TABLES["day_of_month"][self._han]}
-        places["number"] += f"|{_TABLES['numerals'][self._han]}"
+        numerals = _TABLES["numerals"][self._han]
+        places["number"] = numerals if self._han else f"{places['number']}|{numerals}"
         before, behind = ("(?:", ")") if self._han else _EDGE
         self._patterns: list[tuple[re.Pattern[str], int | None]] = []
         for template, *which in table["patterns"]:
@@ -559,13 +595,13 @@ def _is_name(match: re.Match[str]) -> bool:
 
 
 @cache
-def _vocabulary(name: str) -> _Vocabulary:
+def _vocabulary(language: str) -> _Vocabulary:
+    """Of another language than these five the words of English, which its texts quote."""
+    name = language if language in _TABLES else "en"
     return _Vocabulary(name, _TABLES[name])
 
 
-def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
-    names = [language] if language else ["zh"] * bool(_HAN.search(text))
-    if not language and re.search(r"[A-Za-z]", text):
-        latin = latin_language(text)
-        names.append(latin if latin in _TABLES else "en")
-    return [_vocabulary(name) for name in names]
+def _languages(text: str) -> list[str]:
+    """Chinese where a text has its letters, and the language of its Latin letters."""
+    latin = [latin_language(text) or "en"] if re.search(r"[A-Za-z]", text) else []
+    return ["zh"] * bool(_HAN.search(text)) + latin

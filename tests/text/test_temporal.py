@@ -87,6 +87,34 @@ def test_what_the_calendar_does_not_have_and_other_calendars_give_no_date(text: 
     assert days(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    """The Mars 2020 rover landed.|As Di Marco, 2019 shows|(Marco, 2019)|Julio, 2018|Garcia and Abril, 2019|The Mayo 2021 study|IEC 61131-3 Mars 1999
+共1000到1200元|1200至1500人参加|1000到1200|In the spring, 1200 lambs were born|finit vers 1500 mètres|A bag of 1000-1200kg""".replace("\n", "|").split("|"),
+)  # fmt: skip
+def test_names_and_amounts_are_no_months_and_years_of_another_language(text: str) -> None:
+    assert days(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("Il est venu à la ville en mars 2020.", "2020-03-01"),
+        ("Nel maggio 2020 il consiglio ha deciso di non vendere la casa.", "2020-05-01"),
+        ("Im Herbst 2021 war der Hafen zu.", "2021-09-01"),
+        ("The letter of 12 mars 2020 is lost.", "2020-03-12"),
+        ("从1990年至1995年", "1990-01-01"),
+    ],
+)
+def test_months_count_in_texts_of_their_language_and_beside_a_day_in_all(text: str, start: str) -> None:
+    assert [str(first) for first, _ in days(text)] == [start]
+
+
+@pytest.mark.parametrize("text", ["十几年前他走了", "二十几年前", "十几天前", "三十几个月后", "五十数年前"])
+def test_some_years_beyond_ten_are_not_some_years(text: str) -> None:
+    assert days(text) == [] and len(days("几年前他走了")) == 1
+
+
 def test_letters_that_only_a_pattern_without_case_takes_for_others_are_no_season() -> None:
     assert days("ſummer 2022") == [(date(2022, 6, 1), date(2022, 8, 31))] and not days("wınter 2022")
 
