@@ -1,15 +1,17 @@
 """The data of every view of the explorer: a view's name and parameters in, JSON out.
 
 Views: the map, a community, an entity, a passage, a document, a path, the search box, DRIFT sessions,
-changes since a generation, documents by time, the most connected entities, documents by their links. Every statement comes with `cites`: {id, start, end, title,
-uri, line, date}, where start and end are characters (code points) of the text unit `id`, 0 and 0
-where the whole text unit is cited. Credentials that stand in documents are masked, in the text of a
-passage with as many characters, so that offsets stay right. GraphRAGError for what is not there."""
+changes since a generation, documents by time, the most connected entities, documents by their links.
+Every statement comes with `cites`: {id, start, end, title, uri, line, date}, where start and end are
+characters (code points) of the text unit `id`, 0 and 0 where the whole text unit is cited; `code` is true
+where a hit or a sentence of a report touches a block of code. Credentials that stand in documents are
+masked, in the text of a passage with as many characters, so that offsets stay right. GraphRAGError for
+what is not there."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -46,7 +48,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places
-from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.prose import fences, readable
 from graphrag_mcp.text.quote import best, clipped, marks
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
@@ -99,6 +101,8 @@ class Sources:
         if row is None or fact is None:
             return None
         place = {"id": f"t{row['n']}", "start": start, "end": end, "line": row["line_start"]}
+        if end > start and in_code(row.get("text", ""), start, end):
+            place["code"] = True
         return {**place, "place": places.of_row(row, start, end or -1), **_document(fact)}
 
     def quoted(self, unit: str, sentence: str) -> Data | None:
@@ -106,6 +110,15 @@ class Sources:
         row = self.units.get(unit)
         start, end = place_of(sentence, row.get("text", "")) if row else (0, 0)
         return self.cite(unit, start, end)
+
+
+def in_code(text: str, start: int, end: int) -> bool:
+    """Does a part of a Markdown text touch a block of code, fenced or indented? Its signs are text then."""
+    blocks = fences(text)
+    before = bisect_right(blocks, start)
+    line = text[text.rfind("\n", 0, start) + 1 : end]
+    indented = line.startswith(("    ", "\t"))
+    return before % 2 == 1 or bisect_left(blocks, end) > before or indented
 
 
 def place_of(sentence: str, text: str) -> tuple[int, int]:
@@ -801,7 +814,7 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
     """The best sentence of each passage, with its place in the text unit; not the title, which the citation
     names, unless there is no other sentence. Where no sentence holds a word of the question, a part of the
     text says more than one of them."""
-    sources = Sources(snapshot, [row["text_unit_id"] for row in rows])
+    sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed: list[Data] = []
     for row in rows:
         unit = sources.units.get(row["text_unit_id"])

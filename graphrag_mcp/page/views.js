@@ -23,13 +23,13 @@ export const sources = (cites) => cites.length ? element("div", { class: "wheres
 
 // A sentence of a Markdown file is shown without the marks of bold and leaning words: pairs that stand around words.
 // Other stars are text, as in 2**10 and docs/**/*.md. Nor are the signs of headings and of links to other notes shown.
-// Dropped marks become NUL first, so that offsets hold.
+// In code all signs are text. Dropped marks become NUL first, so that offsets hold.
 const PAIR = /(?<![\w*\/\\])(\*{1,3})(?=[\p{L}\p{N}\p{Ps}\p{Pi}"'`])([^*\n]*[^\s*\/\\(,])\1(?![\w*\/])/gu;
 const HALF = /^([^*\n]{1,80}[.:!?。：！？])(\*{2,3})(?=\s|$)/u; // the sentence begins inside of bold words
 const markdown = (uri) => /\.(md|markdown)(#|$)/i.test(uri || "");
-const HASHES = /^ {0,3}#{1,6}[ \t]+/, NOTE = /(\[\[(?:[^[\]|\n]*\|)?)([^[\]|\n]+)(\]\])/g;
+const HASHES = /^ {0,3}#{1,6}[ \t]+/, NOTE = /(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|(!?\[\[(?:[^[\]|\n]*\|)?)([^[\]|\n]+)(\]\])/g;
 const nothing = (mark) => "\0".repeat(mark.length);
-export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri)) ? text.replace(HASHES, nothing).replace(NOTE, (_, mark, words, end) => nothing(mark) + words + nothing(end)).replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
+export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri) && !one.code) ? text.replace(HASHES, nothing).replace(NOTE, (all, code, mark, words, end) => code ? all : nothing(mark) + words + nothing(end)).replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
 export const unveiled = (text) => text.replaceAll("\0", "");
 const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];

@@ -330,3 +330,30 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
         tab.page.locator("tbody a", has_text="A letter").wait_for(timeout=SECONDS)
         made.close()
         assert tab.wrong == []
+
+
+@browser_only
+def test_signs_of_markdown_in_code_are_shown(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    (folder / "Lamp calendar.md").write_text("# Lamp calendar\n\nIda Noll keeps this calendar of the lamp.\n", "utf-8")
+    fenced = "```sh\n# brine goes first\nif [[ -f cistern ]]; then refill; fi\n```\n"
+    said = "The gauge reads `[[1, 2]]` on the matrix; see the [[Lamp calendar]].\n\n## Brass polish of the lantern room\n\nThe lantern room ![[lantern.png]] is painted."
+    (folder / "Keeping.md").write_text(f"# Keeping\n\nThe keeper runs this each day.\n\n{fenced}\n{said}\n\n    # drain the boiler\n", "utf-8")
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with working(folder, home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+
+        def hits(words: str) -> str:
+            return tab.go(f"search/{words}").page.locator("#side .hits").inner_text()
+
+        assert "# brine goes first" in hits("brine")
+        assert "[[ -f cistern ]]" in hits("cistern")
+        assert "`[[1, 2]]` on the matrix; see the Lamp calendar." in hits("gauge matrix")
+        assert "# drain the boiler" in hits("drain boiler")
+        polish = hits("Brass polish")
+        assert "Brass polish" in polish and "# Brass" not in polish
+        assert "The lantern room lantern.png is painted" in hits("lantern room painted")
+        made.close()
+        assert tab.wrong == []
