@@ -187,14 +187,17 @@ def names_read(
     snapshot: Snapshot, keys: Sequence[str], worth: Collection[str], unknown: Sequence[str]
 ) -> dict[str, dict[str, str]]:
     """For each of these keys that holds a word of which no form occurs, the names that are written like it
-    but for a slip in a word, as {id: title}. Keys without such a name are missing."""
-    strange = set(unknown)
+    but for a slip in a word, as {id: title}. Keys without such a name are missing, and so are those of
+    further words than the first `spelling.UNKNOWN` of which no form occurs."""
+    strange, tried = set(unknown), set[str]()
     read: dict[str, list[str]] = {}
     for key in keys:
         words = key.split()
-        if 1 < len(words) <= SLIP_WORDS and any(
-            no_form_occurs(word, worth, strange) for word in words
-        ):
+        if not 1 < len(words) <= SLIP_WORDS:
+            continue
+        missing = {word for word in words if no_form_occurs(word, worth, strange)}
+        if missing and len(tried | missing) <= spelling.UNKNOWN:
+            tried |= missing
             read[key] = spelling.with_slips(snapshot, key)
     ids = list(dict.fromkeys(chain.from_iterable(read.values())))
     titles = dict(rows_of(snapshot.by_key("entities", ids, "id", ["id", "title"])))

@@ -9,7 +9,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.spelling import nearest, nearest_words
+from graphrag_mcp.query.spelling import UNKNOWN, nearest, nearest_words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -148,3 +148,13 @@ def test_a_name_is_read_as_another_only_for_a_slip_in_a_word_that_stands_nowhere
     near = rank.retrieve(open_snapshot(home / "c"), question).near
     names = {name for found in near.values() for name in found if " " in name}
     assert names == set(read)
+
+
+def test_names_are_looked_for_in_place_of_as_many_words_as_stand_nowhere_as_words_are(tmp_path: Path) -> None:
+    first = ("Aldred", "Berwin", "Clorin", "Dorvan", "Edwold", "Farlen", "Gorwin", "Haldor")
+    texts = [InlineText(f"{name} Lund left. {name} Lund came back to {name} Lund.", name) for name in first]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    question = ", ".join(f"{name[0]}{name[2]}{name[1]}{name[3:]} Lund" for name in first)
+    near = rank.retrieve(open_snapshot(tmp_path / "c"), question).near
+    names = {name for found in near.values() for name in found if " " in name}
+    assert names == {f"{name} Lund" for name in first[:UNKNOWN]}
