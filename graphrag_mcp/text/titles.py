@@ -85,11 +85,11 @@ def _starts(form: str) -> Set[str]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _forms_of(sentence: str) -> list[tuple[str, str, int]]:
-    """The stem, the written form and its weight of each word that may say a topic: 0 for the first word of a
+def _forms_of(sentence: str) -> list[tuple[str, str, bool]]:
+    """The stem and the written form of each word that may say a topic, and whether it is a first word of a
     sentence, whose capital tells nothing. Nested topics share headings."""
     return [
-        (stem, word.lower(), 0) if not place and word.istitle() else (stem, word, 1)
+        (stem, word.lower(), True) if not place and word.istitle() else (stem, word, False)
         for place, word in enumerate(_WORD.findall(sentence))
         if (stem := _topic_stem(word))
     ]
@@ -103,11 +103,17 @@ def _topic_stem(word: str) -> str:
 
 
 def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The commonest written form of each characteristic word, in lower case where it has one."""
-    forms: dict[str, Counter[str]] = {}
+    """The commonest written form of each characteristic word, in lower case where it has one; first words
+    count between forms that are as common without them."""
+    forms: dict[str, set[str]] = {}
+    within, first = Counter[str](), Counter[str]()
     for sentence in sentences:
-        for stem, form, count in _forms_of(sentence):
+        for stem, form, is_first in _forms_of(sentence):
             if stem in weights:
-                forms.setdefault(stem, Counter())[form] += count
-    best = (max(counts, key=lambda form: (counts[form], form)) for counts in forms.values())
-    return [(form, _OTHER) for form in best]
+                forms.setdefault(stem, set()).add(form)
+                (first if is_first else within)[form] += 1
+
+    def commonness(form: str) -> tuple[int, int, str]:
+        return within[form], first[form], form
+
+    return [(max(written, key=commonness), _OTHER) for written in forms.values()]

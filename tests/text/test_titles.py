@@ -36,3 +36,10 @@ def test_the_capital_of_the_first_word_of_a_sentence_is_no_evidence() -> None:
     sentences = ["Joanna wrote it.", "Joanna came.", "We saw Joanna.", "Budget is small.", "The budget grew."]
     assert parts(weights, [], sentences) == ["Joanna", "budget"]
     assert parts(weights, [], ["Budget is small.", "Budgets grew."]) in (["budget"], ["budgets"])
+
+
+def test_of_forms_that_stand_only_at_beginnings_the_commonest_is_taken() -> None:
+    for common, rare in (("Boat", "Boats"), ("Boats", "Boat")):
+        sentences = [*[f"{common} sails well."] * 4, f"{rare} sails well."]
+        assert parts({"boat": 1.0}, [], sentences) == [common.lower()]
+    assert parts({"boat": 1.0}, [], ["Boat sails."] * 4 + ["We saw boats."]) == ["boats"]
