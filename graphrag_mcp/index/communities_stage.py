@@ -539,7 +539,8 @@ def papers_of(snapshot: Snapshot) -> Papers:
         name = uri.rpartition("/")[2]
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        papers[id] = Paper(_line(title), date[:4], date)
+        of_file = title.replace(" #", "#") == name.replace(" #", "#")  # "log.csv #3" of log.csv#3
+        papers[id] = Paper(_line(title), date[:4], date, of_file)
     return documents, papers
 
 

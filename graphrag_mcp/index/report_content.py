@@ -98,11 +98,13 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 class Paper(NamedTuple):
-    """What a report says of a document: its title, its year and its date ("" for none)."""
+    """What a report says of a document: its title, its year and its date ("" for none). `of_file`: is the
+    title the name of its file, as of a document without one?"""
 
     title: str
     year: str = ""
     date: str = ""
+    of_file: bool = False
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ class Quoted:
 
 
 _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
-# A document without a title has the name of its file, of which the suffix says no topic: "payments.csv #3".
+# The suffix of a file's name says no topic: "payments.csv #3".
 _SUFFIX = re.compile(r"\.[^\W_]{1,5}( #\S+)?\Z")
 
 
@@ -167,7 +167,10 @@ def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:
         return len(holders) / total
 
     names = [inside.entities[id].title for id in inside.order[:NAMED]]
-    headings = [_SUFFIX.sub("", paper.title) for paper in inside.papers.values()]
+    headings = [
+        _SUFFIX.sub("", paper.title) if paper.of_file else paper.title
+        for paper in inside.papers.values()
+    ]
     found = parts(
         inside.terms, names, [*headings, *chosen], SUBJECTS, share=share if inside.told else None
     )

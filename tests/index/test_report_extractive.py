@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from graphrag_mcp.index.communities import Community
+from graphrag_mcp.index.communities_stage import papers_of
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_sentences import LONGEST, shown
 from graphrag_mcp.packing.budget import referenced_ids, render_references
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.terms import content_id, without_grammar
+from graphrag_mcp.types import IndexRequest
 from tests.support.reports import extractive_report
 
 ENGLISH = [
@@ -197,11 +203,11 @@ TEXTS = [
 ]
 
 
-def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TERMS):
+def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TERMS, of_file=False):
     """On three texts of two documents."""
     entities, edges = rows_of([("u2", "Port Ember", ["Port Ember"])])
     units = {content_id("unit", unit): f"d{n % 2}" for n, (unit, _) in enumerate(texts)}
-    papers = {f"d{n}": Paper(title.format(n), year) for n, year in enumerate(years)}
+    papers = {f"d{n}": Paper(title.format(n), year, of_file=of_file) for n, year in enumerate(years)}
     told = {"d0": {"ferry", "ferri", "rope", "csv"}, "d1": {"ferry", "ferri", "harbour", "csv"}}
     texts = [(content_id("unit", unit), text) for unit, text in texts]
     more = {"documents": units, "papers": papers, "told": told}
@@ -209,9 +215,23 @@ def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TER
 
 
 def test_the_suffix_of_a_file_is_no_topic() -> None:
+    weights = {**TERMS, "csv": 3.0}
     for title in ("ferry.csv #{}", "ferry {}.csv"):
-        assert "csv" not in report_of(title=title, weights={**TERMS, "csv": 3.0}).title.lower()
-    assert "csv" in report_of(title="Reading csv {}", weights={**TERMS, "csv": 3.0}).title.lower()
+        assert "csv" not in report_of(title=title, weights=weights, of_file=True).title.lower()
+    for title in ("Reading csv {}", "Notes {} on files.csv"):
+        assert "csv" in report_of(title=title, weights=weights).title.lower()
+
+
+def test_a_title_is_the_name_of_a_file_where_the_text_has_none(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "costs of may.csv").write_text("id,what\n1,Rope for the ferry\n2,Paint for the ferry\n", "utf-8")
+    (folder / "ASP.NET.md").write_text("# Notes on ASP.NET\n\nThe ferry has a page.\n", "utf-8")
+    (folder / "slip.log").write_text("the ferry left at nine\n", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings(home=tmp_path))
+    _, papers = papers_of(open_snapshot(tmp_path / "c"))
+    named = {"costs of may.csv #1": True, "costs of may.csv #2": True, "slip.log": True, "Notes on ASP.NET": False}
+    assert {paper.title: paper.of_file for paper in papers.values()} == named
 
 
 def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_twice() -> None:
