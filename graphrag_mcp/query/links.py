@@ -487,8 +487,10 @@ def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]
 
 
 def counts_of(found: Links, number: int, empty: str = "No links") -> str:
-    """`2 links out, 1 of them to a page that is not in the index, 3 in; tags #person, #harbour`."""
-    out, into, tags = found.out(number), found.into(number), found.tags(number)
+    """`2 links out, 1 of them to a page that is not in the index, 3 in; tags #person, #harbour`. Links of a document to
+    itself do not count."""
+    out = [link for link in found.out(number) if link.target != number]
+    into, tags = found.into(number), found.tags(number)
     if not (out or into or tags):
         return empty
     lost = sum(link.misses() for link in out)

@@ -353,6 +353,14 @@ def test_a_link_of_html_begins_at_the_base_of_its_page(href: str, base: str, pag
     assert [link[2] for link in links] == [page] * bool(page)
 
 
+def test_a_link_of_a_page_to_itself_is_neither_counted_nor_shown(tmp_path: Path) -> None:
+    text = "# A\n\nSee [[b]], [[a]] and [the end](a.md#end).\n"
+    snapshot = indexed(tmp_path, {"a.md": text, "b.md": "# B\n\nBack to [[a]].\n"})
+    shown = explore_graph(snapshot, "a.md", kinds=["links"])
+    assert "1 links out, 1 in" in shown.text or "1 link out, 1 in" in shown.text
+    assert len(shown.edges) == 2
+
+
 def test_metadata_with_the_keys_of_the_log_of_documents_stay_metadata(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "a.json": '[{"text": "Ann rows.", " links": "abc"}, {"text": "Bo sails.", " places": 4, "links": "x"}]',
