@@ -17,7 +17,7 @@ from unicodedata import category
 
 from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.sources.document import PROSE, TABLES, suffix_of
+from graphrag_mcp.sources.document import PROSE, TABLES, file_and_key, suffix_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -694,10 +694,14 @@ def located(uri: str, place: str, name: str = "") -> str:
         file = f"{above.rpartition('/')[2]}/{file}"
     if place:
         return f"({file} {place})"
-    plain = uri.startswith("text:") or suffix_of(uri.partition("#")[0]) in PROSE | TABLES
-    holder, _, inner = file.partition("#")
-    file = holder if inner and repeats(inner, name) else file
-    told = repeats(file, name) or _letters(file.casefold()) in _letters(name.casefold())
+    outer, key = file_and_key(uri)
+    holder = outer.rpartition("/")[2]
+    plain = uri.startswith("text:") or suffix_of(holder) in PROSE | TABLES
+    if key and "/" not in key and repeats(key, name):
+        file = holder
+    # A title that is made of a file and a number has a blank in front of the number.
+    named = re.search(rf"(?<!\w){re.escape(file)}(?!\w)", name.replace(" #", "#"), re.IGNORECASE)
+    told = repeats(file, name) or named is not None
     return "" if plain or told else f"({file})"
 
 

@@ -214,3 +214,18 @@ def test_vs_code_gets_results_that_it_still_shows_and_longer_ones_when_they_are_
 ])  # fmt: skip
 def test_a_title_that_the_file_is_named_by_is_not_repeated(uri: str, title: str, same: bool) -> None:
     assert packing_budget.repeats(uri, title) is same
+
+
+@pytest.mark.parametrize(
+    ("uri", "name", "shown"),
+    [
+        ("in/C# notes/minutes.rtf", "Report of May", "(minutes.rtf)"), ("in/Minutes #3.rtf", "Report of May", "(Minutes #3.rtf)"),
+        ("in/v1.2/C# notes.md", "Report of May", ""), ("in/v1.2/README", "Report of May", ""),
+        ("in/a.doc", "Canada documents", "(a.doc)"), ("in/a.doc", "A note on a.doc", ""), ("in/a.doc", "a", ""),
+        ("in/box.mbox#1", "box.mbox #1", ""), ("in/box.mbox#1", "Price of slate", "(box.mbox#1)"),
+        ("in/offer.eml#plan.pdf", "plan", "(offer.eml)"), ("in/b.zip#c/page.html", "Lamp oil", "(page.html)"),
+        ("in/log.csv#3", "Rain", ""), ("in/b.zip#c/cards.vcf/3", "Ana Holm", "(cards.vcf/3)"),
+    ],
+)  # fmt: skip
+def test_a_file_is_named_where_the_title_does_not_say_it(uri: str, name: str, shown: str) -> None:
+    assert packing_budget.located(uri, "", name) == shown
