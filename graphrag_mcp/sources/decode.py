@@ -126,18 +126,32 @@ _BASE64 = re.compile(
     r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$",
     re.MULTILINE,
 )
+_BASE64_BLOCK = re.compile(
+    rf"{_BASE64.pattern}(?:\n[ \t]*[A-Za-z0-9+/]+={{0,2}}[ \t]*$)?", re.MULTILINE
+)
 _QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
 CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
 
 
-def refuse_coded(text: str) -> None:
-    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
-    could be found in it, whatever its suffix says."""
+def refuse_base64(text: str) -> None:
+    """ReadError for a text of which most is base64."""
     sample = text[:200_000]
     if len(sample) >= 200 and sum(
         len(match[0]) for match in _BASE64.finditer(sample)
     ) > CODED * len(sample):
         raise ReadError("it is mostly base64: decode it first")
+
+
+def without_base64(text: str) -> str:
+    """A text without its lines of base64 and the last of each block, which may be short."""
+    return _BASE64_BLOCK.sub("", text)
+
+
+def refuse_coded(text: str) -> None:
+    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
+    could be found in it, whatever its suffix says."""
+    refuse_base64(text)
+    sample = text[:200_000]
     coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
     if (
         coded >= 4

@@ -22,7 +22,14 @@ from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
-from graphrag_mcp.sources.decode import SHIFTED, ReadError, decode, refuse_coded, utc
+from graphrag_mcp.sources.decode import (
+    SHIFTED,
+    ReadError,
+    decode,
+    refuse_base64,
+    utc,
+    without_base64,
+)
 from graphrag_mcp.sources.html import DECLARED, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 from graphrag_mcp.text.prose import without_addresses
@@ -38,6 +45,9 @@ _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(
 _MAILBOX = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
+_SIGNATURE = re.compile(  # RFC 9580, 7
+    r"^-----BEGIN PGP SIGNATURE-----$(?:\n(?!-----).*)*\n-----END PGP SIGNATURE-----$", re.MULTILINE
+)
 RECEIVERS = 10  # that the sentence on sender and receivers names
 MAILS = 200_000  # of a mailbox
 
@@ -79,12 +89,13 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         try:
             mail = _parsed(_ESCAPED.sub(rb"\1", data[start.end() : end]))
+            found = list(_given(mail, str(number)))
         except MemoryError:
             raise
         except Exception as error:  # bytes from anywhere: the library raises what it likes
             yield NotRead(str(number), f"cannot be read as a mail ({type(error).__name__})")
             continue
-        yield from _given(mail, str(number))
+        yield from found
 
 
 def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -251,11 +262,7 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
             words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
         if kind == "text/html":
             words = readable(words, without_quotes=True).text
-        try:
-            refuse_coded(words)
-        except ReadError as error:  # beside it may stand words, which are kept
-            mail.lost.append(f"its body: {error}")
-        texts[kind[5:]].append(words)
+        texts[kind[5:]].append(_without_base64(words, mail))
         return
     if kind == "message/rfc822":
         payload = part.get_payload()
@@ -280,6 +287,18 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         mail.not_named += 1
         name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
     mail.attachments.append(Attachment(name, _payload(part)))
+
+
+def _without_base64(words: str, mail: Mail) -> str:
+    """A body; of one that is mostly base64, which is a loss, what stands beside it. A signature is no loss,
+    nor are letters in quoted-printable, beside which words are read."""
+    words = words.replace("\r\n", "\n")
+    try:
+        refuse_base64(_SIGNATURE.sub("", words))
+    except ReadError as error:
+        mail.lost.append(f"its body: {error}")
+        return without_base64(words)
+    return words
 
 
 def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
@@ -326,7 +345,7 @@ def _words(part: Message) -> str:
     data, charset = _payload(part), part.get_content_charset() or ""
     text = None
     if not (SHIFTED in data and data.isascii()):
-        with suppress(LookupError, UnicodeError):
+        with suppress(LookupError, ValueError):  # ValueError: a zero byte in the name
             text = data.decode(charset or "utf-8")
     if text is None:
         text = decode(data)[0]
@@ -478,7 +497,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
             page = _page(raw("1013"), numbers)
             mail.body = page or readable(text("1013"), without_quotes=True).text
         mail.passed_over += ["compressed RTF"] if raw("1009") else []
-        refuse_coded(mail.body)
+        mail.body = _without_base64(mail.body, mail)
     except ReadError as error:
         mail.lost.append(f"its body: {error}")
     names = {

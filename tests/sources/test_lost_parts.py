@@ -60,13 +60,35 @@ def test_a_mail_whose_body_is_not_read_keeps_its_head_and_says_so(data: bytes, r
 @pytest.mark.parametrize(
     ("charset", "coding", "body"),
     [
-        ("unknown-8bit", "8bit", WORDS), ("undefined", "8bit", WORDS), ("ascii", "8bit", WORDS),
+        ("unknown-8bit", "8bit", WORDS), ('"utf-8\0"', "8bit", WORDS), ("undefined", "8bit", WORDS), ("ascii", "8bit", WORDS),
         ("utf-8", "base64", base64.b64encode(WORDS) + b"A"), ("utf-8", "base64", base64.b64encode(WORDS).rstrip(b"=")),
     ],
 )  # fmt: skip
 def test_a_body_with_a_wrong_charset_or_length_is_read_without_a_loss(charset: str, coding: str, body: bytes) -> None:
     (text,), lost = read(mail(body, charset, coding), "eml")
     assert "Die Fähre kostet 12 Kronen" in text and not lost
+
+
+BASE64 = base64.encodebytes(WORDS * 20)
+SIGNATURE = b"-----BEGIN PGP SIGNATURE-----\n\n" + BASE64 + b"=aB3d\n-----END PGP SIGNATURE-----\n"
+
+
+@pytest.mark.parametrize("body", [b"It costs 88.\n\n" + SIGNATURE, b"Gr=C3=BC=C3=9Fe aus K=C3=B6ln und M=C3=BCnchen."])
+def test_a_readable_body_with_a_signature_or_coded_letters_is_no_loss(body: bytes) -> None:
+    (text,), lost = read(mail(body), "eml")
+    assert text.endswith(body.decode().strip() + "\n") and not lost
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_words_beside_base64_are_kept_without_it(end: bytes) -> None:
+    data = mail(b"The key of the shed:\n" + BASE64 + b"\nYours, Ann")
+    (text,), (lost,) = read(data.replace(b"\n", end), "eml")
+    assert text.endswith("\n\nThe key of the shed:\n\nYours, Ann\n") and "mostly base64" in lost.reason
+
+
+def test_a_page_that_is_base64_beside_plain_text_is_a_loss_and_in_no_text() -> None:
+    (text,), (lost,) = read(alternatives("See below.", f"<p>{base64.b64encode(WORDS * 20).decode()}</p>"), "eml")
+    assert text.endswith("\n\nSee below.\n") and "mostly base64" in lost.reason
 
 
 def test_of_two_alternatives_the_readable_one_is_no_loss() -> None:
