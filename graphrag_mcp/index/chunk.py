@@ -67,13 +67,16 @@ def chunk_params(settings: Settings) -> ChunkParams:
 class _Atoms:
     """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(self, outlined: bool, divisions: Collection[int]) -> None:
+    def __init__(
+        self, outlined: bool, divisions: Collection[int], headers: Collection[int]
+    ) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
         self.outlined = outlined  # are its passages the parts of an outline?
         self.divisions = divisions  # offsets at which pages, slides or sheets begin
+        self.headers = headers  # offsets at which tables show their header again
 
     def __len__(self) -> int:
         return len(self.start)
@@ -87,19 +90,21 @@ def chunk(
     params: ChunkParams,
     breaks: Mapping[int, int] | None = None,
     divisions: Collection[int] = (),
+    headers: Collection[int] = (),
 ) -> list[Unit]:
     """The text units of `text` in order; [] for a blank one.
 
     `breaks`: of a text that a plug-in outlines, offset -> depth (1 for the outermost) of its parts, which
     are headings there; a passage begins at each of them that follows LEAST tokens or more, and at each of
-    `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them."""
+    `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them. It also
+    begins at those of `headers`, at which a table shows its header again, whose rows fit into a passage."""
     lines, units = Lines(text), []
     room = params.size - params.overlap
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
         # Sentences, of an outlined text blocks between blank lines and parts; long ones are cut.
-        atoms, before, total = _Atoms(breaks is not None, divisions), start, 0
+        atoms, before, total = _Atoms(breaks is not None, divisions, headers), start, 0
         parts = _sentences(text, start, end)
         if breaks is not None:
             parts = _blocks(text, start, end, breaks)
@@ -240,7 +245,7 @@ def _unit(
 def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
     """Ends of the passages of a unit: about equal parts; of an outlined text its parts, of pages
     the parts of each."""
-    if not atoms.outlined and not atoms.divisions:
+    if not atoms.outlined and not atoms.divisions and not atoms.headers:
         return _divided(atoms, first, last, size)
     ends = []
     begin = first
@@ -248,13 +253,29 @@ def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
         starts = at == last or (
             atoms.priority[at] >> 32 >= _SECTION
             if atoms.outlined
-            else atoms.start[at] in atoms.divisions
+            else atoms.start[at] in atoms.divisions or _is_table(atoms, at, last, size)
         )
         least = LEAST if atoms.outlined else 1  # a slide may hold a few words
         if starts and (at == last or atoms.tokens(begin, at) >= least):
             ends += _divided(atoms, begin, at, size)
             begin = at
     return ends
+
+
+def _is_table(atoms: _Atoms, first: int, last: int, size: int) -> bool:
+    """Does a header begin here, and fit into a passage with all rows to the next header or sheet?"""
+    if atoms.start[first] not in atoms.headers:
+        return False
+    for at in range(first + 1, last + 1):
+        if atoms.tokens(first, at) > size:
+            return False
+        if (
+            at == len(atoms)
+            or atoms.start[at] in atoms.headers
+            or atoms.start[at] in atoms.divisions
+        ):
+            return True
+    return False
 
 
 def _span(lines: Lines, atoms: _Atoms, first: int, last: int) -> Span:

@@ -75,8 +75,8 @@ def derive(
         cuts = imported.cut(text, params)
     else:
         breaks = outline.breaks(text) if outline else None
-        pages = places.divisions(document)
-        cuts = [(unit, None) for unit in chunk(text, params, breaks, pages)]
+        pages, headers = places.divisions(document.places), places.headers(document)
+        cuts = [(unit, None) for unit in chunk(text, params, breaks, pages, headers)]
     row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
     row |= {"n": 0, "metadata": metadata_json(document.metadata)}
     note = imported is None and is_note(document.uri, document.metadata)

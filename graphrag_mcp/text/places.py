@@ -141,20 +141,27 @@ def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str
     return found
 
 
-def divisions(document: Placed) -> frozenset[int]:
-    """The offsets at which a page, a slide or a sheet begins, and those at which a long table shows the
-    row of its header again."""
+def divisions(places: Places) -> frozenset[int]:
+    """The offsets at which a page, a slide or a sheet begins."""
     found: list[int] = []
-    before, row = "", 0
-    for offset, name in document.places:
+    before = ""
+    for offset, name in places:
         cell = _CELL.match(name)
         division = cell[1] if cell else name if _NUMBERED.match(name) else ""
-        again = cell is not None and int(cell[3]) < row
-        if division and (
-            division != before or (again and document.text[offset] in (BAR, TALL_BAR))
-        ):
+        if division and division != before:
             found.append(offset)
             before = division
+    return frozenset(found)
+
+
+def headers(document: Placed) -> frozenset[int]:
+    """The offsets at which a long table of a sheet shows the row of its header again."""
+    found: list[int] = []
+    row = 0
+    for offset, name in document.places:
+        cell = _CELL.match(name)
+        if cell and int(cell[3]) < row and document.text[offset] in (BAR, TALL_BAR):
+            found.append(offset)
         row = int(cell[3]) if cell else 0
     return frozenset(found)
 
