@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound, OutsideRoots, extra
+from graphrag_mcp.errors import (
+    BadInput,
+    Damaged,
+    GraphRAGError,
+    NewerFormat,
+    NotFound,
+    OutsideRoots,
+    extra,
+)
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.trust.private import is_name, keep_private, name_character
@@ -116,8 +124,9 @@ class App:
     def corpus_to_update(self, name: str, paths: Sequence[str]) -> str:
         """The corpus that a call to index `paths` means: as in `corpus_for_writing`, but where there is none of this
         name yet and all files of `paths` lie in folders of the corpus that searches read, that corpus. Another would
-        hold the same files, and searches would read it in place of the first. Folders outside of the roots do not
-        count."""
+        hold the same files, and searches would read it in place of the first. Texts without `paths` go to that corpus
+        as well. Folders outside of the roots do not count. It looks at WALK_NEAR entries of each folder at most, and
+        at none where the path lies in a folder of the corpus."""
         from graphrag_mcp.sources import walk
         from graphrag_mcp.store import manifest
 
@@ -125,22 +134,25 @@ class App:
         if name or self.corpus or named in self.corpora():
             return named
         roots = self._roots()
-        try:
+        try:  # a corpus that cannot be read must not keep others from being made
             folder = self.fetched()
             stored = manifest.read(folder)
-        except (NotFound, Damaged):
+        except GraphRAGError as error:
+            log.info("%s", error.what)
             return named
-        known = {
-            label: source
-            for label, source in (stored.sources if stored else {}).items()
-            if source.get("path")
-            and any(Path(source["path"]).is_relative_to(root) for root in roots)
-        }
-        if not known:
+        sources = stored.sources.values() if stored else ()
+        held = [Path(source["path"]) for source in sources if source.get("path")]
+        held = [path for path in held if any(path.is_relative_to(root) for root in roots)]
+        if not held:
             return named
-        found = walk.find(paths, known, self.settings, [str(root) for root in roots])
-        labels = {file.source for file in found.files} or found.sources.keys()
-        return folder.name if labels <= known.keys() else named
+
+        def holds(path: Path) -> bool:
+            if any(path.is_relative_to(known) for known in held):
+                return True
+            inner = {str(known) for known in held if known.is_relative_to(path)}
+            return bool(inner) and not walk.others(str(path), inner, self.settings)
+
+        return folder.name if all(holds(Path(path).resolve()) for path in paths) else named
 
     def corpus_for_reading(self, name: str = "") -> str:
         """The given name; else the corpus of the first root; else the only one with a folder of
@@ -368,7 +380,7 @@ class App:
 
         try:  # one that is damaged must not keep the others from being used
             stored, roots = manifest.read(self.folder(corpus)), self._roots()
-        except Damaged as error:
+        except (Damaged, NewerFormat) as error:
             log.warning("%s", error.what)
             return False
         sources = stored.sources.values() if stored else ()

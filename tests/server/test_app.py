@@ -20,6 +20,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.walk import WALK_NEAR
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.tools import contract
@@ -116,6 +117,35 @@ def test_a_corpus_of_a_folder_above_the_roots_is_not_updated(app: App, project: 
     assert app.corpus_for_reading() == "all-of-it"
     assert app.corpus_to_update("", [str(project)]) == corpus_name(project)
     assert app.corpus_to_update("", []) == corpus_name(project)
+
+
+def test_a_folder_is_looked_at_in_part_before_its_job_begins_and_folders_of_the_corpus_not_at_all(
+    app: App, project: Path
+) -> None:
+    docs = project / "docs"
+    indexed(app, "papers", docs=str(docs))
+    for number in range(WALK_NEAR + 1):
+        (docs / f"{number}.png").touch()
+    assert app.corpus_to_update("", [str(project)]) == "papers"
+    docs.rename(project / "scans")
+    docs.mkdir()
+    (project / "scans" / "a.md").rename(docs / "a.md")
+    assert app.corpus_to_update("", [str(project)]) == corpus_name(project), "it may hold more than was looked at"
+
+
+def test_a_corpus_of_a_later_release_keeps_no_other_from_being_made_or_read(app: App, project: Path) -> None:
+    docs = project / "docs"
+    folders = {"docs": {"path": str(docs), "kind": "folder"}}
+    later = Manifest("later", generation=1, sources=folders, format=manifest.FORMAT + 1)
+    manifest.commit(app.folder("later"), later)
+    assert app.corpus_to_update("", [str(project)]) == corpus_name(project)
+    with connected(build_server(app)) as call:
+        said = call.good("index_documents", paths=["."], wait_seconds=50)
+        assert said["corpus"] == corpus_name(project) and said["status"] == "done"
+    other = App(Settings(home=app.home, roots=(docs,)))
+    indexed(other, "papers", docs=str(docs))
+    shutil.rmtree(app.folder(corpus_name(project)))
+    assert other.corpus_for_reading() == other.corpus_to_update("", [str(docs)]) == "papers"
 
 
 def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: App, project: Path, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_indexing_the_root_again_makes_no_second_corpus_of_documents_and_notes(t
         again = call.good("index_documents", paths=["docs/pier.md"], wait_seconds=50)
         assert again["corpus"] == "mine" and again["counts"]["documents_total"] == 3
         said = call.good("index_documents", texts=["The mast was sold."], wait_seconds=50)
-        assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"]
+        assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"], "texts as well"
 
 
 def test_a_damaged_log_of_documents_hides_no_note(call: Caller, app: App) -> None:
