@@ -161,7 +161,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     from graphrag_mcp.notes import folder as files
     from graphrag_mcp.notes import writing
     from graphrag_mcp.query.note_sources import check_of, seen
-    from graphrag_mcp.text.citing import collection
+    from graphrag_mcp.text import citing
 
     title = " ".join(note.title.split())
     if not title or len(title) > LONGEST_TITLE:
@@ -189,7 +189,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before)
         if snapshot is not None and not before:
-            linked.definitions.append(collection(seen(snapshot)))
+            linked.definitions.append(citing.collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
             text = writing.composed(title, linked, day, by)
@@ -199,10 +199,12 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     written_note.result.check = check_of(text)
     if linked.topics:
         written_note.topics = len(linked.topics)
-        written_note.remarks.append(
+        remark = (
             f"{', '.join(linked.topics)} became words: a topic is a view of all documents, and no text that is followed. "
-            "Cite passages for facts; beside the note stands whether the documents are as they were."
+            "Cite passages for facts"
         )
+        beside = "; beside the note stands whether the documents are as they were"
+        written_note.remarks.append(f"{remark}{beside if citing.seen(text) else ''}.")
     elif not linked.cited and note.op == "new":
         written_note.remarks.append(
             "The note cites nothing, so searches cannot say when it is out of date."

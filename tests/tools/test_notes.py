@@ -262,6 +262,11 @@ def test_a_topic_is_named_by_its_title_and_the_result_says_that_it_is_not_follow
     said = call.good("write_note", title="Topics", text=text)
     assert "1 citation of 1 document, 1 topic by title." in said["text"]
     assert f"{topic} became words" in said["hint"] and "as they were" in said["hint"]
+    (root / "notes" / "By hand.md").write_text("---\nkind: note\n---\n# By hand\n\nFenn paid.\n", "utf-8")
+    added = call.good("write_note", title="By hand", text=f"All [{topic}].", op="append")
+    assert f"{topic} became words" in added["hint"] and "as they were" not in added["hint"]
+    shown = call.good("get_source", ids=[added["id"]])["text"]
+    assert "By hand" in shown and "as they were" not in shown
     written = (root / "notes" / "Topics.md").read_text("utf-8")
     assert f"All are about Fenn (topic: {report['title']}). He paid [1]." in written
 
