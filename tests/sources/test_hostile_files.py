@@ -143,8 +143,11 @@ def test_while_bytes_are_parsed_nothing_else_can_be_opened() -> None:
 
 
 def test_what_the_child_says_is_not_believed() -> None:
-    for line in (b"[]", b"nonsense", b'["a", "b", "c", [], true, []]', b'[1, "b", "c", {}, true, []]', b'["a", "b", "c", {}, true, [[9, "p. 1"]]]', b"[" * 100_000, b"7"):
+    parts = (b'["a", "b", "c", [], true, [], []]', b'[1, "b", "c", {}, true, [], []]', b'["a", "b", "c", {}, true, [[9, "p. 1"]], []]')
+    written = (b'["a", "b", "c", {}, true, [], [["x", 1, "a", ""]]]', b'["a", "b", "c", {}, true, [], [[0, 1]]]', b'["a", "b", "c", {}, true, []]')
+    for line in (b"[]", b"nonsense", *parts, *written, b"[" * 100_000, b"7"):
         with pytest.raises(ReadError, match="its parser crashed"):
             parsers._read(line + b"\n")
-    piece = parsers._read(json.dumps(["a\0\r\nb\ud800", "t", "", {"n": 1}, True, [[1, "p. 2"]]]).encode() + b"\n")
+    frame = ["a\0\r\nb\ud800", "t", "", {"n": 1}, True, [[1, "p. 2"]], [[0, 1, "a.html", ""]]]
+    piece = parsers._read(json.dumps(frame).encode() + b"\n")
     assert isinstance(piece, pieces.Piece) and piece.text == "a\nb\ufffd"
