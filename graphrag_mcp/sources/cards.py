@@ -11,7 +11,7 @@ from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.piece import Piece
 
 _LINE = re.compile(
-    r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:\"\n]{0,400}|;[^:;\n]{0,100}=\"[^\"\n]{0,400}\")*):(.*)",
+    r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:;\"\n]{0,100}=\"[^\"\n]{0,400}\"|;[^:;\"\n]{0,400})*+):(.*)",
     re.DOTALL,
 )
 _FOLDED = re.compile(r"\n[ \t]")

@@ -20,6 +20,7 @@ TEXT_LIMIT = 20_000_000  # characters of one document's text
 # are counted one by one there: with 360, of sheets with one to ten sentences a row 79 of 542 passages had no header,
 # with 330 none of 594.
 BLOCK = 330
+MOST_BLANK = 200_000  # places of a table that spans leave blank
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _BLANK_LINES = re.compile(r"\n{3,}")
 # The bullets of Word in front of a line, as Symbol (F0B7) and Wingdings have them. Other signs of these
@@ -207,25 +208,32 @@ def blocks(rows: Sequence[Sequence[str]]) -> Iterator[tuple[list[str], list[int]
 
 def grid(rows: Iterable[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
     """Rows of (text, column span, row span) as a table in which every cell stands in its column:
-    a spanned place is blank. Spans are as in HTML."""
+    a spanned place is blank. Spans are as in HTML; of a table with MOST_BLANK blank places they count
+    no more, since a few bytes can span millions."""
     table: list[list[str]] = []
     taken: dict[int, int] = {}  # column -> rows below for which a cell above holds it
+    blank = 0
     for row in rows:
         line: list[str] = []
         below: dict[int, int] = {}
         for text, wide, tall in row:
             while taken.get(len(line), 0):
                 line.append("")
+            if blank + len(line) >= MOST_BLANK:
+                wide = tall = 1
             for column in range(max(1, min(wide, 1000))):
                 below[len(line)] = max(1, min(tall, 65_000)) - 1
                 line.append(text if column == 0 else "")
         while taken.get(len(line), 0):
             line.append("")
+        blank += len(line) - len(row)
         taken = {
             c: below.get(c, taken.get(c, 1) - 1)
             for c in range(len(line))
-            if below.get(c, taken.get(c, 1) - 1) > 0
+            if below.get(c, taken.get(c, 1) - 1) > 0 and blank < MOST_BLANK
         }
         table.append(line)
     width = max(map(len, table), default=0)
-    return [line + [""] * (width - len(line)) for line in table] if width < 2_000 else table
+    if width >= 2_000 or width * len(table) - sum(map(len, table)) > MOST_BLANK:
+        return table
+    return [line + [""] * (width - len(line)) for line in table]

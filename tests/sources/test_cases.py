@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.mail import eml
+from graphrag_mcp.sources.piece import MOST_BLANK, grid
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.walk import find
 from tests.support import ole
-from tests.support.workload import linear
+from tests.support.workload import ends, linear
 
 SHARED = Path(__file__).parents[3] / "shared/data/cases"
 SETTINGS = Settings(home=Path("unused"))
@@ -363,3 +365,18 @@ def test_long_paragraphs_of_a_mail_that_flows_are_joined_in_linear_time() -> Non
 def test_a_long_cell_of_rtf_is_read_in_linear_time() -> None:
     words = b"Some words here \\par "
     assert linear(lambda size: list(rtf(b"{\\rtf1\\pard\\intbl " + words * size + b"}", "rtf")), 500, largest=160_000)
+
+
+def test_a_card_whose_line_is_signs_alone_ends_at_once() -> None:
+    card = b"BEGIN:VCARD\nFN:Ada\nTEL" + b";" * 400 + b'\nTEL;TYPE="a:b;c";X=1:5551\nEND:VCARD\n'
+    with ends():
+        (piece,) = cards(card, "vcf")
+    assert piece.text == "name: Ada\ntelephone: 5551\n"
+
+
+def test_spans_of_a_table_make_no_more_places_than_a_table_may_have() -> None:
+    rows = [[("x", 900, 60_000)] * 20, *[[("y", 1, 1)]] * 2_000]
+    table = grid(rows)
+    assert len(table) == 2_001 and sum(map(len, table)) < 2 * MOST_BLANK
+    assert table[0][0] == "x" and all("y" in row for row in table[1:])
+    assert grid([[("a", 2, 2), ("b", 1, 1)], [("c", 1, 1)]]) == [["a", "", "b"], ["", "", "c"]]
