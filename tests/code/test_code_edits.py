@@ -307,7 +307,7 @@ def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) ->
         "gen/many.py": "".join(f"def f{n}(x):\n    return f{max(n - 1, 0)}(x)\n\n\n" for n in range(2000)),
         "web/chain.js": "a" + ".b()" * 9000 + ";\n", "web/one.min.js": "function gone(){}",
         "deep/paren.py": "x = " + "(" * 300 + "1" + ")" * 300 + "\n",
-        "deep/sum.py": "x = " + "+".join(["a"] * 9000) + "\n", "deep/list.json": "[" * 9000 + "]" * 9000,
+        "deep/sum.py": "x = " + "+".join(["a"] * 9000) + "\n",
         "bad/open.py": "def weigh(:\n  x = (\n", "bad/old.py": 'print "two"\n', "bad/tabs.py": "def a():\n\tif 1:\n        pass\n",
         "empty.py": "", "blank.py": "\n \n", "web/bundle.js": "var hold_all_crates = weigh_it(1);" * 700,
     })  # fmt: skip

@@ -82,7 +82,7 @@ def test_what_is_still_to_be_asked_must_be_there(read_by_model: Path) -> None:
     tables = apply(read_by_model, manifest, {"pending": change})
     manifests.commit(read_by_model, replace(manifest, generation=manifest.generation + 1, tables=tables))
     found = {(finding.kind, finding.what.split(":")[0]) for finding in doctor(read_by_model)}
-    assert found == {("dangling", "entity"), ("dangling", "poem")}
+    assert found == {("dangling", "entity"), ("dangling", "poem"), ("count", "3 rows, the manifest counts 0")}
 
 
 @pytest.mark.parametrize(
