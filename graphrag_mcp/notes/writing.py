@@ -259,20 +259,29 @@ def replaced(old: str, title: str, linked: Linked, date: str, writer: str) -> st
 
 
 def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
-    """The front matter with the day and the writer of now, and what is below it. Where there is none
-    that can be read, a new one stands above all that was there."""
+    """The front matter with the day of now and all who wrote, and what is below it. Where there is none
+    that can be changed, a new one stands above all that was there."""
     facts, end = front_matter(old)
+    writer = _writers(facts.get("writer") or facts.get("author") or "", _plain(writer))
     if not end or not old.startswith("---\n"):
         new = composed(title, Linked(""), date, writer)
         return new[: front_matter(new)[1]], old
     block = old[:end].rstrip()
-    for name, value in {"date": date, "writer": _plain(writer), "kind": "note"}.items():
-        line = re.compile(rf"(?mi)^{name}[ \t]*:.*$")
+    for name, value in {"date": date, "writer": writer}.items():
+        line = re.compile(rf"(?mi)^{name}[ \t]*:.*$(?:\n[ \t]*- .*$)*")  # and the lines of a list
         if name in facts and line.search(block):
             block = line.sub(lambda _, line=f"{name}: {value}": line, block)
         else:
             block = block[: block.rfind("\n")] + f"\n{name}: {value}" + block[block.rfind("\n") :]
     return f"{block}\n", old[end:]
+
+
+def _writers(known: object, writer: str) -> str:
+    """Who has written a note: those that it names, and the one who writes now."""
+    before = ", ".join(map(str, known)) if isinstance(known, list) else str(known)
+    if not before or writer in (before, *(name.strip() for name in before.split(","))):
+        return _plain(before or writer)
+    return _plain(f"{before}, {writer}")
 
 
 def _body(title: str, text: str, definitions: Sequence[str] = ()) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SECRET, HIDDEN, LOCK, MINIFIED = "looks like a secret", "hidden", "lock file", "minified file"
 BINARY, UNSUPPORTED, DEPENDENCY = "binary", "unsupported type", "dependency or build folder"
-IGNORED, OURS = "ignored by .gitignore", "index of this server"
+OURS = "index of this server"
 PICTURE = f"picture; {extra('ocr')} reads its text, the setting vision_model has it described"
 OUTSIDE = "outside the folders this server may read"
 
@@ -139,21 +139,36 @@ def shown(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The patterns of one folder; `base` is its absolute path with a slash at its end."""
+    """The patterns of one file `name` in a folder; `base` is its absolute path with a slash at its end."""
 
     base: str
+    name: str
     spec: GitIgnoreSpec
 
 
-def ignored(path: str, rules: list[Rules]) -> bool:
-    """Is the absolute `path` (of a folder with a slash) ignored? The innermost rule decides."""
+def ignored(path: str, rules: list[Rules]) -> str:
+    """The ignore file that leaves the absolute `path` (of a folder with a slash) out; "" where none does. The innermost
+    rule decides."""
     path = PurePath(path).as_posix() + "/" * path.endswith("/")
     for rule in reversed(rules):
         if path.startswith(rule.base):
             verdict = rule.spec.check_file(path[len(rule.base) :]).include
             if verdict is not None:
-                return verdict
-    return False
+                return rule.name if verdict else ""
+    return ""
+
+
+def ignored_below(top: str, path: str) -> str:
+    """The ignore file that leaves the absolute `path` out of a walk of the folder `top` above it; "" where none does."""
+    rules, folder, parts = _rules_above(top), top, Path(path).relative_to(top).parts
+    for number, part in enumerate(parts, 1):
+        with suppress(OSError):
+            rules += _rules_in(folder, {".git", *IGNORE_FILES})
+        folder = os.path.join(folder, part)
+        at = f"{folder}/" if number < len(parts) or os.path.isdir(folder) else folder
+        if name := ignored(at, rules):
+            return name
+    return ""
 
 
 def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
@@ -178,7 +193,9 @@ def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
             message = f"{os.path.basename(name)} is over 256 KB, so this folder is left out"
             raise OSError(errno.EFBIG, message)
         lines = map(_tame, data.decode("utf-8-sig", "replace").splitlines())
-        rules.append(Rules(base, GitIgnoreSpec.from_lines(filter(_valid, lines))))
+        rules.append(
+            Rules(base, PurePath(name).as_posix(), GitIgnoreSpec.from_lines(filter(_valid, lines)))
+        )
     return rules
 
 
@@ -560,7 +577,8 @@ class _Walk:
         named = folder_reason(entry.name, beside) if folder else file_reason(entry.name)
         if named or not rules:
             return named
-        return IGNORED if ignored(path + "/" * folder, rules) else ""
+        name = ignored(path + "/" * folder, rules)
+        return f"ignored by {name}" if name else ""
 
     def _take(self, entry: os.DirEntry[str], path: str, place: _Place, within: Folder) -> None:
         status, settings = entry.stat(follow_symlinks=False), self.settings

@@ -180,6 +180,9 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         shown, old = path.relative_to(base).as_posix(), files.read(path)
         written_note = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
         _compare(note, old, shown)
+        if note.op != "undo" and (by_file := _ignored(app, snapshot, base, path)):
+            what = f"a note {shown!r} is not indexed (ignored by {by_file})"
+            raise BadInput(what, "Give another title or folder")
         if note.op == "undo":
             written_note.verb = "Brought back"
             if not files.undo(base, path, note.check.strip()):
@@ -215,8 +218,13 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
 def _compare(note: Note, old: str | None, shown: str) -> None:
     """Refuse a write over what the caller has not read."""
     from graphrag_mcp.query.note_sources import check_of
+    from graphrag_mcp.sources.decode import front_matter
+    from graphrag_mcp.text.citing import is_note
 
     now = check_of(old) if old is not None else ""
+    if old is not None and note.op != "undo" and not is_note(shown, front_matter(old)[0]):
+        what = f"the file {shown!r} is no note (its front matter does not say `kind: note`)"
+        raise BadInput(what, "Give another title, and cite the file if the note is about it")
     if note.op == "new" and old is not None:
         what = f"there is a note {shown!r} already"
         advice = 'op="append" adds to it; op="replace" needs check, the check value that get_source shows'
@@ -231,6 +239,21 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
             "unread. Where its file was edited by hand, call index_documents first"
         )
         raise BadInput(what, advice)
+
+
+def _ignored(app: App, snapshot: Snapshot | None, base: Path, path: Path) -> str:
+    """The ignore file for which an index of the corpus, or of the root where the corpus has no folder of
+    the notes, leaves a note out; "" where none does."""
+    from graphrag_mcp.sources.walk import ignored_below
+
+    known = snapshot.manifest.sources.values() if snapshot else ()
+    folders = [source["path"] for source in known if source["kind"] == "folder"]
+    tops = sorted(path for path in folders if base.is_relative_to(path))  # the outermost first
+    if not tops or str(base) in tops:  # apart from the root, but for an index of all of it
+        roots = [root.resolve() for root in app.settings.roots]
+        tops = sorted([*tops, *(str(root) for root in roots if base.is_relative_to(root))])
+        tops = [str(base)] if ignored_below(tops[0], str(base)) else tops
+    return ignored_below(tops[0], str(path))
 
 
 def _corpus(app: App, corpus: str, base: Path) -> tuple[str, Snapshot | None]:

@@ -70,7 +70,8 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
         "project/notes/build/plan.txt", "project/package.json", "project/src/app.py",
     ]  # fmt: skip
     assert found.skipped == {
-        "binary": 1, "dependency or build folder": 5, "empty": 1, "hidden": 5, "ignored by .gitignore": 5, "lock file": 1,
+        "binary": 1, "dependency or build folder": 5, "empty": 1, "hidden": 5, "ignored by .git/info/exclude": 1,
+        "ignored by .gitignore": 3, "ignored by .graphragignore": 1, "lock file": 1,
         "looks like a secret": 5, "minified file": 1, "not a regular file": 1,
         "over 0.002 MB": 1, PICTURE: 1, "symbolic link": 2, "unsupported type": 1,
     }  # fmt: skip

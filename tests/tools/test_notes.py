@@ -412,24 +412,81 @@ def test_a_link_in_the_place_of_a_note_or_of_its_folder_is_refused(
     assert (root / "ledger.md").read_text("utf-8") == LEDGER and not (tmp_path / "Mast.md").exists()
 
 
-def test_front_matter_that_names_a_kind_twice_becomes_that_of_a_note(call: Caller, root: Path) -> None:
-    (root / "notes").mkdir(exist_ok=True)
+@pytest.mark.parametrize(
+    "page",
+    [
+        LEDGER,
+        "---\ntags: [ship]\n---\n\nIt is high.\n",
+        "---\nkind: note\nkind: report\n---\n\nIt is high.\n",
+        "---\nkind note\n]]\n\nIt is high.\n",
+    ],
+)
+def test_a_page_that_is_no_note_never_becomes_one(call: Caller, root: Path, page: str) -> None:
+    (root / "notes" / "Mast.md").write_text(page, "utf-8")
+    indexed(call)
+    read = re.findall(r"check value (\w+)", call.good("get_source", ids=["notes/Mast.md"])["text"])
+    for op, check in (("new", ""), ("append", ""), ("replace", (read or ["x"])[0])):
+        said = call.bad("write_note", title="Mast", text="It is of larch.", op=op, check=check)
+        assert "is no note" in said and "another title" in said, said
+    assert (root / "notes" / "Mast.md").read_text("utf-8") == page
+
+
+@pytest.mark.parametrize(
+    ("names", "writers"),
+    [
+        ("writer: ada\n", "ada, mcp"),
+        ("writer: ada, mcp\n", "ada, mcp"),
+        ("writer: [ada, ben]\n", "ada, ben, mcp"),
+        ("writer:\n  - ada\n  - ben\ntags: x\n", "ada, ben, mcp"),
+        ("author: ada\n", "ada, mcp"),
+        ("", "mcp"),
+    ],
+)
+def test_a_note_keeps_its_writers_beside_the_one_who_adds(
+    call: Caller, root: Path, names: str, writers: str
+) -> None:
     file = root / "notes" / "Mast.md"
-    file.write_text("---\nkind: note\nkind: report\n---\n\nIt is high.\n", "utf-8")
-    call.good("write_note", title="Mast", text="It is of larch.", op="append")
-    assert "note by mcp" in call.good("search_text", query="larch")["text"]
+    file.write_text(f"---\nkind: note\ndate: 1999-01-02\n{names}---\n\nIt is high.\n", "utf-8")
+    for text in ("It is of larch.", "It is old."):
+        call.good("write_note", title="Mast", text=text, op="append")
+    written = file.read_text("utf-8")
+    assert written.count("\nwriter:") == 1 and f"\nwriter: {writers}\n" in written
+    assert "1999" not in written and "- ada" not in written
+    assert f"note by {writers}" in call.good("search_text", query="larch")["text"]
 
 
-def test_broken_front_matter_is_kept_below_a_new_one(call: Caller, root: Path) -> None:
-    broken = "---\nkind note\n]]\n\nIt is high.\n"
-    (root / "notes" / "Mast.md").write_text(broken, "utf-8")
+def test_front_matter_of_another_form_is_kept_below_a_new_one(call: Caller, root: Path) -> None:
+    toml = '+++\nkind = "note"\nwriter = "ada"\n+++\n\nIt is high.\n'
+    (root / "notes" / "Mast.md").write_text(toml, "utf-8")
     call.good("write_note", title="Mast", text="And old.", op="append")
     written = (root / "notes" / "Mast.md").read_text("utf-8")
-    assert (
-        written.startswith("---\nkind: note\n")
-        and "kind note\n]]" in written
-        and written.endswith("And old.\n")
-    )
+    assert written.startswith("---\nkind: note\n") and "\nwriter: ada, mcp\n" in written
+    assert 'kind = "note"\n' in written and written.endswith("And old.\n")
+
+
+@pytest.mark.parametrize("ignores", [".gitignore", ".graphragignore"])
+def test_a_note_that_an_ignore_file_leaves_out_is_refused(
+    call: Caller, root: Path, ignores: str
+) -> None:
+    (root / ignores).write_text("drafts\nsecret*\n", "utf-8")
+    if ignores == ".gitignore":
+        (root / ".git").mkdir()
+    for title, folder in (("Mast", "drafts"), ("Mast", "a/drafts/b"), ("secret mast", "")):
+        said = call.bad("write_note", title=title, text="It is high.", folder=folder)
+        assert f"ignored by {ignores}" in said and "another title or folder" in said
+    assert not list((root / "notes").rglob("*ast.md"))
+    assert "searchable now" in call.good("write_note", title="Mast", text="It is high.")["text"]
+    (root / ignores).write_text("notes\n", "utf-8")  # which the next index of the root leaves out
+    assert ignores in call.bad("write_note", title="Pier", text="It is of oak.")
+
+
+def test_a_folder_of_notes_apart_from_an_index_of_the_root_takes_notes(app: App, root: Path) -> None:
+    (root / ".graphragignore").write_text("notes\n", "utf-8")
+    with connected(build_server(app)) as call:
+        said = call.good("write_note", title="Mast", text="It is high.")
+        assert "searchable now" in said["text"]
+        (root / ".graphragignore").write_text("drafts\n", "utf-8")
+        call.bad("write_note", title="Pier", text="It is of oak.", folder="drafts")
 
 
 def test_a_note_that_names_its_own_last_line_links_to_nothing_by_it(
