@@ -15,6 +15,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.query import context
 from graphrag_mcp.query.ids import passages_of, section_of
 from graphrag_mcp.sources.decode import clean, front_matter
+from graphrag_mcp.sources.document import file_and_key
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
 from graphrag_mcp.text.citing import Fingerprint
@@ -166,7 +167,9 @@ def _target(snapshot: Snapshot, path: Path, id: str, result: Linked) -> Target |
         page = _PAGE.match(span.place)
         fragment = f"page={page[1]}" if page else span.place
     # The only passage of a row of a table is the row: its address has no place for a part of it.
-    whole = span.whole or ("#" in row["uri"] and text.strip() == row["text"].strip())
+    whole = span.whole or (
+        bool(file_and_key(row["uri"])[1]) and text.strip() == row["text"].strip()
+    )
     target = address(snapshot, path, row["uri"], "" if span.whole else fragment)
     if len(target) > citing.LONGEST:
         what = (
@@ -186,16 +189,16 @@ def address(snapshot: Snapshot, path: Path, uri: str, fragment: str = "") -> str
         relative = os.path.relpath(files[0], path.parent).replace(os.sep, "/")
     except ValueError:  # on another drive
         relative = Path(files[0]).as_posix()
-    behind = uri.partition("#")[2] or fragment
+    behind = file_and_key(uri)[1] or fragment
     safe = "/!$&*+,;=~.-_"
     return quote(relative, safe=f"{safe}:") + (f"#{quote(behind, safe=safe)}" if behind else "")
 
 
 def _files(snapshot: Snapshot, uri: str) -> list[str]:
     """The path of the file of a document; [] for a text without one."""
-    label, _, rest = uri.partition("/")
+    label, _, rest = file_and_key(uri)[0].partition("/")
     folder = snapshot.manifest.sources.get(label, {}).get("path", "")
-    return [os.path.join(folder, *rest.partition("#")[0].split("/"))] if folder else []
+    return [os.path.join(folder, *rest.split("/"))] if folder else []
 
 
 def _span(snapshot: Snapshot, alias: str) -> Span | None:

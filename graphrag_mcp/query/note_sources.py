@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -17,15 +17,17 @@ from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources.decode import front_matter
+from graphrag_mcp.sources.document import file_and_key
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import content_id, counted, lists_of, terms
 
-State = Literal["same", "changed", "gone"]
+State = Literal["same", "changed", "gone", "absent"]  # absent: a file that this corpus lacks
 Row = dict[str, Any]
 Passages = list[tuple[Row, Counter[str]]]  # with their terms
 
+DIFFERING = ("changed", "gone")
 AT_ONCE = 64  # documents whose texts are read at once
 _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
 
@@ -33,8 +35,8 @@ _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a p
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a note cites, as it is now. `uri` and `document` (content id) are "" where the document is
-    gone. `id`: of the passage (`t12.3`), or of the document where all of it is cited or the text has
-    changed; "" where it is gone."""
+    gone or absent. `id`: of the passage (`t12.3`), or of the document where all of it is cited or the
+    text has changed; "" where there is none."""
 
     citation: citing.Citation
     state: State
@@ -86,7 +88,9 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
         was, is_ = _resolver(old), _resolver(snapshot)
         for note, citations in _citations(snapshot, sorted(now & before)).items():
             uri = facts[note]["uri"]
-            if any(was(uri, citation) != is_(uri, citation) for citation in citations):
+            # What is gone under its name may stand under another one, then or now.
+            pairs = [(was(uri, citation), is_(uri, citation)) for citation in citations]
+            if any(then != now or not now for then, now in pairs):
                 affected.add(note)
     then, uris = _by_uri(old), {facts[id]["uri"] for id in affected}
     earlier = changed(old, {id for uri in uris if (id := then.get(uri, "")) in before})
@@ -113,8 +117,10 @@ def state(snapshot: Snapshot, document: str) -> str:
     """What became of the sources of a note, and of the collection since it was written or replaced:
     `5 sources, unchanged; 668 documents as they were`."""
     found = sources(snapshot, document)
-    same = f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
-    return "; ".join(filter(None, (since(found) or same, _collection_since(snapshot, document))))
+    total, absent = counted(len(found), "sources"), sum(one.state == "absent" for one in found)
+    same = f"{absent} of {total} not in this corpus" if absent else f"{total}, unchanged"
+    status = since(found) or (same if found else "names no sources")
+    return "; ".join(filter(None, (status, _collection_since(snapshot, document))))
 
 
 @once
@@ -184,7 +190,8 @@ def _shown(source: Source) -> str:
     """A citation as a reader of the index sees it."""
     if source.state == "same":
         return f"[{source.id}]"
-    return f"[{source.citation.label}, {source.state} since]"
+    became = "not in this corpus" if source.state == "absent" else f"{source.state} since"
+    return f"[{source.citation.label}, {became}]"
 
 
 def differences(
@@ -194,11 +201,11 @@ def differences(
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
     alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
-    status = since(found) or f"{counted(len(found), 'sources')}, unchanged"
+    status = state(snapshot, document).partition("; ")[0]
     same = dict.fromkeys(source.id for source in found if source.state == "same")
     head = f"[{alias}] {one_line(title, 120)}: {status}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
-    differing = {source.citation.key: source for source in found if source.state != "same"}
+    differing = {source.citation.key: source for source in found if source.state in DIFFERING}
     passages: dict[str, Passages] = {}
     for source in differing.values():
         if source.document and source.document not in passages:
@@ -271,7 +278,7 @@ def _by_uri(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _differing(found: Iterable[Source]) -> int:
-    return sum(source.state != "same" for source in found)
+    return sum(source.state in DIFFERING for source in found)
 
 
 def _read(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, tuple[Source, ...]]:
@@ -282,6 +289,27 @@ def _read(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, tuple[Source
     for note, citations in cited.items():
         for number, citation in enumerate(citations):
             of[note, number] = resolved(facts[note]["uri"], citation)
+    found = _of_documents(snapshot, cited, of)
+    found |= _moved_rows(
+        snapshot, {key: source for key, source in found.items() if source.state != "same"}
+    )
+    gone = {key: source for key, source in found.items() if source.state == "gone"}
+    found |= _of_documents(snapshot, cited, _under_other_names(snapshot, gone))
+    for (note, number), source in gone.items():
+        if found[note, number] is source and _is_absent(snapshot, facts[note]["uri"], source):
+            found[note, number] = replace(source, state="absent")
+    return {
+        note: tuple(found[note, number] for number in range(len(citations)))
+        for note, citations in cited.items()
+    }
+
+
+def _of_documents(
+    snapshot: Snapshot,
+    cited: Mapping[str, Sequence[citing.Citation]],
+    of: Mapping[tuple[str, int], str],
+) -> dict[tuple[str, int], Source]:
+    """The sources by content id of the note and number, each compared with the document that `of` gives for it."""
     found: dict[tuple[str, int], Source] = {}
     by_document = lists_of((id, key) for key, id in of.items())
     order = sorted(by_document)
@@ -298,13 +326,66 @@ def _read(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, tuple[Source
             found |= zip(
                 keys, _compared(snapshot, document, text, document_passages, citations), strict=True
             )
-    found |= _moved_rows(
-        snapshot, {key: source for key, source in found.items() if source.state != "same"}
-    )
-    return {
-        note: tuple(found[note, number] for number in range(len(citations)))
-        for note, citations in cited.items()
-    }
+    return found
+
+
+def _under_other_names(
+    snapshot: Snapshot, gone: Mapping[tuple[str, int], Source]
+) -> dict[tuple[str, int], str]:
+    """The documents in which texts stand whose own file is gone: it has another name, or another one was like it, or
+    the note was moved. A part of a document counts at its line, and where all documents that have it there are alike:
+    what many files say ("Approved.") is no evidence that one was renamed."""
+    apart = ids(snapshot)
+    asked = [(source.citation.whole, source.citation.fingerprint) for source in gone.values()]
+    lengths = {(whole, of.length) for whole, of in asked}
+    standing: dict[tuple[bool, citing.Fingerprint, int], set[str]] = {}
+    for table in ("documents", "text_units", "passages"):
+        whole = table == "documents"
+        if all(of_whole != whole for of_whole, _ in asked):
+            continue
+        names = ["id", "text"] if whole else ["document_id", "text", "line_start"]
+        for batch in snapshot.batches(table, names):
+            for id, text, *line in rows_of(batch):
+                if not whole and id in apart:  # a note repeats what its sources say
+                    continue
+                if (whole, len("".join(text.split()))) in lengths:
+                    of, blank = citing.fingerprint(text), text[: len(text) - len(text.lstrip())]
+                    for at in (0, *(first + blank.count("\n") for first in line)):
+                        standing.setdefault((whole, of, at), set()).add(id)
+    found: dict[tuple[str, int], str] = {}
+    for (key, source), (whole, of) in zip(gone.items(), asked, strict=True):
+        line = None if whole else re.match(r"L(\d+)", source.citation.fragment)
+        documents = sorted(standing.get((whole, of, int(line[1]) if line else 0), ()))
+        if len(documents) > 1 and not whole:
+            texts = values_of(snapshot.by_key("documents", documents, "id", ["text"])["text"])
+            if len({"".join(text.split()) for text in texts}) > 1:
+                continue
+        if documents:
+            found[key] = documents[0]
+    return found
+
+
+def _is_absent(snapshot: Snapshot, note: str, source: Source) -> bool:
+    """Is the file of a source there, beside what the corpus holds? Only below the folder that holds those of the
+    corpus: what lies elsewhere on this machine is not told."""
+    label, _, rest = note.partition("/")
+    folder = snapshot.manifest.sources.get(label, {}).get("path", "")
+    if not os.path.isabs(folder) or os.path.isabs(source.citation.path):
+        return False
+    path = os.path.normpath(os.path.join(folder, os.path.dirname(rest), source.citation.path))
+    held = [one for one in folders(snapshot).values() if os.path.isabs(one)]
+    if len({os.path.splitdrive(one)[0] for one in (*held, path)}) > 1:
+        return False
+    top = os.path.commonpath(held)
+    below = top != os.path.dirname(top) and os.path.commonpath((top, path)) == top
+    uris = _uris(snapshot, note, source.citation)
+    return below and os.path.isfile(path) and _files(snapshot).isdisjoint(uris)
+
+
+@once
+def _files(snapshot: Snapshot) -> frozenset[str]:
+    """The uris of the files that a corpus holds."""
+    return frozenset(file_and_key(uri)[0] for uri in _by_uri(snapshot))
 
 
 def _moved_rows(
@@ -324,10 +405,10 @@ def _moved_rows(
                 else _uris(snapshot, facts[key[0]]["uri"], source.citation)
             )
             for uri in uris:
-                by_file.setdefault(uri.partition("#")[0], []).append((key, source))
+                by_file.setdefault(file_and_key(uri)[0], []).append((key, source))
     found: dict[tuple[str, int], Source] = {}
     for file, pairs in by_file.items():
-        ids = [id for uri, id in by_uri.items() if uri.partition("#")[0] == file]
+        ids = [id for uri, id in by_uri.items() if file_and_key(uri)[0] == file]
         rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
         lengths = {source.citation.fingerprint.length for _, source in pairs}
         same = {

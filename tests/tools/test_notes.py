@@ -131,6 +131,83 @@ def test_a_source_that_is_as_it_was_again_marks_no_note(call: Caller, root: Path
     assert "changed since" not in call.good("get_source", ids=[note])["text"]
 
 
+def test_a_number_sign_in_a_name_begins_no_fragment_of_a_link(call: Caller, root: Path) -> None:
+    (root / "a #b").mkdir()
+    (root / "a #b" / "Issue #12.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    (root / "sizes #1.csv").write_text("name,height\nBoom,7\nPier,12\n", "utf-8")
+    indexed(call)
+    text = f"Of oak [{found_id(call, 'pier is of oak')}], low [{found_id(call, '12')}]."
+    note = call.good("write_note", title="Pier", text=text)["id"]
+    written = (root / "notes" / "Pier.md").read_text("utf-8")
+    assert "../a%20%23b/Issue%20%2312.md#L" in written and "../sizes%20%231.csv#2 " in written
+    assert "2 sources, unchanged" in call.good("get_source", ids=[note])["text"]
+    links = call.good("explore_graph", start=note, kinds=["links"])["text"]
+    assert "2 links out, 0 in" in links, links
+
+
+def test_a_source_under_another_name_is_unchanged(call: Caller, root: Path) -> None:
+    id = found_id(call, "Tobias Fenn")
+    note = call.good("write_note", title="Mast", text=f"Paid by Fenn [{id}]. All [d1].")["id"]
+    (root / "2024").mkdir()
+    (root / "ledger.md").rename(root / "2024" / "book.md")
+    indexed(call)
+    said = call.good("get_source", ids=[note])["text"]
+    assert "2 sources, unchanged; 2 documents as they were" in said and "since" not in said, said
+    shutil.copy(root / "2024" / "book.md", root / "a copy.md")
+    indexed(call)
+    (root / "2024" / "book.md").unlink()
+    (root / "notes" / "deep").mkdir()
+    (root / "notes" / "Mast.md").rename(root / "notes" / "deep" / "Mast.md")
+    indexed(call)
+    assert "2 sources, unchanged" in call.good("get_source", ids=["notes/deep/Mast.md"])["text"]
+    before = call.good("graph_status")["generation"]
+    (root / "a copy.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    said = call.good("get_source", ids=["notes/deep/Mast.md"])["text"]
+    assert "2 of 2 sources changed since" in said and "[ledger.md, gone since]" in said
+    assert "Mast.md: 2 of 2 sources" in call.good("graph_status", since=str(before))["text"]
+
+
+def test_what_several_documents_say_does_not_stand_for_one_that_is_gone(
+    call: Caller, root: Path
+) -> None:
+    above = "# State\n\n" + "Approved by the board after a long debate on the budget. " * 40
+    for name in ("pier", "boom", "yard"):
+        below = f"# The {name}\n\n" + f"The {name} is of oak and stands in the yard. " * 40
+        (root / f"{name}.md").write_text(f"{above}\n\n{below}\n", "utf-8")
+    indexed(call)
+    listed = call.good("list_documents", filters=["uri=*/pier.md"])["text"]
+    id = re.findall(r"\[[dt](\d+)", listed)[0]
+    note = call.good("write_note", title="Pier", text=f"It was approved [t{id}.1].")["id"]
+    (root / "pier.md").unlink()
+    indexed(call)
+    assert "1 of 1 source changed since" in call.good("get_source", ids=[note])["text"]
+
+
+def test_a_source_that_another_corpus_holds_is_not_said_to_be_gone(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    for name, text in (("x", "Xylo fact of the mast.\n"), ("z", "Zeta fact of the pier.\n")):
+        (top / name).mkdir(parents=True)
+        (top / name / f"{name}.md").write_text(text, "utf-8")
+    app = App(Settings(home=tmp_path / "home", roots=(top,), notes=str(top / "notes")))
+    with connected(build_server(app)) as call:
+        for name in ("x", "z"):
+            call.good("index_documents", paths=[name], corpus=f"c{name}", wait_seconds=50)
+        call.good("write_note", title="Xylo", text="The xylo fact [d1].", corpus="cx")
+        before = call.good("graph_status", corpus="cz")["generation"]
+        call.good("write_note", title="Zeta", text="The zeta fact [d1].", corpus="cz")
+        hits = call.good("local_search", query="What is the xylo fact?", corpus="cz")["text"]
+        assert "[x.md, not in this corpus]" in hits and "since" not in hits, hits
+        said = call.good("get_source", ids=["notes/Xylo.md"], corpus="cz")["text"]
+        assert "1 of 1 source not in this corpus" in said, said
+        status = call.good("graph_status", corpus="cz", since=str(before))["text"]
+        assert "whose sources changed" not in status
+        (top / "x" / "x.md").unlink()
+        call.good("write_note", title="Eta", text="No source.", corpus="cz")
+        said = call.good("get_source", ids=["notes/Xylo.md"], corpus="cz")["text"]
+        assert "[x.md, gone since]" in said, said
+
+
 def test_sources_of_one_name_and_text_are_told_apart(call: Caller, root: Path) -> None:
     for folder in ("a", "b"):
         (root / folder).mkdir()
