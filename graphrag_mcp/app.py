@@ -141,15 +141,15 @@ class App:
             log.info("%s", error.what)
             return named
         sources = stored.sources.values() if stored else ()
-        held = [Path(source["path"]) for source in sources if source.get("path")]
-        held = [path for path in held if any(path.is_relative_to(root) for root in roots)]
-        if not held:
+        folders = [Path(source["path"]) for source in sources if source.get("path")]
+        folders = [path for path in folders if any(path.is_relative_to(root) for root in roots)]
+        if not folders:
             return named
 
         def holds(path: Path) -> bool:
-            if any(path.is_relative_to(known) for known in held):
+            if any(path.is_relative_to(known) for known in folders):
                 return True
-            inner = {str(known) for known in held if known.is_relative_to(path)}
+            inner = {str(known) for known in folders if known.is_relative_to(path)}
             return bool(inner) and not walk.others(str(path), inner, self.settings)
 
         return folder.name if all(holds(Path(path).resolve()) for path in paths) else named

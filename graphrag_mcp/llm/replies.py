@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=BaseModel)
 # What is asked for where a value of another form is read as None.
 NUMBER = WithJsonSchema({"type": "number"})
 LONGEST_REPLY = 4_000_000  # characters: a wall against replies without end, not a usual length
-# Of a reply with bounds: no prompt asks for more. llama.cpp refuses a grammar of over 2,000 repetitions.
+# Of a reply with bounds: no prompt asks for more.
 LONGEST_TEXT, LONGEST_LIST = 2_000, 100
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)

@@ -701,8 +701,7 @@ def located(uri: str, place: str, name: str = "") -> str:
         file = holder
     # A title that is made of a file and a number has a blank in front of the number.
     named = re.search(rf"(?<!\w){re.escape(file)}(?!\w)", name.replace(" #", "#"), re.IGNORECASE)
-    told = repeats(file, name) or named is not None
-    return "" if plain or told else f"({file})"
+    return "" if plain or named or repeats(file, name) else f"({file})"
 
 
 def _letters(text: str) -> str:

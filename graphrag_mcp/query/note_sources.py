@@ -117,7 +117,10 @@ def state(snapshot: Snapshot, document: str) -> str:
     """What became of the sources of a note, and of the collection since it was written or replaced:
     `5 sources, unchanged; 668 documents as they were`."""
     found = sources(snapshot, document)
-    total, absent = counted(len(found), "sources"), sum(one.state == "absent" for one in found)
+    total, absent = (
+        counted(len(found), "sources"),
+        sum(source.state == "absent" for source in found),
+    )
     same = f"{absent} of {total} not in this corpus" if absent else f"{total}, unchanged"
     status = since(found) or (same if found else "names no sources")
     return "; ".join(filter(None, (status, _collection_since(snapshot, document))))
@@ -373,10 +376,10 @@ def _is_absent(snapshot: Snapshot, note: str, source: Source) -> bool:
     if not os.path.isabs(folder) or os.path.isabs(source.citation.path):
         return False
     path = os.path.normpath(os.path.join(folder, os.path.dirname(rest), source.citation.path))
-    held = [one for one in folders(snapshot).values() if os.path.isabs(one)]
-    if len({os.path.splitdrive(one)[0] for one in (*held, path)}) > 1:
+    tops = [top for top in folders(snapshot).values() if os.path.isabs(top)]
+    if len({os.path.splitdrive(place)[0] for place in (*tops, path)}) > 1:
         return False
-    top = os.path.commonpath(held)
+    top = os.path.commonpath(tops)
     below = top != os.path.dirname(top) and os.path.commonpath((top, path)) == top
     uris = _uris(snapshot, note, source.citation)
     return below and os.path.isfile(path) and _files(snapshot).isdisjoint(uris)

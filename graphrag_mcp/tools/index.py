@@ -297,8 +297,10 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
         lines.append(f"Skipped: {_pairs(named)}.")
     if errors:
         lines.append(f"Not indexed ({len(errors)}):")
-        told = [f"- {paths}: {reason}" for reason, paths in by_reason(errors).items()]
-        lines += told[:10] + ([f"- {len(told) - 10} more reasons"] if len(told) > 10 else [])
+        reasons = [f"- {paths}: {reason}" for reason, paths in by_reason(errors).items()]
+        lines += reasons[:10] + (
+            [f"- {len(reasons) - 10} more reasons"] if len(reasons) > 10 else []
+        )
     if result.usage.get("calls"):
         lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.index import records, report_llm, summaries
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import open_asker
@@ -182,6 +183,13 @@ def test_limits_of_the_schema_end_a_reply_that_repeats_itself(server: Llama) -> 
     (reply,) = ask(settings(server, tokens=80, json_mode="schema"), question, schema=schema)
     names = replies.validated(Named, reply.text).names
     assert len(names) < 3 and all(len(name) <= 20 for name in names)
+
+
+def test_the_server_takes_the_limits_of_the_small_preset(server: Llama) -> None:
+    for schema in (records.SCHEMA, summaries.SCHEMA, report_llm.SCHEMA):
+        limited = settings(server, tokens=8, json_mode="schema", bounded_replies=True)
+        (reply,) = ask(limited, "Ada mended the mill.", schema=schema)
+        assert reply.text.lstrip().startswith(("{", "```json")), "without the schema it is prose"
 
 
 def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_next(
