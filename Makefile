@@ -18,7 +18,7 @@ APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
 	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
-	@echo "make test    run the quick tests, six minutes on two cores"
+	@echo "make test    run the quick tests, under five minutes on two cores"
 	@echo "make test-all    run all tests, half an hour"
 	@echo "make lint    run ruff and the type checker"
 	@echo "make site    build the documentation as a site in build/site"

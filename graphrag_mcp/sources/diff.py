@@ -42,6 +42,9 @@ REMOVED = "removed by remove_documents"  # why a file is skipped
 # The kind of an error of a file that lies in a folder of the call. It is no failure of the run: the
 # folder may hold it for ever.
 UNREAD = "unread"
+# Raise it when a reader gives another text for a file, or reads a new suffix: the next indexing reads every file once
+# more, and derives those again whose text is another.
+READERS = 1
 Sources = Mapping[str, Mapping[str, str]]
 Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 
@@ -132,10 +135,21 @@ class Plan:
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     # those that do not any more, since this call names them
     asked: list[str] = field(default_factory=list)
+    # label of a source -> what holds of it when all files of this call are read; "" takes an entry away
+    marks: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
         return uri in self.removed or file in self.removed
+
+    def set_marks(self) -> None:
+        """Write the marks into the sources. A run that ends before its last batch has not read every file,
+        so its sources keep the marks of the run before."""
+        for label, marks in self.marks.items():
+            source = self.found.sources[label]
+            for name, value in marks.items():
+                source.pop(name, None)
+                source |= {name: value} if value else {}
 
 
 def make(
@@ -170,10 +184,12 @@ def make(
 
 
 def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
-    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, with a
-    model that describes pictures (`vision`) those that may hold pictures which it has not seen, and with the
-    extra [ocr] those of which pictures were left since it was not installed."""
+    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, those that readers
+    of another version read, with a model that describes pictures (`vision`) those that may hold pictures which
+    it has not seen, and with the extra [ocr] those of which pictures were left since it was not installed."""
     sources = plan.found.sources
+    readers = str(READERS)
+    outdated = {label for label in sources if sources[label].get("readers", "") != readers}
     waiting: set[str] = set()
     if walk.ocr_installed():
         waiting = {uri for source in sources.values() for uri in _waiting(source)}
@@ -192,14 +208,19 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
             again = any(uri.startswith(f"{file.uri}#") for uri in back)
             again |= file.uri in waiting
             again |= file.source in unseen and _holds_pictures(file)
+            again |= file.source in outdated
             if known and plan.live[known[0]]["file_sha"] == sha and not again:
                 plan.unchanged += len(known)
             else:
                 plan.to_read.append(file)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
-    for label in unseen:
-        if f"{label}/" in whole:
-            sources[label]["vision"] = vision
+    known_before = {file.partition("/")[0] for file in plan.by_file}
+    for label in sources:
+        marks = plan.marks.setdefault(label, {})
+        if f"{label}/" in whole or label not in known_before:
+            marks["readers"] = readers
+        if label in unseen and f"{label}/" in whole:
+            marks["vision"] = vision
 
 
 def _holds_pictures(file: FoundFile) -> bool:
@@ -333,10 +354,9 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
     plan.to_read = [replace(file, commit=days.get(file.path, ("", ""))) for file in plan.to_read]
     plan.to_read.sort(key=lambda file: file.uri)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
-    for label, source in sources.items():
+    for label in sources:
         if f"{label}/" in whole:
-            source.pop("commits", None)
-            source |= {"commits": heads[label]} if heads[label] else {}
+            plan.marks.setdefault(label, {})["commits"] = heads[label]
 
 
 def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
@@ -427,9 +447,7 @@ def edits(
             before = plan.by_file.get(file.uri, [])
             if plan.quota.full():
                 left = plan.to_read[position:]
-                for source in plan.found.sources.values():
-                    source.pop("commits", None)  # not all of it was compared
-                    source.pop("vision", None)
+                plan.marks.clear()  # not all of it was compared
                 plan.errors.append(plan.quota.left(left))
                 yield from derived(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break

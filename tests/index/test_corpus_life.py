@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,16 +18,19 @@ from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.exchange import importing
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.index import batches, edits, run
+from graphrag_mcp.index import batches, documents, edits, run
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import diff, read
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import DERIVATION
+from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import terms as words
 from graphrag_mcp.text.terms import SIMPLIFY, normalise_name
@@ -186,6 +190,59 @@ def half_way(corpus: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
     stopped = lambda: manifests.read(corpus).generation > before  # noqa: E731
     index_documents(corpus, IndexRequest(), settings, cancelled=stopped)
     assert manifests.read(corpus).generation > before
+
+def test_files_that_readers_of_an_earlier_release_read_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, corpus, fresh = tmp_path / "docs", tmp_path / "c", tmp_path / "fresh"
+    docs.mkdir()
+    for n in range(3):
+        (docs / f"{n}.md").write_text(f"# Letter {n}\n\nAda Fenn wrote letter {n} in Skerrow.\n\nJonas Petrie answered.\n", "utf-8")
+
+    load = read.load
+
+    def earlier(file: Any, *rest: Any) -> Iterator[Document]:
+        for document in load(file, *rest):
+            yield replace(document, text=document.text.partition("\n\nJonas")[0])
+
+    def texts() -> list[bool]:
+        rows = live_documents(corpus, manifests.read(corpus), ["uri", "text"]).to_pylist()
+        return ["Jonas Petrie answered." in row["text"] for row in sorted(rows, key=lambda row: row["uri"])]
+
+    with monkeypatch.context() as release:
+        release.setattr(diff, "READERS", diff.READERS - 1)
+        release.setattr(read, "load", earlier)
+        index(corpus, docs)
+    assert texts() == [False] * 3
+    with monkeypatch.context() as small:
+        small.setattr(batches, "BATCH_PASSAGES", 1)
+        small.setattr(documents, "commit_batch", ends_after(documents.commit_batch, 1))
+        with pytest.raises(KilledHere):
+            index(corpus, docs)
+    assert texts().count(True) == 1, "a run that ends after its first batch has read one file with the readers of this release"
+    index(corpus, docs)
+    assert texts() == [True] * 3
+    index(fresh, docs)
+    assert digest(open_snapshot(corpus)) == digest(open_snapshot(fresh))
+    assert index(corpus, docs).counts["unchanged"] == 3
+    before = manifests.read(corpus).generation
+    index(corpus, docs)
+    assert manifests.read(corpus).generation == before
+
+
+class KilledHere(Exception):
+    pass
+
+
+def ends_after(commit: Callable[..., None], batches_written: int) -> Callable[..., None]:
+    left = iter(range(batches_written))
+
+    def written_or_killed(*args: Any, **options: Any) -> None:
+        if next(left, None) is None:
+            raise KilledHere
+        commit(*args, **options)
+
+    return written_or_killed
 
 
 def test_texts_cut_by_other_settings_than_the_manifest_names_are_found_and_derived_again(
