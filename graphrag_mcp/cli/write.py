@@ -415,7 +415,7 @@ def tune(options: argparse.Namespace) -> int:
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
         raise BadInput("tuning needs a chat model and none is configured", advice)
     target = Path(options.output).expanduser().absolute() if options.output else None
-    names = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
+    names = ("limit", "max_tokens", "domain", "language", "seed")
     arguments = {name: getattr(options, name) for name in names}
     request = TuneRequest(**arguments, untyped=options.no_entity_types, output=target)
     found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
@@ -427,7 +427,7 @@ def tune(options: argparse.Namespace) -> int:
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"
     lines = [f"{corpus}: {domain}, in {language}"]
-    lines.append(f"entity types: {types}; {counted(found.examples, 'examples')}")
+    lines.append(f"entity types: {types}")
     lines += [f"wrote {path}" for path in files] or ["nothing was written"]
     lines.append(f"asked {counted(found.usage.get('calls', 0), 'times')}{then}")
     output.say(options, {**asdict(found), "files": files}, *lines)
