@@ -196,14 +196,22 @@ class Changes:
 
 def kept(folder: Path) -> list[Manifest]:
     """The generations that can be gone back to, oldest first, the current one last."""
+    *older, current = _listed(folder)
+    return [*(manifest for manifest in older if _readable(folder, manifest)), current]
+
+
+def _listed(folder: Path) -> list[Manifest]:
+    """The generations of this format, oldest first, the current one last. Of older ones the tables may be gone, which
+    takes a tenth of a second to find out."""
     current = manifests.current(folder)
-    older = (
-        manifest
-        for manifest in manifests.generations(folder)
-        if manifest.generation < current.generation
-    )
-    same = (manifest for manifest in older if manifest.format == current.format)
-    return [*(manifest for manifest in same if _readable(folder, manifest)), current]
+    return [
+        *(
+            manifest
+            for manifest in manifests.generations(folder)
+            if manifest.generation < current.generation and manifest.format == current.format
+        ),
+        current,
+    ]
 
 
 def rollback(folder: Path, generation: int) -> Manifest:
@@ -243,12 +251,19 @@ def generation_of(folder: Path, since: str) -> int:
     if not day:
         what = f"{written[:40]!r} is no generation and no day"
         raise BadInput(what, f"Write 12 or {dates.advice(written)}")
-    there = kept(folder)
-    before = [manifest.generation for manifest in there if manifest.created < dates.days(day)[0]]
-    if before or there[0].generation == 1:
-        return before[-1] if before else 0
-    oldest = f"The oldest is {there[0].generation} of {there[0].created}"
-    raise NotFound(f"no generation from before {written} is kept", oldest)
+    *older, current = listed = _listed(folder)
+
+    def there(manifest: Manifest) -> bool:
+        return manifest is current or _readable(folder, manifest)
+
+    before = (manifest for manifest in reversed(listed) if manifest.created < dates.days(day)[0])
+    if found := next(filter(there, before), None):
+        return found.generation
+    oldest = next(filter(there, older), current)
+    if oldest.generation == 1:
+        return 0
+    advice = f"The oldest is {oldest.generation} of {oldest.created}"
+    raise NotFound(f"no generation from before {written} is kept", advice)
 
 
 def changes(folder: Path, generation: int, about: str = "") -> Changes:

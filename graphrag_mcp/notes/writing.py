@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from urllib.parse import quote
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.query import context
 from graphrag_mcp.query.ids import passages_of, section_of
+from graphrag_mcp.query.pages import pages
 from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.sources.document import file_and_key
 from graphrag_mcp.store.tables import Snapshot
@@ -22,13 +23,25 @@ from graphrag_mcp.text.citing import Fingerprint
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
-_EACH_ID = re.compile(rf"(?<![\w.~/-]){_ID}")
+_TO = r"\s?(?:[-\u2010-\u2015]|\.\.)\s?"  # between the ends of a range
+_EACH = re.compile(
+    rf"(?<![\w.~/-])(?P<first>{_ID})(?:{_TO}(?P<last>{_ID}|\d{{1,9}}(?![\w.])))?", re.IGNORECASE
+)
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
 # Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]. `a1/d1` can be
 # read in several ways, a list of such in 2^n: what was read is not read otherwise (++).
-_IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++"
+_IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}(?:{_TO}(?:{_ID}|\d{{1,9}}\b))?|{_GROUPS}|\band\b|[\s,;()])++"
 # No link: `(` behind it begins the target of one, and `[` too where it does not begin the next ids.
-_CITED = re.compile(rf"\[({_IDS})\](?!\(|\[(?!{_IDS}\]))")
+_CITED = re.compile(
+    rf"(?P<wiki>\[)?\[(?P<ids>{_IDS})\](?(wiki)\])(?!\(|\[(?!\[?{_IDS}\]))", re.IGNORECASE
+)
+# A word of the form of an id that stands elsewhere, as in (t5) and [see t5].
+_LOOSE = re.compile(
+    rf"(?<![\w.~/=&?#$%@:-]){_ID}(?:{_TO}(?:{_ID}|\d{{1,9}}\b))?(?![\w~/=]|[.#@]\w|-[^\W\d])",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(r"\[[^\[\]\n]*\Z")
+_PAGE_LINK = re.compile(r"!?\[\[([^\[\]|#\n]+)")
 _CODE = re.compile(
     r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
@@ -41,12 +54,13 @@ _LARGE = 9_999  # numbers above are none that marks count on from
 @dataclass
 class Linked:
     """A text whose ids have become marks, and the definitions of these; `cited`: the texts that they name;
-    `topics`: ids of communities, which stand in no document."""
+    `topics`: ids of communities, which stand in no document; `left`: what looks like an id and is no link."""
 
     text: str
     definitions: list[str] = field(default_factory=list)
     cited: dict[Fingerprint, str] = field(default_factory=dict)
     topics: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +74,92 @@ class Target:
 
 def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
-    in all of it. NotFound names ids of nothing: a note is not written with them."""
+    in all of it. NotFound names ids of nothing: a note is not written with them. In capitals or as the ends of a range
+    ([D4], [t5-t7]) they may be no ids: those of nothing stay in the text."""
     result = Linked("")
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
+    known = pages(snapshot) if snapshot is not None else None
 
-    def in_code(at: int) -> bool:
+    def is_text(at: int) -> bool:
+        """Is this no code and no link to a page whose name has the form of an id?"""
         before = bisect(code, (at, len(text))) - 1
-        return before >= 0 and at < code[before][1]
+        name = _PAGE_LINK.match(text, at)
+        is_page = name is not None and known is not None and known.find(name[1]) != -1
+        return not is_page and (before < 0 or at >= code[before][1])
 
-    found = [match for match in _CITED.finditer(text) if not in_code(match.start())]
-    cited = list(dict.fromkeys(id for match in found for id in _EACH_ID.findall(match[1])))
+    groups = [
+        (match, [*map(_ids_of, _EACH.finditer(match["ids"]))])
+        for match in _CITED.finditer(text)
+        if is_text(match.start())
+    ]
+    cited = dict.fromkeys(id for _, given in groups for ids, _ in given for id in ids)
     if len(cited) > MOST:
         raise BadInput(
             f"the note cites {len(cited)} ids, and may cite {MOST}", "Write several notes"
         )
-    marks = _Marks(before, text)
-    links: dict[str, str] = {}
-    unknown: list[str] = []
-    for id in cited:
-        target = _target(snapshot, path, id, result) if snapshot is not None else None
-        if target is None:
-            unknown.append(id)
-        else:
-            links[id] = target if isinstance(target, str) else f"[{marks.of(target)}]"
-    if unknown:
+    parts = {id: Linked("") for id in cited}
+    targets = {
+        id: None if snapshot is None else _target(snapshot, path, id, part)
+        for id, part in parts.items()
+    }
+    exact = dict.fromkeys(id for _, given in groups for ids, exact in given if exact for id in ids)
+    if unknown := [id for id in exact if targets[id] is None]:
         names = ", ".join(unknown[:10])
         what = (
             f"nothing has the id {names}" if len(unknown) == 1 else f"nothing has the ids {names}"
         )
         advice = "What they named has changed or is gone, or is in another corpus: search again, or leave them out"
         raise NotFound(what, advice)
-    parts, at = [], 0
-    for match in found:
-        ids = dict.fromkeys(links[id] for id in _EACH_ID.findall(match[1]))
+    marks, links = _Marks(before, text), dict[str, str]()
+    shown, at = [], 0
+    for match, given in groups:
+        named = dict.fromkeys(id for ids, _ in given for id in ids)
+        if not all(ids for ids, _ in given) or any(targets[id] is None for id in named):
+            continue
+        for id in named:
+            target = targets[id]
+            if id not in links and target is not None:
+                links[id] = target if isinstance(target, str) else f"[{marks.of(target)}]"
+                result.cited |= parts[id].cited
+                result.topics += parts[id].topics
         before = text[max(match.start() - 1, 0) : match.start()]
         # A mark behind `!` makes a picture, one behind another mark a link, and `:` behind it a definition.
         joins = before == "!" or (before == "]" and match.start() > at)
         behind = text[match.end() : match.end() + 1]
         joined = behind == "[" or (before in ("", "\n") and behind == ":")
-        parts += [text[at : match.start()], " " * joins, ", ".join(ids), " " * joined]
+        cites = ", ".join(dict.fromkeys(links[id] for id in named))
+        result.left += _left(text, at, match.start(), is_text)
+        shown += [text[at : match.start()], " " * joins, cites, " " * joined]
         at = match.end()
-    result.text, result.definitions = "".join([*parts, text[at:]]), marks.written
+    result.left += _left(text, at, len(text), is_text)
+    result.text, result.definitions = "".join([*shown, text[at:]]), marks.written
     return result
+
+
+def _ids_of(given: re.Match[str]) -> tuple[list[str], bool]:
+    """The ids that one id or a range means, [] for a range that is none; and whether it is an id as results have it."""
+    name, slash, alias = given["first"].rpartition("/")
+    first = f"{name}{slash}{alias.lower()}"
+    if not given["last"]:
+        return [first], alias.islower()
+    (stem, start), (end_stem, end) = (
+        (id.rstrip("0123456789"), id[len(id.rstrip("0123456789")) :])
+        for id in (alias.lower(), given["last"].rpartition("/")[2].lower())
+    )
+    numbers = range(int(start), int(end) + 1)
+    of_one_kind = end_stem in ("", stem) and 0 < len(numbers) <= MOST
+    return [f"{name}{slash}{stem}{number}" for number in numbers] if of_one_kind else [], False
+
+
+def _left(text: str, start: int, end: int, is_text: Callable[[int], bool]) -> list[str]:
+    """What has the form of an id between these characters; in capitals, what stands in brackets."""
+    return [
+        found[0]
+        for found in _LOOSE.finditer(text, start, end)
+        if is_text(found.start())
+        and is_text(max(found.start() - 2, 0))
+        and (found[0].islower() or _OPEN.search(text, max(found.start() - 300, 0), found.start()))
+    ]
 
 
 class _Marks:

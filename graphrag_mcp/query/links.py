@@ -50,7 +50,7 @@ _AGAIN = re.compile(r"(.+)[-_](\d{1,9})")  # `install-1`: the second heading of 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A stored link or tag, with the number of its document and of the document to which it leads
-    (-1: none)."""
+    (-1: none, less: one of several, `Pages.rivals`)."""
 
     source: int
     target: int
@@ -64,7 +64,7 @@ class Link:
     def misses(self) -> bool:
         """Does it lead to a page that the index does not have? Pictures and other files without text are no pages."""
         file = suffix_of(self.written) in PICTURES or bool(kind_of(self.written))
-        return self.target < 0 and not file
+        return self.target == -1 and not file
 
 
 class Links:
@@ -85,7 +85,9 @@ class Links:
             if link["kind"] != written.TAG:
                 self.target[place] = self.pages.target(link, int(self.source[place]))
         # A page that was saved from the web names hundreds of pages of its site: they are not missing here.
-        real = np.array([link["kind"] != written.HREF for link in asked], bool) | (self.target >= 0)
+        real = np.array([link["kind"] != written.HREF for link in asked], bool) | (
+            self.target != -1
+        )
         self.rows = self.rows.take(pa.array(np.flatnonzero(real), pa.int64()))
         self.source, self.target = self.source[real], self.target[real]
         self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
@@ -137,6 +139,10 @@ class Links:
         """Links to files without text, as pictures."""
         return [link for link in self._open() if not link.misses()]
 
+    def ambiguous(self) -> list[Link]:
+        """Links to a path that several documents have in another case, and none in the case of the link."""
+        return self._of(self.target < -1)
+
     def degrees(self) -> np.ndarray[Any, Any]:
         """How many other documents link to each document."""
         inner = (self.target >= 0) & (self.target != self.source)
@@ -184,7 +190,7 @@ class Links:
         return self._of(which)
 
     def _open(self) -> list[Link]:
-        return self._of((self.target < 0) & ~self.is_tag)
+        return self._of((self.target == -1) & ~self.is_tag)
 
     def _of(self, which: np.ndarray[Any, Any]) -> list[Link]:
         return self._at([int(place) for place in np.flatnonzero(which)])
@@ -301,7 +307,8 @@ def _of_document(
 ) -> ExploreResult:
     name = _names(snapshot)
     out, into = found.out(number), found.into(number)
-    lost = [link for link in out if link.target < 0]
+    lost = [link for link in out if link.target == -1]
+    unsure = [link for link in out if link.target < -1]
     out = [link for link in out if link.target >= 0 and link.target != number]
     result.start = name[number][0]
     head = f"# {one_line(name[number][1], 120)} ({result.start}, {name[number][2]})\n{counts_of(found, number)}."
@@ -310,11 +317,14 @@ def _of_document(
         sections.append(Section("Links in", _items(snapshot, into, "source"), 0.4))
     if direction != "in":
         sections.append(Section("Links out", _items(snapshot, out, "target"), 0.4))
+        sections.append(Section("Ambiguous", _items(snapshot, unsure, ""), 0.1))
         sections.append(Section("Not in the index", _items(snapshot, lost, ""), 0.1))
     steps = found.near(number, hops, direction)
     far = {document: step for document, step in steps.items() if step > 1}
     sections.append(Section("Further", _documents(snapshot, far, most), 0.1))
-    edges = {"Links in": "edges", "Links out": "edges", "Not in the index": "edges"}
+    edges: dict[str, str] = dict.fromkeys(
+        ("Links in", "Links out", "Ambiguous", "Not in the index"), "edges"
+    )
     result = compose(result, sections, budget, intro=head, first="Links in", into=edges)
     result.nodes = [_node(name[document], step) for document, step in list(steps.items())[:most]]
     return finish(result, budget)
@@ -401,6 +411,7 @@ def _overview(
         Section("Most linked", items, 0.4),
         Section("Tags", tags, 0.2),
         Section("Not in the index", _missing_items(snapshot, found), 0.3),
+        Section("Ambiguous", _items(snapshot, found.ambiguous(), "both"), 0.1),
         Section("Without such a part", _items(snapshot, lost_parts(snapshot), "both"), 0.1),
     ]
     intro = f"# Links of {result.corpus}\n{summary(found)}."
@@ -431,6 +442,8 @@ def summary(found: Links) -> str:
     missing, files = len(found.missing()), len(found.files())
     if missing:
         text += f", {missing} of them to pages that are not in the index"
+    if unsure := len(found.ambiguous()):
+        text += f", {unsure} of them ambiguous (the names of pages differ in case alone)"
     if files:
         text += f", {files} to pictures and other files without text"
     return f"{text}, {counted(len(found.all_tags()), 'tags')}"
@@ -560,13 +573,18 @@ def _documents(snapshot: Snapshot, steps: Mapping[int, int], most: int) -> list[
 def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
     """A line each: the document at this end of the link (source, target, both; "": what is written), the line of the
     text that holds it and its passage."""
-    name, items = _names(snapshot), []
+    name, items, found = _names(snapshot), [], pages(snapshot)
     lost = set(without_part(snapshot, links[:MOST]))
     for link, text, cited in quoted(snapshot, links[:MOST]):
         source = name[link.source]
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         part = f" > {one_line(link.part, 60)}" if link.part else ""
         part += " (it has no such part)" if link in lost else ""
+        if link.target < -1:
+            rivals = (
+                f"{name[number][0]} ({name[number][2]})" for number in found.rivals(link.target)
+            )
+            part += f": {' or '.join(rivals)}"
         id = (source if end == "source" else target)[0] if end != "both" else ""
         if end == "both":
             head = f"{_shown(source)} -> {_shown(target)}{part}"

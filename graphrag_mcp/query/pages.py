@@ -51,15 +51,15 @@ class Pages:
 
     def target(self, link: Mapping[str, Any], source: int) -> int:
         """The number of the document that a link (`kind`, `target`, `part`) of document `source` leads to; -1 for
-        none. A row of a table is meant by its file and, as the part, its key."""
+        none, less for one of several (`rivals`). A row of a table is meant by its file and, as the part, its key."""
         path, relative = path_of(link["target"]), link["kind"] in RELATIVE
         folder = posixpath.dirname(self.paths[source])
         if link["kind"] == HREF:  # as a browser: this file or none
             top = folder.partition("/")[0] if path.startswith("/") else folder
-            return self._at(posixpath.normpath(f"{top}/{path}"), path, folder)
+            return self._at(posixpath.normpath(f"{top}/{path}"), folder)
         row = posixpath.normpath(posixpath.join(folder, f"{path}#{link['part']}"))
         if link["part"] and row.casefold() in self.by_path:
-            return self._at(row, path, folder)
+            return self._at(row, folder)
         asked = (folder, path, relative)
         if asked not in self.known:
             self.known[asked] = self.find(path, asked[0], relative)
@@ -67,26 +67,54 @@ class Pages:
 
     def find(self, path: str, folder: str = "", relative: bool = False) -> int:
         """The number of the document at `path`, seen from `folder` (a path of documents); -1 if
-        there is none. If `relative` and there is a document below `folder` with exactly this
-        path, it is that document."""
+        there is none, less for one of several (`rivals`). If `relative` and there is a document below `folder` with exactly
+        this path, it is that document."""
         dotted = path.startswith(("./", "../"))
         if dotted or relative:
-            found = self._at(posixpath.normpath(posixpath.join(folder, path)), path, folder)
-            if found < 0 and folder:
-                found = self._at(self._elsewhere(folder, path), path, folder)
-            if found >= 0 or dotted:
+            found = self._at(posixpath.normpath(posixpath.join(folder, path)), folder)
+            if found == -1 and folder:
+                found = self._at(self._elsewhere(folder, path), folder)
+            if found != -1 or dotted:
                 return found
         if path.startswith(INLINE_TEXT):
-            return self._at(path, path, folder)
+            return self._at(path, folder)
         if path.startswith("/"):
-            found = self._at(f"{folder.partition('/')[0]}{path}", path, folder)
-            return found if found >= 0 else self._at(self._elsewhere(folder, path), path, folder)
+            found = self._at(f"{folder.partition('/')[0]}{path}", folder)
+            return found if found != -1 else self._at(self._elsewhere(folder, path), folder)
         return self._nearest(path, folder)
 
-    def _at(self, whole: str, path: str, folder: str) -> int:
+    def rivals(self, target: int) -> list[int]:
+        """The documents that a link may mean whose target is below -1: their paths differ in case alone, and the link
+        has none of their spellings."""
+        return self._alike(-2 - target)
+
+    def _at(self, whole: str, folder: str) -> int:
         """The document with this path."""
         numbers = self.by_path.get(whole.casefold(), ())
-        return min(numbers, key=lambda number: self._worse(number, path, folder), default=-1)
+        best = min(numbers, key=lambda number: self._worse(number, whole, folder), default=-1)
+        return self._meant(best, whole)
+
+    def _meant(self, number: int, path: str) -> int:
+        """This document, or that it is one of several: it has this path in another case, and so have others."""
+        written = number < 0 or self._is_written(number, path)
+        by_alias = not written and not self._is_written(number, path, fold=True)
+        return number if written or by_alias or not self._alike(number) else -2 - number
+
+    def _is_written(self, number: int, path: str, fold: bool = False) -> bool:
+        """Does the path of a document end with this one, in this case or (`fold`) in any?"""
+        end, spellings = (
+            f"/{path.lstrip('/')}",
+            [f"/{text}" for text in _spellings(self.paths[number])],
+        )
+        if fold:
+            end, spellings = end.casefold(), [text.casefold() for text in spellings]
+        return any(text.endswith(end) for text in spellings)
+
+    def _alike(self, number: int) -> list[int]:
+        """The documents whose paths are that of this document but for case; [] where it is the only one."""
+        path = self.paths[number].casefold()
+        found = [other for other in self.by_path[path] if self.paths[other].casefold() == path]
+        return found if len(found) > 1 else []
 
     def _nearest(self, path: str, folder: str) -> int:
         """Of the documents whose paths end so: the one below the same top folder, spelled as the link, with no folder
@@ -106,7 +134,7 @@ class Pages:
             numbers[start:end], key=lambda number: self._worse(number, path, folder), default=first
         )
         as_good = self._worse(near, path, folder)[:3] == self._worse(first, path, folder)[:3]
-        return near if as_good else first
+        return self._meant(near if as_good else first, path)
 
     def _ending(self, path: str) -> list[int]:
         """The documents with this path at the end of theirs, else those with this alias; in order of their paths."""
@@ -129,7 +157,7 @@ class Pages:
         top, _, below = spelled.partition("/")
         return (
             top != folder.partition("/")[0],
-            not any(spelling.endswith(_name(path)) for spelling in _spellings(spelled)),
+            not self._is_written(number, path),
             path.casefold() not in (spelling.casefold() for spelling in _spellings(below)),
             len(spelled),
             spelled,

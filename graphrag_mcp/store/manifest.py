@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -443,11 +444,16 @@ def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files
             raw = (folder / "files" / entry["file"]).read_bytes()
             if hashlib.sha256(raw).hexdigest() != entry["sha256"]:
                 raise ValueError(entry["file"])
-            for table, files in stored.parsed(raw, dict[FileName, dict[Below, _File]]).items():
+            for table, files in _record_in(raw).items():
                 known.setdefault(table, {}).update(files)
         except (OSError, ValueError):
             broken.append(entry["file"])
     return known, broken
+
+
+@lru_cache(maxsize=4)  # each table of a generation asks for the same record
+def _record_in(raw: bytes) -> Mapping[str, Files]:
+    return stored.parsed(raw, dict[FileName, dict[Below, _File]])
 
 
 def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:

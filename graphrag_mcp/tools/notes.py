@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 WAIT = 40.0  # seconds for the index; hosts want a reply within 50
 WAIT_IN_THREAD = 30.0  # of a call that does other things as well
 LONGEST_TITLE = 200  # characters
+UNREAD = (
+    "Read it with get_source, which shows the check value, so that you overwrite nothing "
+    "unread. Where its file was edited by hand, call index_documents first"
+)
+NAMED = 10  # words that look like ids
 OPS = ("new", "append", "replace", "undo")
 
 Title = Annotated[contract.Text, contract.called("note_title")]
@@ -83,6 +88,9 @@ async def write_note(
     searched for in vain."""
     note = Note(title, text, folder, op, check)
     with telling("write_note"):
+        if op == "undo" and not check.strip():
+            # A person at the command line sees what is undone; of two agents one may have added to it.
+            raise BadInput("undo needs check", UNREAD)
         return reply(await written(ctx, note, corpus))
 
 
@@ -119,7 +127,8 @@ def kept(app: App, note: Note, corpus: str, by: str) -> str:
     while job.status not in FINAL and time.monotonic() < end:
         time.sleep(0.1)
         job = queue.load(app.home, job.job_id)
-    return told(app, written_note, job.status, job.job_id).text.replace("\n", " ")
+    result = told(app, written_note, job.status, job.job_id)
+    return " ".join(filter(None, (result.text.replace("\n", " "), result.hint)))
 
 
 def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:
@@ -200,6 +209,12 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             text = make(old, title, linked, day, by)
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
+    if left := list(dict.fromkeys(linked.left)):
+        more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+        remark = f"Not linked, for a citation is ids alone in square brackets: {', '.join(word[:40] for word in left[:NAMED])}{more}"
+        written_note.remarks.append(
+            f'{remark}. If they are sources, op="replace" with e.g. [t5] or [t5, d2].'
+        )
     if linked.topics:
         written_note.topics = len(linked.topics)
         remark = (
@@ -221,6 +236,8 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
     from graphrag_mcp.sources.decode import front_matter
     from graphrag_mcp.text.citing import is_note
 
+    if old is None and note.op == "undo":
+        return  # there is nothing to undo
     now = check_of(old) if old is not None else ""
     if old is not None and note.op != "undo" and not is_note(shown, front_matter(old)[0]):
         what = f"the file {shown!r} is no note (its front matter does not say `kind: note`)"
@@ -234,11 +251,7 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
     check = note.check.strip()
     if (check and check != now) or (note.op == "replace" and not check):
         what = f"the note {shown!r} has another check value" if check else "replace needs check"
-        advice = (
-            "Read it with get_source, which shows the check value, so that you overwrite nothing "
-            "unread. Where its file was edited by hand, call index_documents first"
-        )
-        raise BadInput(what, advice)
+        raise BadInput(what, UNREAD)
 
 
 def _ignored(app: App, snapshot: Snapshot | None, base: Path, path: Path) -> str:

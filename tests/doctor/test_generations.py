@@ -25,7 +25,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.store.test_store import log_of
 from tests.support.command import ROOT, clean_environment
@@ -182,6 +182,19 @@ def test_a_generation_that_is_not_kept_is_refused_with_those_that_are(history: P
     with pytest.raises(NotFound, match="index_documents"):
         changes(history.parent / "nothing", 1)
     assert current(history).generation == last
+
+
+def test_a_day_is_found_without_a_look_at_every_generation(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: set[int] = set()
+    counting = Snapshot.count
+
+    def count(self: Snapshot, table: str) -> int:
+        looked.add(self.manifest.generation)
+        return counting(self, table)
+
+    monkeypatch.setattr(Snapshot, "count", count)
+    assert generation_of(history, "2999-01-01") == current(history).generation and not looked
+    assert generation_of(history, "2001-01-01") == 0 and looked == {1}
 
 
 def test_what_changed_is_told_by_uri_and_counted(history: Path) -> None:

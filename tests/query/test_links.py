@@ -226,16 +226,27 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
 @pytest.mark.skipif(
     os.name == "nt", reason="names that differ only in case are one file on Windows"
 )
-def test_of_names_that_differ_only_in_case_the_one_that_is_written_is_meant(tmp_path: Path) -> None:
+def test_of_names_that_differ_only_in_case_the_one_that_is_written_is_meant_or_both_are_listed(
+    tmp_path: Path,
+) -> None:
+    text = "[[sluice]] [[Sluice]] [[SLUICE]] [a](SLUICE.md) [b](sluice.md) [[a/gate]] [[A/Gate]] [[LOCK]] [[The Weir]]"
+    pages: dict[str, str | bytes] = {"x.md": text, "Sluice.md": "1", "Lock.md": "3", "a/gate.md": "4", "A/gate.md": "5"}
     try:
-        snapshot = indexed(
-            tmp_path,
-            {"x.md": "[[sluice]] [[Sluice]] [[SLUICE]]", "Sluice.md": "1", "sluice.md": "2"},
-        )
+        snapshot = indexed(tmp_path, pages | {"sluice.md": "---\naliases: [The Weir]\n---\n2"})
     finally:
-        one_file = (tmp_path / "vault" / "Sluice.md").read_text() == "2"
-    if not one_file:
-        assert leads(snapshot, "x.md") == ["sluice.md", "Sluice.md", "Sluice.md"]
+        one_file = "2" in (tmp_path / "vault" / "Sluice.md").read_text()
+    if one_file:
+        return
+    assert leads(snapshot, "x.md") == ["sluice.md", "Sluice.md", "", "", "sluice.md", "a/gate.md", "", "Lock.md", "sluice.md"]
+    shown = explore_graph(snapshot, "x.md", kinds=["links"]).text.partition("## Ambiguous")[2]
+    assert "vault/Sluice.md) or d" in shown and "Not in the index" not in shown
+    every = explore_graph(snapshot, kinds=["links"]).text
+    assert "3 of them ambiguous" in every and "pages that are not" not in every and "## Ambiguous" in every
+    export(snapshot, tmp_path / "out")
+    rows = pq.read_table(tmp_path / "out" / "links.parquet").to_pylist()
+    assert [row["target"] for row in rows if not row["target_id"]] == ["SLUICE", "SLUICE.md", "A/Gate"]
+    of_page = data.document(snapshot, int(alias(snapshot, "/x")[1:]))["links"]
+    assert (len(of_page["ambiguous"]), len(of_page["missing"])) == (3, 0)
 
 
 def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:

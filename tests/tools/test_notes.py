@@ -410,14 +410,22 @@ def test_undo_of_an_edited_note_asks_and_undo_of_the_first_write_takes_the_note_
     call: Caller, root: Path
 ) -> None:
     file = root / "notes" / "Mast.md"
-    call.good("write_note", title="Mast", text="It stands on Gull Point.")
+    check = call.good("write_note", title="Mast", text="It stands on Gull Point.")["check"]
     file.write_text(file.read_text("utf-8") + "By hand.\n", "utf-8")
-    assert "was edited since" in call.bad("write_note", title="Mast", op="undo")
+    assert "another check value" in call.bad("write_note", title="Mast", op="undo", check=check)
     file.write_text(file.read_text("utf-8").replace("By hand.\n", ""), "utf-8")
-    call.good("write_note", title="Mast", op="undo")
+    call.good("write_note", title="Mast", op="undo", check=check)
     assert not file.exists()
     assert "0 documents" in call.good("list_documents", filters=["kind=note"])["text"]
-    assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo")
+    assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo", check=check)
+
+
+def test_undo_takes_no_text_back_that_another_writer_has_added(call: Caller, root: Path) -> None:
+    first = call.good("write_note", title="Mast", text="It stands on Gull Point.")
+    call.good("write_note", title="Mast", text="A second agent was here.", op="append")
+    assert "undo needs check" in call.bad("write_note", title="Mast", op="undo")
+    assert "another check value" in call.bad("write_note", title="Mast", op="undo", check=first["check"])
+    assert "A second agent" in (root / "notes" / "Mast.md").read_text("utf-8")
 
 
 # ---- bad input -------------------------------------------------------------------------------------------
@@ -429,6 +437,27 @@ def test_a_note_with_an_id_of_nothing_is_not_written(call: Caller, root: Path) -
     call.good("write_note", title="Mast", text="In code `[t999]` stays.\n\n```\n[t998]\n```\n")
     written = (root / "notes" / "Mast.md").read_text("utf-8")
     assert "`[t999]`" in written and "\n[t998]\n" in written
+
+
+def test_citations_in_other_forms_are_links_or_named_in_the_result(call: Caller, root: Path) -> None:
+    for name in ("e9", "pier"):
+        (root / f"{name}.md").write_text(f"# {name}\n\nThe {name} is of oak.\n", "utf-8")
+    indexed(call)
+    numbers = re.findall(r"- \[t(\d+)\]", call.good("list_documents")["text"])
+    assert sorted(map(int, numbers)) == [1, 2, 3, 4]
+    text = "A [T1]. B [t1-t3]. C [[t2]]. D [t1, t2]. E [t2\u2013t3]. F [[D2]]. G [[t1, t4]]."
+    said = call.good("write_note", title="Forms", text=text)
+    written = (root / "notes" / "Forms.md").read_text("utf-8")
+    assert "A [1]. B [1], [2], [3]. C [2]. D [1], [2]. E [2], [3]. F [4]. G [1], [5]." in written
+    assert "hint" not in said or "Not linked" not in said["hint"]
+    assert "pages that links miss" not in call.good("graph_status")["text"].casefold()
+    left = "(t1), [see t2], [t1.1-1.2], t3, [T99], [t1-t99], [t1-d3], [X, D4] and [t1](d2)"
+    alike = "`t4` [[e9]] [[e9|Pier]] D4 [4] https://example.org/t4?d1 t5-small d3.js t1x"
+    said = call.good("write_note", title="Other forms", text=f"{left}. {alike} [d1]")
+    named = said["hint"].partition("square brackets: ")[2].partition(". If")[0].split(", ")
+    assert named == ["t1", "t2", "t1.1", "t3", "T99", "t1-t99", "t1-d3", "D4", "d2"], said["hint"]
+    written = (root / "notes" / "Other forms.md").read_text("utf-8")
+    assert f"{left}. {alike} [5]" in written and said["cites"] == 1
 
 
 def test_a_note_does_not_cite_itself_and_two_may_cite_each_other(call: Caller) -> None:
