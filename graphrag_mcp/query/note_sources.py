@@ -21,7 +21,7 @@ from graphrag_mcp.sources.document import file_and_key
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import content_id, counted, lists_of, terms
+from graphrag_mcp.text.terms import Lines, content_id, counted, lists_of, terms
 
 State = Literal["same", "changed", "gone", "absent"]  # absent: a file that this corpus lacks
 Row = dict[str, Any]
@@ -336,36 +336,66 @@ def _under_other_names(
     snapshot: Snapshot, gone: Mapping[tuple[str, int], Source]
 ) -> dict[tuple[str, int], str]:
     """The documents in which texts stand whose own file is gone: it has another name, or another one was like it, or
-    the note was moved. A part of a document counts at its line, and where all documents that have it there are alike:
-    what many files say ("Approved.") is no evidence that one was renamed."""
-    apart = ids(snapshot)
-    asked = [(source.citation.whole, source.citation.fingerprint) for source in gone.values()]
-    lengths = {(whole, of.length) for whole, of in asked}
-    standing: dict[tuple[bool, citing.Fingerprint, int], set[str]] = {}
-    for table in ("documents", "text_units", "passages"):
-        whole = table == "documents"
-        if all(of_whole != whole for of_whole, _ in asked):
-            continue
-        names = ["id", "text"] if whole else ["document_id", "text", "line_start"]
-        for batch in snapshot.batches(table, names):
-            for id, text, *line in rows_of(batch):
-                if not whole and id in apart:  # a note repeats what its sources say
-                    continue
-                if (whole, len("".join(text.split()))) in lengths:
-                    of, blank = citing.fingerprint(text), text[: len(text) - len(text.lstrip())]
-                    for at in (0, *(first + blank.count("\n") for first in line)):
-                        standing.setdefault((whole, of, at), set()).add(id)
-    found: dict[tuple[str, int], str] = {}
-    for (key, source), (whole, of) in zip(gone.items(), asked, strict=True):
-        line = None if whole else re.match(r"L(\d+)", source.citation.fragment)
-        documents = sorted(standing.get((whole, of, int(line[1]) if line else 0), ()))
-        if len(documents) > 1 and not whole:
-            texts = values_of(snapshot.by_key("documents", documents, "id", ["text"])["text"])
-            if len({"".join(text.split()) for text in texts}) > 1:
-                continue
-        if documents:
-            found[key] = documents[0]
+    the note was moved. A part of a document counts at its line or in a file of the same name, and where all documents
+    that have it so are alike: what many files say ("Approved.") is no evidence that one was renamed."""
+    facts = times.documents(snapshot)
+    named = lists_of((_file_name(source.citation.path), key) for key, source in gone.items())
+    moved = [id for id, fact in facts.items() if _file_name(fact["uri"]) in named]
+    parts = (moved[at : at + AT_ONCE] for at in range(0, len(moved), AT_ONCE))
+    rows = (snapshot.by_key("documents", part, "id", ["id", "text"]) for part in parts)
+    found = _holding(snapshot, gone, rows, lambda id: named[_file_name(facts[id]["uri"])])
+    rest = [key for key in gone if key not in found]
+    if rest:  # few where a folder has another name
+        every = snapshot.batches("documents", ["id", "text"], AT_ONCE)
+        found |= _holding(snapshot, gone, every, lambda _: rest)
     return found
+
+
+def _holding(
+    snapshot: Snapshot,
+    gone: Mapping[tuple[str, int], Source],
+    tables: Iterable[Any],
+    asked: Callable[[str], Sequence[tuple[str, int]]],
+) -> dict[tuple[str, int], str]:
+    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document is asked for."""
+    facts, apart = times.documents(snapshot), ids(snapshot)
+    standing: dict[tuple[str, int], dict[str, str]] = {}
+    for id, text in (row for table in tables for row in rows_of(table)):
+        bare, searchable, lines = "".join(text.split()), citing.Searchable(text), Lines(text)
+        last = lines.at(len(text))
+        held: dict[citing.Fingerprint, list[int]] = {}  # the lines at which each text begins
+        for key in asked(id):
+            citation = gone[key].citation
+            of, uri = citation.fingerprint, facts[id]["uri"]
+            if citation.whole:
+                holds = of.length == len(bare) and searchable.fingerprint == of
+            elif (
+                id in apart
+                or of.length > len(bare)
+                or not _is_evidence(citation, range(1, last + 1), uri)
+            ):
+                holds = False  # a note repeats what its sources say
+            else:
+                if of not in held:
+                    held[of] = [lines.at(start) for start, _ in searchable.each(of)]
+                holds = bool(held[of]) and _is_evidence(citation, held[of], uri)
+            if holds:
+                standing.setdefault(key, {})[id] = bare
+    return {
+        key: min(texts)
+        for key, texts in standing.items()
+        if gone[key].citation.whole or len(set(texts.values())) == 1
+    }
+
+
+def _file_name(path: str) -> str:
+    return file_and_key(path)[0].rpartition("/")[2]
+
+
+def _is_evidence(citation: citing.Citation, lines: Sequence[int], uri: str) -> bool:
+    """Do the lines on which the text of a citation stands, or the name of its file, say that this is its document?"""
+    line = re.match(r"L(\d+)", citation.fragment)
+    return line is None or int(line[1]) in lines or _file_name(uri) == _file_name(citation.path)
 
 
 def _is_absent(snapshot: Snapshot, note: str, source: Source) -> bool:

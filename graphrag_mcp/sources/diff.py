@@ -370,10 +370,12 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
     }
 
 
-def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
+def changes(
+    folder: Path, manifest: Manifest, settings: Settings, below: str = ""
+) -> dict[str, list[str]]:
     """Uris of files that are new, changed or deleted since the index was made, of those that could not be
     read then and are the same, and of those of which pictures were left out; nothing is read but to be hashed. Of a source whose folder is gone every
-    file counts as deleted."""
+    file counts as deleted. `below`: a folder without links, and only files in it."""
     sources = manifest.sources
     paths = [source["path"] for source in sources.values() if source["kind"] == "folder"]
     known: dict[str, str] = {}  # uri of a file -> its hash
@@ -382,10 +384,13 @@ def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, l
         source = sources.get(label, {"kind": "import"})
         if source["kind"] == "import":  # imported, or given as text
             continue
+        path = os.path.join(source["path"], *rest.split("/"))
+        if below and not path.startswith(os.path.join(below, "")):
+            continue
         known[row["file"]] = row["file_sha"]
         if source["kind"] == "files":
-            paths.append(os.path.join(source["path"], rest))
-    there = [path for path in paths if os.path.exists(path)]
+            paths.append(path)
+    there = [path for path in ([below] if below else paths) if os.path.exists(path)]
     walked = walk.find(there, sources, settings)
     found = {file.uri: file for file in walked.files}
     tried = {uri: file for source in sources.values() for uri, file in unread_files(source).items()}

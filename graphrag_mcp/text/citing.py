@@ -118,18 +118,21 @@ class Searchable:
 
     def find(self, cited: Fingerprint) -> tuple[int, int] | None:
         """The characters (start, end) of the first text with this fingerprint; None without one."""
+        return next(self.each(cited), None)
+
+    def each(self, cited: Fingerprint) -> Iterator[tuple[int, int]]:
+        """The characters (start, end) of each text with this fingerprint."""
         import numpy as np
 
         places, powers, sums = self._sums
         count = len(places) - cited.length + 1
         if count < 1 or not cited.length:
-            return None
+            return
         windows = sums[cited.length :] - sums[:count]
-        same = np.flatnonzero(windows == np.uint64(int(cited.hash, 16)) * powers[:count])
-        if not len(same):
-            return None
-        first = int(same[0])
-        return int(places[first]), int(places[first + cited.length - 1]) + 1
+        for first in np.flatnonzero(
+            windows == np.uint64(int(cited.hash, 16)) * powers[:count]
+        ).tolist():
+            yield int(places[first]), int(places[first + cited.length - 1]) + 1
 
 
 def fingerprint(text: str) -> Fingerprint:

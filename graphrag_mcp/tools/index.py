@@ -202,19 +202,27 @@ def _notes_apart(app: App, corpus: str, base: Path) -> bool:
 
 
 def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
-    """That notes of this corpus lie in a folder which no index has seen: a process ended before. It makes no
-    folder, and says nothing of one that cannot be looked at."""
+    """Which files in the folder of notes are others than this corpus has: a process ended before they were indexed,
+    or a person edited them. It makes no folder, and says nothing of one that cannot be looked at."""
+    from graphrag_mcp.sources import diff
+
     if app.read_only or not app.settings.notes:
         return []
+    tops = [source["path"] for source in manifest.sources.values() if source["kind"] == "folder"]
     try:
         base = Path(app.settings.notes).resolve()
-        apart = _notes_apart(app, manifest.corpus, base)
+        if not any(base.is_relative_to(top) for top in tops):
+            where = f" in {base}" if _tells_paths() else ""
+            apart = _notes_apart(app, manifest.corpus, base)
+            return (
+                [f"Notes{where} are not indexed yet: index_documents reads them."] if apart else []
+            )
+        found = diff.changes(app.folder(manifest.corpus), manifest, app.settings, str(base))
     except (GraphRAGError, OSError, RuntimeError):  # RuntimeError: links that lead in a circle
         return []
-    if not apart or any(source.get("path") == str(base) for source in manifest.sources.values()):
-        return []
-    where = f" in {base}" if _tells_paths() else ""
-    return [f"Notes{where} are not indexed yet: index_documents reads them."]
+    uris = sorted({*found["new"], *found["changed"], *found["deleted"]})
+    what = f"{counted(len(uris), 'files')} in the folder of notes changed since they were indexed"
+    return [f"{what} ({_names(uris)}): index_documents reads them again."] if uris else []
 
 
 def _tells_paths() -> bool:

@@ -168,6 +168,30 @@ def test_a_source_under_another_name_is_unchanged(call: Caller, root: Path) -> N
     assert "Mast.md: 2 of 2 sources" in call.good("graph_status", since=str(before))["text"]
 
 
+def test_parts_of_a_source_under_another_name_are_unchanged(call: Caller, root: Path) -> None:
+    parts = "# Pier\n\nThe pier is of oak.\n\n## Boom\n\nIt was Hanna Moor who built the boom. Tobias Fenn paid Hanna Moor.\n"
+    (root / "pier.md").write_text(parts + "\nAll of it.\n", "utf-8")
+    indexed(call)
+    pier = call.good("list_documents", filters=["uri=*/pier.md"])["text"].partition("[t")[2].partition("]")[0]
+    moor = call.good("get_entity", name="Hanna Moor")["text"].partition("(e")[2].partition(")")[0].partition(",")[0]
+    text = f"Moor built it [e{moor}]. The boom [d{pier}#2]."
+    note = call.good("write_note", title="Boom", text=text)["id"]
+    kept = call.good("write_note", title="Mast", text=f"By Fenn [{found_id(call, '300 crowns')}].")["id"]
+    (root / "2024").mkdir()
+    (root / "pier.md").rename(root / "2024" / "jetty.md")
+    (root / "ledger.md").rename(root / "2024" / "ledger.md")
+    with open(root / "2024" / "ledger.md", "r+", encoding="utf-8") as file:
+        file.write("# Preface\n\nNew above.\n\n" + LEDGER)
+    indexed(call)
+    for id in (note, kept):
+        said = call.good("get_source", ids=[id])["text"]
+        assert "unchanged" in said and "since" not in said, said
+    (root / "2024" / "jetty.md").write_text(parts.replace("Tobias Fenn paid", "Ada Brandt paid"), "utf-8")
+    indexed(call)
+    said = call.good("get_source", ids=[note])["text"]
+    assert "1 of 2 sources changed since" in said and "gone since" in said, said
+
+
 def test_what_several_documents_say_does_not_stand_for_one_that_is_gone(
     call: Caller, root: Path
 ) -> None:
@@ -697,7 +721,10 @@ def test_into_a_folder_without_rights_nothing_is_written_and_the_call_says_why()
 def test_a_note_that_no_index_has_seen_is_picked_up_by_the_next_one(call: Caller, app: App) -> None:
     write(app, Note("Mast", "Calloway chose larch for the mast."), "", "a process that was killed")
     assert "[t" not in call.good("search_text", query="larch")["text"]
+    unseen = "1 file in the folder of notes changed since they were indexed (docs/notes/Mast.md)"
+    assert unseen in call.good("graph_status")["text"]
     indexed(call)
+    assert "folder of notes" not in call.good("graph_status")["text"]
     assert "note by a process that was killed" in call.good("search_text", query="larch")["text"]
 
 
