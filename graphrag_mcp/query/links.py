@@ -600,7 +600,9 @@ def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
             "line": link.line,
         }
         place = f" [{cited.id}]" if cited else ""
-        items.append(Item(id, f"- {head}, line {link.line}: {text}{place}", cited, data=data))
+        # Of HTML the lines are those of the text that was read, not those of the file.
+        line = f"line {link.line}{' of its text' if link.kind == written.HREF else ''}"
+        items.append(Item(id, f"- {head}, {line}: {text}{place}", cited, data=data))
     return items
 
 

@@ -42,6 +42,7 @@ _COMMENT = re.compile(
     r"|(?P<note>%%.*?%%)",
     re.MULTILINE | re.DOTALL,
 )
+_GOES_ON = re.compile(r"[ \t]*[^\s]")
 _BLANK = re.compile(r"[^\n]")
 _NO_PAGE = re.compile(r"\n|\[\[|\]\]")  # which the name of a page does not hold
 _TAGS_KEY = re.compile(r"^[ \t]*[\"']?tags?[\"']?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
@@ -140,9 +141,7 @@ def _of_body(text: str) -> Iterator[Link]:
     if "[" not in text and _TAG.search(text) is None:
         return
     if "%%" in text:
-        text = _COMMENT.sub(
-            lambda found: _BLANK.sub(" ", found[0]) if found["note"] else found[0], text
-        )
+        text = _COMMENT.sub(_without_comment, text)
     at = _characters(text)
     depth, code = 0, False  # inside so many links, in which no tag stands; inside a block of code
     for event, span in _parser().events_with_range(text, merge_text=True):
@@ -164,6 +163,17 @@ def _of_body(text: str) -> Iterator[Link]:
             for tag in _TAG.finditer(text, at(span["start"]), at(span["end"])):
                 if not tag.start() or text[tag.start() - 1].isspace():
                     yield Link(TAG, tag[1], "", tag.start(), tag.end())
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    """Blanks in the place of a comment, and a letter before what follows it in its line, which would be code behind so
+    many blanks."""
+    if not found["note"]:
+        return found[0]
+    blank = _BLANK.sub(" ", found[0])
+    at = blank.rfind("\n") + 1
+    goes_on = _GOES_ON.match(found.string, found.end())
+    return f"{blank[:at]}x{blank[at + 1 :]}" if goes_on else blank
 
 
 def _link(shown: bool, fields: Mapping[str, Any], start: int, end: int) -> Link | None:

@@ -25,15 +25,19 @@ from typing import Any
 from urllib.parse import unquote
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
-_TITLE = r'"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"'
+_CITED = r"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"
+_TITLE = rf'"{_CITED}"'
 _SEEN = "documents-seen"
 _OF_TEXTS = "texts"  # fragment of the line's address; notes with none there have a hash of ids, which no other corpus has
 LONGEST = 3_000  # characters of a target
 _TARGET = rf"(?P<target>[^\s()<>]{{1,{LONGEST}}})"
 _LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
-# A definition that an editor has reformatted, with more blanks or with angle brackets, counts as the same.
+# A definition that a person or an editor has written otherwise counts as the same: with more blanks, the title on the
+# next line or in other quotes, the target in angle brackets or with round ones in it.
 _DEFINITION = re.compile(
-    rf"^ {{0,3}}\[(?P<mark>\d{{1,6}}|{_SEEN})\]:[ \t]{{1,9}}<?{_TARGET}>?[ \t]{{1,9}}{_TITLE}[ \t]*$\n?",
+    rf"^ {{0,3}}\[(?P<mark>\d{{1,6}}|{_SEEN})\]:[ \t]{{0,9}}"
+    rf"(?:<(?P<within>[^<>\n]{{1,{LONGEST}}})>|(?P<target>[^\s<>]{{1,{LONGEST}}}))"
+    rf"[ \t]{{0,9}}(?:(?<=[ \t])|\n[ \t]{{0,9}})(?P<quote>[\"'(]){_CITED}[\"')][ \t]*$\n?",
     re.MULTILINE,
 )
 MARK = re.compile(r"(?<!\\)\[(\d{1,6})\](?!\()")
@@ -159,14 +163,14 @@ def is_collection(definition: str) -> bool:
 def seen(text: str) -> Fingerprint | None:
     """The documents among which a note was written; None where it does not say which."""
     found = [match for match in _DEFINITION.finditer(text) if match["mark"] == _SEEN]
-    if not found or found[-1]["target"] != f"#{_OF_TEXTS}":
+    if not found or _target_of(found[-1]) != f"#{_OF_TEXTS}":
         return None
     return _citation(found[-1], "").fingerprint
 
 
 def citations(text: str) -> Iterator[Citation]:
     """The citations of a note: links within its lines, and definitions whose mark stands in its text."""
-    if '"cited ' not in text:
+    if "cited " not in text:
         return
     for found in _LINK.finditer(text):
         yield _citation(found, found["label"])
@@ -180,10 +184,14 @@ def citations(text: str) -> Iterator[Citation]:
 
 
 def _citation(found: re.Match[str], label: str, mark: str = "") -> Citation:
-    path, fragment = place_of(found["target"])
+    path, fragment = place_of(_target_of(found))
     of = Fingerprint(int(found["length"]), found["hash"])
     whole = bool(found["all"]) or not fragment
     return Citation(label or _label(path, fragment), path, fragment, of, *found.span(), whole, mark)
+
+
+def _target_of(found: re.Match[str]) -> str:
+    return found["target"] or found["within"]
 
 
 def place_of(target: str) -> tuple[str, str]:
@@ -204,7 +212,7 @@ def definitions(text: str) -> tuple[str, list[str]]:
     """The text without the definitions at its end, and these."""
     end = len(text)
     found: list[str] = []
-    for match in reversed([*_DEFINITION.finditer(text)] if '"cited ' in text else []):
+    for match in reversed([*_DEFINITION.finditer(text)] if "cited " in text else []):
         if text[match.end() : end].strip():
             break
         found.insert(0, match[0].strip())
@@ -214,14 +222,14 @@ def definitions(text: str) -> tuple[str, list[str]]:
 
 def definition_spans(text: str) -> list[tuple[int, int]]:
     """Where the definitions of citations stand in a text: start and end of each, in characters."""
-    return [found.span() for found in _DEFINITION.finditer(text)] if '"cited ' in text else []
+    return [found.span() for found in _DEFINITION.finditer(text)] if "cited " in text else []
 
 
 def without_definitions(text: str) -> str:
     """The text without any definition of a citation."""
-    return _DEFINITION.sub("", text) if '"cited ' in text else text
+    return _DEFINITION.sub("", text) if "cited " in text else text
 
 
 def without_fingerprints(text: str) -> str:
     """The text with its citations as plain links or marks: a fingerprint is no word to be found by."""
-    return _IN_LINE.sub("", without_definitions(text)) if '"cited ' in text else text
+    return _IN_LINE.sub("", without_definitions(text)) if "cited " in text else text

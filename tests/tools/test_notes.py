@@ -957,6 +957,26 @@ def test_citations_are_marks_with_definitions_at_the_end_whatever_is_added(
     assert "changed since" not in shown, "what no mark names any more is no source"
 
 
+def test_a_definition_that_a_person_writes_otherwise_is_the_same_citation(call: Caller, root: Path) -> None:
+    (root / "a b (1).md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    ids = [found_id(call, words) for words in ("Gull Point", "Tobias Fenn", "of oak")]
+    note = call.good("write_note", title="Mast", text=" and ".join(f"so [{id}]" for id in ids))["id"]
+    file = root / "notes" / "Mast.md"
+    text = file.read_text("utf-8")
+    text = re.sub(r'(?m)^(\[1\]: \S+) "(cited .*)"$', r"\1\n  '\2'", text)
+    text = re.sub(r'(?m)^(\[2\]: \S+) "(cited .*)"$', r"\1 (\2)", text)
+    text = re.sub(r'(?m)^\[3\]: \S+ "(cited .*)"$', r"[3]: <../a b (1).md#L1>   '\1'", text)
+    file.write_text(text, "utf-8")
+    indexed(call)
+    said = call.good("get_source", ids=["notes/Mast.md"])["text"]
+    assert "3 sources, unchanged" in said and all(f"[{id}]" in said for id in ids) and "cited" not in said, said
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    (root / "a b (1).md").write_text("# Pier\n\nThe pier is of larch.\n", "utf-8")
+    indexed(call)
+    assert "2 of 3 sources changed since" in call.good("get_source", ids=["notes/Mast.md"])["text"] and note
+
+
 def test_no_part_of_a_definition_is_shown_however_many_there_are(call: Caller, root: Path) -> None:
     for number in range(70):  # their definitions fill several passages
         text = f"# Berth {number}\n\nBerth {number} is {number} m long.\n"
