@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
 from posixpath import join, normpath
 from xml.etree import ElementTree
 
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.decode import ReadError, decode_as
 
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
@@ -20,7 +21,21 @@ _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
 
 Element = ElementTree.Element
 ParseError = ElementTree.ParseError
-parsed = ElementTree.fromstring
+_DECLARED = re.compile(rb"<\?xml[^>]{0,100}?encoding=[\"']([\w.:-]{1,40})[\"']")
+
+
+def parsed(data: bytes) -> Element:
+    """The XML of some bytes. Of the encodings with several bytes a letter, expat knows those of Unicode alone."""
+    try:
+        return ElementTree.fromstring(data)
+    except ValueError:
+        declared = _DECLARED.match(data)
+        if declared is None:
+            raise
+    text, _ = decode_as(data, declared[1].decode())
+    if "<!ENTITY" in text:  # which bytes of UTF-7 may hide
+        raise ReadError("its XML declares entities, which are not resolved")
+    return ElementTree.fromstring(text)
 
 
 def opened(data: bytes, suffix: str) -> zipfile.ZipFile:
