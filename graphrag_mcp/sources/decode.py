@@ -105,15 +105,10 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     if first > SAMPLE // 2:
         start = data.find(b"\n", first - SAMPLE // 2, first) + 1 or first - 200
     sample = data[start : start + SAMPLE]
-    # UTF-8, which it is not, stands for none of them
     guesses = {
         guess["encoding"]: guess["confidence"]
         for guess in detect_all(
-            sample,
-            ignore_threshold=True,
-            compat_names=False,
-            include_encodings=_LEGACY,
-            no_match_encoding="utf-8",
+            sample, ignore_threshold=True, compat_names=False, include_encodings=_LEGACY
         )
         if guess["encoding"] in _LEGACY
         and not _mixes_scripts(sample.decode(guess["encoding"], "replace"))
