@@ -1,7 +1,7 @@
 // The host of an MCP App: JSON-RPC over postMessage (SEP-1865, revision 2026-01-26).
 
 export class Host {
-  static async connect(seconds = 1.5) {
+  static async connect(seconds = 20) { // a busy machine takes its time
     if (window.parent === window) return null;
     const host = new Host();
     try {

@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.explorer.test_explorer import SECONDS, Tab, browser, browser_only, hostile  # noqa: F401
+from playwright.sync_api import expect
+
+from tests.explorer.test_explorer import Tab, browser, browser_only, hostile  # noqa: F401
 from tests.support import hostile_archives
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import openai_server
+from tests.support.workload import until
 
 LETTER = "# A letter\n\nIda Noll lit the lamp of Ostra Point in 1911. Tobias Fenn kept the lamp for thirty years.\n"
 QUESTION = "Who lit the lamp?"
@@ -32,14 +35,7 @@ def working(folder: Path, home: Path, *options: str, **environment: str) -> Iter
         yield server.stdout.readline().strip()
     finally:
         server.terminate()
-        server.wait(20)
-
-
-def waits_for(tab: Tab, text: str) -> None:
-    try:
-        tab.page.wait_for_function("text => document.getElementById('side').innerText.includes(text)", arg=text, timeout=SECONDS)
-    except Exception as error:
-        raise AssertionError(f"{text!r} is not in {tab.text!r}; {tab.wrong}") from error
+        server.wait(60)
 
 
 @browser_only
@@ -51,34 +47,32 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
     with working(folder, home) as address:
         made = browser.new_context()
         tab = Tab(made).open(address)
-        assert tab.heading == "Start here" and str(folder / "added to graphrag") in tab.text
+        tab.is_headed("Start here").shows(str(folder / "added to graphrag"))
         tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md", tmp_path / "odd.bin"])
-        waits_for(tab, "A letter")
-        assert tab.heading == "Documents" and "Done: 1 added." in tab.text
-        assert "odd.bin" in tab.text and (folder / "added to graphrag" / "letter.md").read_text("utf-8") == LETTER
+        tab.shows("A letter", "Done: 1 added.", "odd.bin").is_headed("Documents")
+        assert (folder / "added to graphrag" / "letter.md").read_text("utf-8") == LETTER
         # the same name again is written over only when that is asked for
         (tmp_path / "letter.md").write_text(LETTER.replace("1911", "1912"), "utf-8")
         tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md"])
-        waits_for(tab, "the name of another one there")
+        tab.shows("the name of another one there")
         assert "1911" in (folder / "added to graphrag" / "letter.md").read_text("utf-8")
         tab.page.get_by_role("button", name="Replace them").click()
-        waits_for(tab, "Done: 1 changed.")
+        tab.shows("Done: 1 changed.")
         # ask, narrow, and open what is cited
         tab.page.locator("#query").fill(QUESTION)
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_selector("#side .hits mark", timeout=SECONDS)
-        assert tab.page.locator("#picture").is_hidden()
-        assert "lamp" in tab.page.locator("#side .hits mark").all_inner_texts()
+        tab.page.wait_for_selector("#side .hits mark")
+        expect(tab.page.locator("#picture")).to_be_hidden()
+        expect(tab.page.locator("#side .hits mark", has_text=re.compile("^lamp$"))).not_to_have_count(0)
         tab.page.locator("#side .hits a[href^='#passage/']").first.click()
-        tab.page.wait_for_selector("#side .passage mark", timeout=SECONDS)
+        tab.page.wait_for_selector("#side .passage mark")
         with made.expect_page() as opened:
             tab.page.get_by_role("button", name="Open the original").click()
         original = opened.value
-        original.wait_for_load_state()
-        assert "1912" in original.locator("body").inner_text() and original.evaluate("document.contentType") == "text/plain"
+        expect(original.locator("body")).to_contain_text("1912")
+        assert original.evaluate("document.contentType") == "text/plain"
         original.close()
-        tab.go("history")
-        assert QUESTION in tab.text
+        tab.go("history").shows(QUESTION)
         made.close()
         assert [one for one in tab.wrong if "409" not in one] == []  # the browser tells of the refusal
 
@@ -96,22 +90,20 @@ def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path)
         tab.page.get_by_label("Title").fill("<b>Note</b>")
         tab.page.get_by_role("textbox", name="Text").fill("Olga Tamm painted the lighthouse of Ostra Point white.")
         tab.page.get_by_role("button", name="Add the text").click()
-        waits_for(tab, "<b>Note</b>")
+        tab.shows("<b>Note</b>")
         tab.page.get_by_role("button", name="Remove A letter").click()
         tab.page.get_by_role("button", name="Remove", exact=True).click()
-        waits_for(tab, "TAKEN OUT")
-        assert "NEW FILES" not in tab.text and (folder / "letter.md").exists() and tab.page.locator("tbody a", has_text="A letter").count() == 0
+        tab.shows("TAKEN OUT")
+        expect(tab.page.locator("tbody a", has_text="A letter")).to_have_count(0)
+        assert "NEW FILES" not in tab.text and (folder / "letter.md").exists()
         tab.page.get_by_role("button", name="Undo").last.click()
-        tab.page.locator("tbody a", has_text="A letter").wait_for(timeout=SECONDS)
+        tab.page.locator("tbody a", has_text="A letter").wait_for()
         # a watched folder is indexed when a file changes
         tab.page.get_by_label("watch for changes").check()
-        waits_for(tab, "Folders are watched")
+        tab.shows("Folders are watched")
         (folder / "second.md").write_text("# Second\n\nMarta Quill sailed to Ostra Point.\n", "utf-8")
-        for _ in range(60):
-            if "Second" in tab.go("history").go("library").text:
-                break
-            tab.page.wait_for_timeout(1_000)
-        assert "Second" in tab.text and tab.wrong == []
+        until(lambda: "Second" in tab.go("history").go("library").text, every=1)
+        assert tab.wrong == []
         made.close()
 
 
@@ -129,18 +121,19 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
         with working(folder, home, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address:
             made = browser.new_context()
             tab = Tab(made).open(address).go(f"search/{QUESTION}")
-            waits_for(tab, "Answer by small.")
+            tab.shows("Answer by small.")
             answer = tab.page.locator("#side .answer")
-            assert answer.locator("a[href^='#passage/t']").inner_text() == "[1]" and answer.locator("strong").inner_text() == "Tobias Fenn"
-            assert "<img src=x" in answer.inner_text() and answer.locator("img").count() == 0
-            assert "SOURCES OF THE ANSWER" in tab.page.locator("#side .beside").inner_text()
+            expect(answer.locator("a[href^='#passage/t']")).to_have_text("[1]")
+            expect(answer.locator("strong")).to_have_text("Tobias Fenn")
+            expect(answer).to_contain_text("<img src=x")
+            expect(answer.locator("img")).to_have_count(0)
+            expect(tab.page.locator("#side .beside")).to_contain_text("Sources of the answer")
             calls = len(model.requests)
             tab.go("library").go(f"search/{QUESTION}")
-            waits_for(tab, "Answer by small.")
+            tab.shows("Answer by small.")
             assert len(model.requests) == calls
             # an address that another page may have made asks no model by itself
-            other = made.new_page()
-            other.goto(tab.page.url.partition("#")[0] + "#search/Who kept the lamp?")
+            other = Tab(made).open(tab.page.url.partition("#")[0] + "#search/Who kept the lamp?").page
             other.locator("#side .answer button").wait_for()
             assert len(model.requests) == calls
             other.locator("#side .answer button").click()
@@ -149,10 +142,11 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
             other.close()
             # the whole collection instead of the best passages
             tab.page.get_by_role("link", name="Whole collection").click()
-            waits_for(tab, "Answer by small from the whole collection.")
-            assert tab.page.evaluate("location.hash").endswith("/answer%3Dall") and tab.page.locator("#side .hits").count() == 0
+            tab.shows("Answer by small from the whole collection.")
+            expect(tab.page).to_have_url(re.compile("/answer%3Dall$"))
+            expect(tab.page.locator("#side .hits")).to_have_count(0)
             tab.go("library").page.get_by_role("button", name="What will it cost?").click()
-            waits_for(tab, "tokens in")
+            tab.shows("tokens in")
             assert tab.wrong == []
             made.close()
 
@@ -165,17 +159,18 @@ def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_mode
         assert "Nothing in this corpus" not in tab.text
         tab.go("search/What is this about?")
         chosen = tab.page.locator(".choice a[aria-current]")
-        assert chosen.inner_text() == "Whole collection"
-        tab.page.locator("#side .answer a[href^='#community/']").first.wait_for(timeout=SECONDS)
+        expect(chosen).to_have_text("Whole collection")
+        tab.page.locator("#side .answer a[href^='#community/']").first.wait_for()
         assert not tab.page.locator("#side .answer .topic > a").first.inner_text().startswith("["), "the title is the link"
-        assert tab.page.locator("#side .answer li a[href^='#passage/t']").count() > 3 and "documents-" not in tab.text
+        expect(tab.page.locator("#side .answer li a[href^='#passage/t']").nth(3)).to_be_attached()
+        assert "documents-" not in tab.text
         tab.page.get_by_role("link", name="Best passages").click()
-        tab.page.locator("#side .hits").wait_for(timeout=SECONDS)
-        assert tab.page.locator("#side .answer").count() == 0
+        tab.page.locator("#side .hits").wait_for()
+        expect(tab.page.locator("#side .answer")).to_have_count(0)
         tab.go("search/Who found the sill?")
-        assert chosen.inner_text() == "Best passages"
+        expect(chosen).to_have_text("Best passages")
         tab.page.get_by_role("link", name="Whole collection").click()
-        tab.page.locator("#side .answer a[href^='#passage/t']").first.wait_for(timeout=SECONDS)
+        tab.page.locator("#side .answer a[href^='#passage/t']").first.wait_for()
         assert tab.wrong == []
         made.close()
 
@@ -189,17 +184,18 @@ def test_stars_of_a_text_stay_and_the_whole_collection_is_read_again_after_a_cha
     with working(folder, home) as address:
         made = browser.new_context()
         tab = Tab(made).open(address).go("search/How many entries does the lamp cache hold?")
-        assert "The lamp cache of Ostra Point holds 2**10 entries of docs/**/*.md and never more." in tab.page.locator("#side .hits").inner_text()
-        assert "first generation" in tab.go("changes").text and tab.page.locator("#picture").is_hidden()
+        expect(tab.page.locator("#side .hits")).to_contain_text("The lamp cache of Ostra Point holds 2**10 entries of docs/**/*.md and never more.")
+        tab.go("changes").shows("first generation")
+        expect(tab.page.locator("#picture")).to_be_hidden()
         hits = tab.go("search/What do island homes receive?").page.locator("#side .hits").inner_text()
         assert "Island homes receive it" in hits and "**" not in hits
         whole = "search/What is the lamp cache?/answer=all"
         tab.go(whole)
-        waits_for(tab, "2**10")
+        tab.shows("2**10")
         (folder / "cache.md").write_text("# Cache\n\nThe lamp cache of Ostra Point holds seventy entries.\n", "utf-8")
         assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
         tab.go("timeline").go(whole)  # a view that was not asked for yet
-        waits_for(tab, "seventy entries")
+        tab.shows("seventy entries")
         assert tab.wrong == []
         made.close()
 
@@ -212,7 +208,7 @@ def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Pa
         for view in ("library", "search/Ada Lovelace/kind=md/folder=<img src=x onerror=alert(5)>", "search/Ada Lovelace", "history"):
             tab.go(view)
             assert tab.page.locator("#side img, #side script").count() == 0
-            assert tab.page.evaluate("document.documentElement.scrollWidth - innerWidth") == 0, view
+            tab.gives("document.documentElement.scrollWidth - innerWidth", 0)
         assert re.search(r"\\u202e", tab.go("library").text) and tab.page.title() != "owned"
         assert tab.wrong == []
         made.close()
@@ -234,7 +230,7 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
         tab.page.keyboard.press("Enter")
         tab.page.locator("#side .hits a[href^='#passage/']").first.click()
         tab.page.get_by_role("button", name="Open the original").click()
-        opened = tab.page.wait_for_function("() => window.opened", timeout=SECONDS).json_value()
+        opened = tab.page.wait_for_function("() => window.opened").json_value()
         assert opened.endswith("#page=3")
         given = tab.page.request.get(opened)
         assert given.headers["content-type"] == "application/pdf" and given.body().startswith(b"%PDF-")
@@ -256,18 +252,18 @@ def test_what_tells_documents_of_one_form_apart_is_seen_in_every_view(browser: A
     with working(folder, home) as address:
         made = browser.new_context()
         tab = Tab(made).open(address).go("links")
-        labels = tab.page.evaluate("[...graphragExplorer.graph.nodes.values()].map((one) => one.label)")
-        assert len(set(labels)) == len(labels) == 4 and sum("2024-0" in one for one in labels) == 3
+        tab.gives("[...graphragExplorer.graph.nodes.values()].map((one) => one.label)", lambda labels: len(set(labels)) == len(labels) == 4 and sum("2024-0" in str(one) for one in labels) == 3)
         assert "0 documents link" not in tab.text
-        flags = tab.go("timeline").page.locator("svg .flag").all_text_contents()
-        assert len(set(flags)) == len(flags) > 3
+        flags = tab.go("timeline").gives("[...document.querySelectorAll('svg .flag')].map((one) => one.textContent)", lambda flags: len(flags) > 3)
+        assert len(set(flags)) == len(flags)
         # the citation below it names the title; links between notes are words
         hits = tab.go("search/Who broke the lantern?").page.locator("#side .hits").inner_text()
         assert "The glass came with the ferry" in hits and "# The" not in hits
         assert "oil of the Lamp calendar" in tab.go("search/Who asked for oil?").page.locator("#side .hits").inner_text()
         # columns that tell no two documents apart are left out
         assert tab.go("library").page.locator("thead th").all_inner_texts()[:-1] == ["Document", "Date"]
-        assert tab.page.locator("#views [aria-current]").inner_text() == tab.go("document/1").page.locator("#views [aria-current]").inner_text() == "Documents"
+        for view in ("document/1", "library"):
+            expect(tab.go(view).page.locator("#views [aria-current]")).to_have_text("Documents")
         # no entity stands out where all documents are asked about
         tab.go("search/What are these documents about?")
         assert "ENTITIES" not in tab.text and "ASK NEXT" not in tab.text
@@ -283,12 +279,14 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
     (folder / "boat.md").write_text("# The boat\n\nOlga Tamm sailed with Tobias Fenn to Ostra Point.\n", "utf-8")
     assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
 
-    def held() -> str:
-        return str(tab.page.evaluate("() => { const one = document.activeElement; return `${one.tagName} ${one.getAttribute('aria-label') || one.textContent}`; }"))
+    focused = "() => { const one = document.activeElement; return `${one.tagName} ${one.getAttribute('aria-label') || one.textContent}`; }"
+
+    def held(name: str) -> None:
+        tab.gives(focused, name)
 
     def tabbed(name: str) -> None:
         for _ in range(60):
-            if held() == name:
+            if tab.page.evaluate(focused) == name:
                 return
             tab.page.keyboard.press("Tab")
         raise AssertionError(name)
@@ -299,35 +297,34 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
         tab.page.keyboard.press("Tab")  # the first is the field
         tab.page.keyboard.type(QUESTION)
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_selector("#side .hits mark", timeout=SECONDS)
+        tab.page.wait_for_selector("#side .hits mark")
         tabbed("A [t2] A letter")
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_selector("#side .passage mark", timeout=SECONDS)
-        assert held() == "H1 A letter"  # a screen reader says it, and the next key goes on from there
+        tab.page.wait_for_selector("#side .passage mark")
+        held("H1 A letter")  # a screen reader says it, and the next key goes on from there
         tab.go("graph")
         tabbed("SUMMARY List of 4 entities")
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_selector(".nodes a", timeout=SECONDS)
+        tab.page.wait_for_selector(".nodes a")
         tabbed("A Ida Noll")
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Ida Noll'", timeout=SECONDS)
-        tab.settled()
-        assert held() == "A Ida Noll"
+        tab.is_headed("Ida Noll")
+        held("A Ida Noll")
         tab.page.keyboard.press("p")
         tabbed("A Olga Tamm")
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Ida Noll – Olga Tamm'", timeout=SECONDS)
+        tab.is_headed("Ida Noll – Olga Tamm")
         tab.go("library")
         tabbed("BUTTON Remove A letter")
         tab.page.keyboard.press("Enter")
-        tab.page.locator("tbody button", has_text="Keep").wait_for(timeout=SECONDS)
-        assert held() == "BUTTON Remove"
+        tab.page.locator("tbody button", has_text="Keep").wait_for()
+        held("BUTTON Remove")
         tab.page.keyboard.press("Enter")
-        waits_for(tab, "TAKEN OUT")
-        tab.page.wait_for_function("() => document.activeElement.tagName === 'H1'", timeout=SECONDS)
+        tab.shows("TAKEN OUT")
+        tab.page.wait_for_function("() => document.activeElement.tagName === 'H1'")
         tabbed("BUTTON Undo")
         tab.page.keyboard.press("Enter")
-        tab.page.locator("tbody a", has_text="A letter").wait_for(timeout=SECONDS)
+        tab.page.locator("tbody a", has_text="A letter").wait_for()
         made.close()
         assert tab.wrong == []
 

@@ -153,7 +153,7 @@ def test_a_server_whose_host_goes_away_leaves_what_waits_to_another_process(tmp_
             wire.call(1, "index_documents", texts=["Ada Quill kept the lamp."], corpus="kb", wait_seconds=0)
             id = wire.answer(1)["result"]["structuredContent"]["job_id"]
             wire.process.stdin.close()
-            assert wire.process.wait(20) == 0
+            assert wire.process.wait(60) == 0
     assert over(home, id).status == "done"
 
 
@@ -219,7 +219,9 @@ home = Path(sys.argv[1])
 with start._lock(home, "kb", 5):  # the job waits until the disk is full
     job = start.start(Settings(home=home), "kb", IndexRequest(texts=(InlineText("Ada Quill met Henry.", "n"),)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-time.sleep(3)
+while not start.trouble(home, "kb"):
+    time.sleep(0.1)
+time.sleep(2)  # it is tried again meanwhile
 print(_headline(home, queue.load(home, job.job_id), IndexResult()), flush=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 while queue.load(home, job.job_id).status not in queue.FINAL or start.trouble(home, "kb"):

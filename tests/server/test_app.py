@@ -326,7 +326,7 @@ def test_calls_that_wait_for_a_model_do_not_hold_up_the_others(tmp_path: Path) -
     gone = threading.Event()
 
     def slow(*_: Any) -> str:
-        assert gone.wait(30)
+        assert gone.wait(60)
         return "An answer."
 
     with openai_server(slow) as server:

@@ -23,7 +23,7 @@ resource = pytest.importorskip("resource", reason="Windows has no limit of open 
 
 GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-PATIENCE = 20  # seconds until a hang fails
+PATIENCE = 60  # seconds until a hang fails
 
 
 # ---- a server with 128 descriptors and 500 connections ------------------------------------------------

@@ -140,7 +140,7 @@ class Wire:
         self.process.stdin.write((json.dumps(message | ({"id": id} if id is not None else {})) + "\n").encode())
         self.process.stdin.flush()
 
-    def answer(self, id: Any, seconds: float = 40.0) -> dict[str, Any]:
+    def answer(self, id: Any, seconds: float = 60.0) -> dict[str, Any]:
         while True:  # `seconds` of silence fail
             message = self.lines.get(timeout=seconds)
             self.seen.append(message)
@@ -165,7 +165,7 @@ def by_hand(home: Path, root: Path) -> Iterator[Wire]:
         yield wire
     finally:
         wire.process.kill()
-        wire.process.wait(20)
+        wire.process.wait(60)
 
 
 def test_a_host_of_the_first_protocol_revision_is_served(project: Path, tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_host_that_goes_away_in_the_middle_loses_no_job(tmp_path: Path) -> Non
         wire.call(1, "index_documents", paths=["notes"], corpus="left", wait_seconds=50)
         until(lambda: queue.listing(home, "left"))
         wire.process.stdin.close()
-        assert wire.process.wait(20) == 0
+        assert wire.process.wait(60) == 0
     job = until(lambda: (now := queue.listing(home, "left")[0]).status in queue.FINAL and now)
     assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
 
@@ -324,7 +324,7 @@ def test_a_web_client_that_hangs_up_in_the_middle_harms_nobody(project: Path, tm
             f"Mcp-Method: tools/call\r\nMcp-Name: index_documents\r\nAccept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
         ).encode()
         for cut in (20, len(head) // 2, len(head), len(head) + len(body) // 2, len(head) + len(body)):
-            with socket.create_connection(("127.0.0.1", port), timeout=10) as hanging:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as hanging:
                 hanging.sendall((head + body)[:cut])
         home = tmp_path / "home"
         job = until(lambda: (found := queue.listing(home, "hung")) and found[0].status in queue.FINAL and found[0])

@@ -36,7 +36,7 @@ from tests.support.http_server import (
     running,
     served,
 )
-from tests.support.workload import PATIENCE
+from tests.support.workload import PATIENCE, until
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +279,7 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 async def slow() -> str:
     "Takes two seconds."
+    Path(sys.argv[1] + " called").touch()
     await anyio.sleep(2)
     return "done after all"
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
@@ -319,9 +320,9 @@ def test_a_stop_lets_calls_finish_and_ends_streams(mode: str, tmp_path: Path) ->
                 await listening_now.wait()
                 group.start_soon(suppressed, call)
                 await calling.wait()
-                await anyio.sleep(0.7)  # the call is on its way and takes 2 seconds
+                await anyio.to_thread.run_sync(until, (tmp_path / "home called").exists)  # it takes two seconds more
                 process.send_signal(signal.SIGTERM)
-                with anyio.fail_after(10):
+                with anyio.fail_after(PATIENCE):
                     await answered.wait()
                 group.cancel_scope.cancel()
 
@@ -333,7 +334,7 @@ def test_a_stop_lets_calls_finish_and_ends_streams(mode: str, tmp_path: Path) ->
 
         calling, answered, listening_now = anyio.Event(), anyio.Event(), anyio.Event()
         anyio.run(story)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
         assert sorted(answers) == ["done after all", "the stream was closed in good order"]
     text = log.read_text("utf-8")
     assert "ended in good order" in text and "Traceback" not in text and "exceeded" not in text
@@ -373,7 +374,7 @@ def test_a_stop_does_not_wait_for_bodies_that_never_come(tmp_path: Path) -> None
 def test_who_wants_a_stream_resumed_gets_a_new_one(tmp_path: Path) -> None:
     with running(served(tmp_path), tmp_path / "log") as (_, port):
         session = asked(port, [HOST])[2]["mcp-session-id"]
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as door:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as door:
             wanted = f"Host: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\nLast-Event-ID: 7\r\n"
             door.sendall(f"GET /mcp HTTP/1.1\r\n{wanted}\r\n".encode())
             assert door.recv(2000).startswith(b"HTTP/1.1 200")

@@ -97,7 +97,7 @@ def test_a_server_that_only_reads_writes_no_note_by_any_door(tmp_path: Path) -> 
                 assert (await one.call_tool("write_note", json.loads(asked))).is_error
 
         anyio.run(work)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", "/api/write_note", asked, {"Content-Type": "application/json"})
         assert connection.getresponse().status in (403, 404, 405)
         connection.close()

@@ -266,7 +266,7 @@ def watch(pid: int) -> Callable[[], int]:
     looking.start()
 
     def said() -> int:
-        looking.join(10)
+        looking.join(60)
         return most[0]
 
     return said

@@ -43,7 +43,7 @@ def running(command: list[str], log: Path, **environment: str) -> Iterator[tuple
         yield process, int(said[1])
     finally:
         process.kill()
-        process.wait(20)
+        process.wait(60)
 
 
 def served(home: Path, *options: str) -> list[str]:
@@ -52,7 +52,7 @@ def served(home: Path, *options: str) -> list[str]:
 
 def asked(port: int, headers: list[tuple[str, str]], method: str = "POST", path: str = "/mcp") -> tuple[int, str, dict[str, str]]:
     """One request with exactly these headers; {port} in a value is the server's."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     body = json.dumps(HELLO).encode() if method == "POST" else b""
     usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream"), ("Content-Length", str(len(body)))]

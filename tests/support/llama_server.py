@@ -58,7 +58,7 @@ class Llama:
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
-            self.process.wait(20)
+            self.process.wait(60)
             self.process = None
 
 
