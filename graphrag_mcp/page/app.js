@@ -40,7 +40,8 @@ async function route() {
   if (view !== "document") room(ROOMY.includes(view));
   if (TABS.some(([name]) => name === view) && document.activeElement !== byId("query")) byId("query").value = "";
   byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === (WITHIN[view] || view)) made.setAttribute("aria-current", "page"); return made; }));
-  byId("views").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const tab = byId("views").querySelector("[aria-current]"); // not by scrollIntoView: the next Tab would go on from there
+  if (tab) byId("views").scrollLeft = tab.offsetLeft - byId("views").offsetLeft - (byId("views").clientWidth - tab.offsetWidth) / 2;
   try {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
     const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
