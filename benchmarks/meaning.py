@@ -86,7 +86,9 @@ def measure(snapshot: Snapshot, asked: Sequence[Asked], model: str, home: Path) 
 
     settings = replace(load(home=home), embedding_model=model)
     asker = open_asker(snapshot.folder, settings, limited=False)
-    vectors = asker.wait(asker.embed([one.question for one in asked], query=True))
+    # A search embeds its question alone. With 8-bit weights the others of a batch change a vector.
+    alone = (asker.wait(asker.embed([one.question], query=True)) for one in asked)
+    vectors = [vector for (vector,) in alone]
     passages = snapshot.rows("passages", "", ["id", "text", "terms"]).to_pylist()
     hits: dict[str, list[tuple[bool, ...]]] = defaultdict(list)
     for one, vector in zip(asked, vectors, strict=True):

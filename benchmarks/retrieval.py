@@ -143,7 +143,10 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
 
 
 async def question_vectors(asker: Any, questions: Sequence[str]) -> list[bytes | None]:
-    return await asker.embed(questions, query=True) if asker.embeds else [None] * len(questions)
+    """Each embedded alone, as a search does: with 8-bit weights the others of a batch change a vector."""
+    if not asker.embeds:
+        return [None] * len(questions)
+    return [(await asker.embed([question], query=True))[0] for question in questions]
 
 
 async def ask(

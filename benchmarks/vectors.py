@@ -54,6 +54,11 @@ def spent(command: Sequence[str], **variables: str) -> tuple[float, float, float
     return used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024
 
 
+def tell(way: str, used: tuple[float, float, float]) -> None:
+    cpu, wall, memory = used
+    print(f"{way:22} {cpu:8.1f} s CPU {wall:8.1f} s {memory:7.0f} MB", flush=True)
+
+
 def loop(listed: Path, model: str) -> None:
     """The plain loop: a vector of each text, by the mean of its tokens."""
     import numpy as np
@@ -88,18 +93,16 @@ def main() -> None:
         work = Path(scratch)
         write(work / "texts", options.passages)
         index = [sys.executable, "-m", "graphrag_mcp", "index", str(work / "texts"), "--home"]
-        ways = {"index without vectors": spent([*index, str(work / "home")])}
+        tell("index without vectors", spent([*index, str(work / "home")]))
         snapshot = open_snapshot(next((work / "home").rglob("tables")).parent)
         texts = [text for _, batch in missing_texts(snapshot) for text in batch.values()]
         names = len(texts) - snapshot.count("passages")
-        print(f"{snapshot.count('passages'):,} passages, {names:,} names")
+        print(f"{snapshot.count('passages'):,} passages, {names:,} names", flush=True)
         (work / "texts.json").write_text(json.dumps(texts), "utf-8")
         again = [*index, str(work / "home")]
-        ways["their vectors"] = spent(again, GRAPHRAG_MCP_EMBEDDING_MODEL=options.model)
+        tell("its vectors", spent(again, GRAPHRAG_MCP_EMBEDDING_MODEL=options.model))
         listed = ["--loop", str(work / "texts.json"), "--model", options.model]
-        ways["plain loop"] = spent([sys.executable, __file__, *listed])
-        for way, (cpu, wall, memory) in ways.items():
-            print(f"{way:22} {cpu:8.1f} s CPU {wall:8.1f} s {memory:7.0f} MB")
+        tell("plain loop", spent([sys.executable, __file__, *listed]))
 
 
 if __name__ == "__main__":
