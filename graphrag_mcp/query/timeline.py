@@ -1,31 +1,22 @@
-"""Timelines: sentences by the days they speak of, of an entity, of two together, or of passages.
-
-Where two sentences of different days have the same form and say different things, each names the
-other as `later` or `earlier`; neither is withdrawn."""
+"""Timelines: sentences by the days they speak of, of an entity, of two together, or of passages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from difflib import SequenceMatcher
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import counted, is_cjk, lists_of
+from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 
 UNITS = 500  # text units of an entity that are read
-STATEMENTS = 300  # that are compared with each other
-NEARLY = 0.1  # as much alike as the most alike
-ALIKE = 0.75  # of two forms of a sentence, as difflib measures it
-LEAST = 3  # words of a form
 DAY_WORDS = 3  # of a sentence that says its day
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
@@ -51,11 +42,6 @@ class Statement:
     approximate: bool = False
     document: str = ""  # its content id
     raw: str = ""  # its text as it stands in the document
-    bare: str = ""  # and without expressions of time
-    about: frozenset[str] = frozenset()  # ids of entities that it names
-    beside: str = ""  # `(later: ...)` or `(earlier: ...)`
-    form: list[str] = field(default_factory=list)  # its words, names and numbers as placeholders
-    words: str = ""
 
     @property
     def start(self) -> str:
@@ -70,7 +56,7 @@ class Statement:
 
     def item(self) -> Item:
         label = "" if self.own else "said"
-        parts = ("-", label, self.date, self.text, f"[{self.id}]", self.note, self.beside)
+        parts = ("-", label, self.date, self.text, f"[{self.id}]", self.note)
         return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
 
 
@@ -81,14 +67,10 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     if len(entities) == 1:
         found += _claims(snapshot, entities)
     dated = _by_time(found)
-    _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
     sentence = left_out((undated, "statements", "without a date"), *others)
     items = [statement.item() for statement in dated]
-    worth = [
-        (not statement.beside, not statement.own, -quote.says(statement.text))
-        for statement in dated
-    ]
+    worth = [(not statement.own, -quote.says(statement.text)) for statement in dated]
     ranked = sorted(range(len(items)), key=worth.__getitem__)
     kept = set()
     for at in ranked:
@@ -106,23 +88,14 @@ def of_passages(
     snapshot: Snapshot, rows: Sequence[Row], passes: Callable[[Statement], bool]
 ) -> tuple[list[Statement], int, int]:
     """Statements of passages (rows with COLUMNS) that pass, by day, how many of them have none, and
-    how many say little. Only sentences that name the same entity of their passages are compared."""
-    ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
-    named = snapshot.served("entities", ids, ["id", "title", "aliases"])
-    forms = {row["id"]: _forms(row) for row in named}
+    how many say little."""
     every, short = [], 0
-    for row, statement in _statements(snapshot, rows):
+    for statement in _statements(snapshot, rows):
         if not _says(statement):
             short += passes(statement)
             continue
-        pairs = ((id, forms.get(id, ())) for id in row["entity_ids"])
-        statement.about = frozenset(
-            id for id, names in pairs if any(form in statement.text for form in names)
-        )
         every += [statement] if passes(statement) or not statement.days else []
-    dated = _by_time(every)
-    _compare([statement for statement in dated if statement.about][:STATEMENTS])
-    return dated, sum(not statement.days for statement in every), short
+    return _by_time(every), sum(not statement.days for statement in every), short
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:
@@ -177,7 +150,7 @@ def _naming(
     entity_forms = [_forms(entity) for entity in entities]
     naming = [
         statement
-        for _, statement in _statements(snapshot, rows)
+        for statement in _statements(snapshot, rows)
         if all(any(form in statement.text for form in forms) for forms in entity_forms)
         and statement.raw not in known.get(statement.document, "")
     ]
@@ -199,8 +172,8 @@ def _says(statement: Statement) -> bool:
     return short or quote.says(statement.raw) >= quote.LEANS
 
 
-def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:
-    """The sentences of passages that say something or end as one, each with its passage."""
+def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[Statement]:
+    """The sentences of passages that say something or end as one."""
     spoken = times.read(snapshot, rows)
     for row in rows:
         for start, end in sentences(row["text"]):
@@ -208,7 +181,7 @@ def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, 
             if quote.plain(sentence) == quote.plain(row["title"]):
                 continue
             if quote.says(sentence) >= quote.LEANS or sentence.endswith(_STOPS):
-                yield row, _statement(row, start, end, spoken[row["id"]])
+                yield _statement(row, start, end, spoken[row["id"]])
 
 
 def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
@@ -222,9 +195,6 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     cited = citation(row).model_copy(
         update=place | {"when": [asdict(expression) for expression in when]}
     )
-    bare = text
-    for expression in when:
-        bare = bare.replace(spoken.words(expression), " ")
     days = (
         tuple((expression.start, expression.end) for expression in when)
         or ((spoken_day, spoken_day),)[: bool(spoken_day)]
@@ -241,7 +211,7 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     clock = spoken.document["clock"] if moment > day else ""
     dated, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
     return Statement(
-        cited.id, shown, days, moment, clock, note, cited, spoken_day, dated, about, id, raw, bare
+        cited.id, shown, days, moment, clock, note, cited, spoken_day, dated, about, id, raw
     )
 
 
@@ -256,45 +226,3 @@ def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
         days = ((start, end or start),)[: start[:4].isdigit()]
         found.append(Statement(f"k{row['n']}", text, days, start, note=note))
     return found
-
-
-def _compare(statements: Sequence[Statement], forms: frozenset[str] = frozenset()) -> None:
-    """Say beside each statement which one of another day has the same form and says another thing.
-    `forms`: those of the entity that the timeline is of."""
-    for statement in statements:
-        statement.form = _form(statement.bare, forms)
-        statement.words = " ".join(_WORD.findall(statement.bare)).casefold()
-    for at, statement in enumerate(statements):
-        alike = [
-            (likeness, other)
-            for other in statements[at + 1 :]
-            if not other.moment.startswith(statement.moment)
-            and not (statement.about.isdisjoint(other.about) and (statement.about or other.about))
-            and (likeness := _likeness(statement.form, other.form))
-        ]
-        best = max((likeness for likeness, _ in alike), default=0.0)
-        after = next((other for likeness, other in alike if likeness >= best - NEARLY), None)
-        if after is not None and statement.words != after.words:
-            statement.beside = statement.beside or f"(later: [{after.id}] {after.date})"
-            after.beside = f"(earlier: [{statement.id}] {statement.date})"
-
-
-def _form(text: str, forms: frozenset[str]) -> list[str]:
-    """The words of a sentence; the entity is `=`, other names and numbers are `_`."""
-    for mention in sorted(extract(text), key=lambda mention: -mention.start):
-        if mention.strong and mention.form not in forms:
-            text = f"{text[: mention.start]} _ {text[mention.end :]}"
-    for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, " = ")
-    text = re.sub(r"\d[\d.,:]*", " _ ", text)
-    words = re.findall(rf"[=_]|{_WORD.pattern}", text.casefold())
-    return [part for word in words for part in (word if is_cjk(word[0]) else [word])]
-
-
-def _likeness(form: Sequence[str], other: Sequence[str]) -> float:
-    """How much two forms are alike, 0 below ALIKE."""
-    if min(len(form), len(other)) < LEAST or not set(form) & set(other) - {"=", "_"}:
-        return 0.0
-    matcher = SequenceMatcher(None, form, other, autojunk=False)
-    alike = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
-    return alike if alike >= ALIKE else 0.0

@@ -163,13 +163,12 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return open_snapshot(home / "corpora" / "jobs")
 
 
-def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: Snapshot) -> None:
+def test_a_timeline_is_in_the_order_of_days(jobs: Snapshot) -> None:
     found = get_entity(jobs, "Ida Holm", order="time")
     lines = [line for line in found.text.splitlines() if line.startswith("- ")]
     assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
-    assert "later: [t2" in lines[0] and "earlier: [t1" in lines[2]
     assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
-    assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1] and "later" not in lines[1]
+    assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1]
     assert "1 statement" in found.hint and "without a date" in found.hint
 
 
@@ -197,7 +196,6 @@ def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> No
     text = list_documents(jobs, by="statement").text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
     assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
-    assert "(later: [t2" in lines[0] and "(earlier: [t1" in lines[2] and "later" not in lines[1]
     assert "1 statement without a date is left out." in text
     some = list_documents(jobs, by="statement", filters=["when=2022-05"])
     assert some.total == 1 and "Pelle Krans" in some.text
@@ -207,16 +205,6 @@ def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> No
     assert "Ida Holm works" in list_documents(jobs, by="statement", query=f"c{number}").text
     with pytest.raises(NotFound):
         list_documents(jobs, by="statement", query="c9999")
-
-
-def test_statements_on_different_things_are_not_compared(tmp_path: Path) -> None:
-    texts = (
-        InlineText("Ida Holm works at Norrland Shipping in Umea.", "a", "A", {"date": "2021-02-03"}),
-        InlineText("Pelle Krans works at Baltic Freight in Turku.", "b", "B", {"date": "2023-06-01"}),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    text = list_documents(open_snapshot(tmp_path / "c"), by="statement").text
-    assert "2021-02-03 Ida" in text and "2023-06-01 Pelle" in text and "later:" not in text
 
 
 # ---- what changed ------------------------------------------------------------------------------------
@@ -413,10 +401,10 @@ def test_documents_of_one_day_are_sorted_by_their_hour_and_show_it(shift: Snapsh
     assert list_documents(shift, filters=["said=2023-05-20"]).total == 3
 
 
-def test_a_timeline_of_one_day_is_in_the_order_of_hours_and_names_the_later_one(shift: Snapshot) -> None:
+def test_a_timeline_of_one_day_is_in_the_order_of_hours(shift: Snapshot) -> None:
     lines = [one for one in list_documents(shift, by="statement").text.splitlines() if one.startswith("- ")]
     assert _order("\n".join(lines)) == ["watched", "repaired", "broken", "painted"]
-    assert lines[1].startswith("- said 2023-05-20 05:10:00-04:00") and re.search(r"\(later: \[\S+\] 2023-05-20 21:51\)", lines[1])
+    assert lines[1].startswith("- said 2023-05-20 05:10:00-04:00")
     assert "21:51" not in lines[0]  # no hour, no order within the day
     assert _order(get_entity(shift, "Ola Lund", order="time").text) == _order("\n".join(lines))
 
@@ -539,18 +527,6 @@ def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_pa
     for day, what in (("2023-05", "painted"), ("2023-08", "broken"), ("2024-09", "mended")):
         for text in (local_search(snapshot, "fence", filters=[f"when={day}"], form=Form("sentences")).text, list_documents(snapshot, query="fence", filters=[f"when={day}"]).text):
             assert what in text and text.count("The fence was") == 1
-
-
-def test_the_later_statement_is_the_one_most_alike(tmp_path: Path) -> None:
-    texts = tuple(
-        InlineText(f"The salary of Ben Carter is {pay} euros. The age of Ben Carter is {age}.", f"f{year}", f"Facts {year}", {"date": f"{year}-03-01"})
-        for year, pay, age in ((2022, 30000, 40), (2023, 30000, 41), (2024, 35000, 42))
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    lines = [line for line in get_entity(open_snapshot(tmp_path / "c"), "Ben Carter", order="time").text.splitlines() if line.startswith("- ")]
-    salaries, ages = ([line for line in lines if word in line] for word in ("salary", "age of"))
-    assert "later" not in salaries[0] and "(later: [t3]" in salaries[1] and "(earlier: [t2]" in salaries[2]
-    assert "(later: [t2]" in ages[0] and "(earlier: [t1]" in ages[1] and "(earlier: [t2]" in ages[2]
 
 
 DIARY = """# Farm diary
