@@ -189,6 +189,9 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
     it has not seen, and with the extra [ocr] those of which pictures were left since it was not installed."""
     sources = plan.found.sources
     readers = str(READERS)
+    read_before = {file.partition("/")[0] for file in plan.by_file}
+    for label in {file.source for file in plan.found.files} - read_before:
+        sources[label]["readers"] = readers  # also where this call reads a part of its files
     outdated = {label for label in sources if sources[label].get("readers", "") != readers}
     waiting: set[str] = set()
     if walk.ocr_installed():

@@ -230,6 +230,17 @@ def test_files_that_readers_of_an_earlier_release_read_are_read_again(
     assert manifests.read(corpus).generation == before
 
 
+def test_calls_that_each_read_a_part_of_a_new_folder_read_all_of_it(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for n in range(5):
+        (docs / f"{n}.md").write_text(f"# Letter {n}\n\nAda Fenn wrote letter {n} in Skerrow.\n", "utf-8")
+    request, settings = IndexRequest(paths=(str(docs),)), Settings(home=tmp_path, roots=(str(tmp_path),), max_files=2)
+    calls = [index_documents(tmp_path / "c", request, settings) for _ in range(4)]
+    assert [call.counts["added"] for call in calls] == [2, 2, 1, 0]
+    assert [len(call.errors) for call in calls] == [1, 1, 0, 0] and calls[-1].counts["unchanged"] == 5
+
+
 class KilledHere(Exception):
     pass
 
