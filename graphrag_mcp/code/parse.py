@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
-from itertools import chain
 from typing import TypeGuard
 
 from graphrag_mcp.code import grammars, symbols
@@ -94,12 +93,6 @@ class _Scope:
                     known,
                     _TYPED if known else "?",
                 )
-            defaults: list[tuple[ast.arg, ast.expr | None]] = []
-            defaults += zip(plain[::-1], arguments.defaults[::-1], strict=False)
-            defaults += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-            for argument, value in defaults:  # of `def f(Event=Event)` the name means what it did
-                if isinstance(value, ast.Name) and value.id == argument.arg:
-                    inner.local[argument.arg] = self.local.get(argument.arg, "")
         return inner
 
     def bind(self, names: Iterable[str]) -> None:
@@ -184,13 +177,8 @@ class _Reader:
             scope.types[node.name] = _dotted(kinds[0]) if kinds else ""
         elif isinstance(node, ast.For | ast.AsyncFor):
             self._loop(node.target, node.iter, scope)
-        elif isinstance(node, ast.match_case) and (name := getattr(node.pattern, "name", "")):
-            scope.types[name] = _class_of(node.pattern)
-        elif isinstance(node, ast.If | ast.Match):
+        elif isinstance(node, ast.If):
             inner = _narrowed(node, scope)
-        if not isinstance(node, ast.Module):  # what a part of it has left is left there alone
-            left = (_left(node) for node in inner if isinstance(node, ast.If))
-            inner += [(pair[0], scope.types.get(pair[0], "")) for pair in left if pair]
         if isinstance(node, ast.Global):
             scope.local |= dict.fromkeys(node.names, "")
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -206,8 +194,6 @@ class _Reader:
         around = scope.types if scope.around is None else scope.around
         inner = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local, around)
         bases = {_dotted(base).rpartition(".")[2] for base in node.bases}
-        if bases & WORDS["enums"]:
-            inner.types[_MEMBER] = inner.name
         if any(base == "type" or base.endswith("Meta") for base in bases):
             self.meta.add(inner.name)
         for base in node.bases:
@@ -278,7 +264,6 @@ class _Reader:
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
-        known = known or scope.types.get(_MEMBER, "") * (scope.kind == "class")
         for name in names if len(targets) == 1 else ():
             how = "" if stated else scope.local.get(name, "")
             if how != _TYPED:
@@ -294,7 +279,7 @@ class _Reader:
                     self.file.variables[place] = "?"  # objects of several classes
         for name in names if scope.kind == "module" else ():
             base = _base_of(node.value) if node.value else None
-            value = f"{stated}()" if stated else _bound_of(base) or self._type(base, scope)
+            value = f"{stated}()" if stated else self._type(base, scope)
             if not stated and not isinstance(base, ast.Call):
                 value = _dotted(base)
             if name == "__all__" and self.text.count(name) == 1:
@@ -443,7 +428,6 @@ _LISTS = frozenset((ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp))
 # What built-in functions give of the type of their first argument: a collection, an element, pairs.
 _GIVES = dict.fromkeys("sorted list tuple set reversed iter aiter deque".split(), "sorted()")
 _GIVES |= {"next": "*", "max": "*", "min": "*", "enumerate": "enumerate()", "cast": ""}
-_MEMBER = "<member>"  # the type of what the body of an enumeration binds
 _DEEPEST = 20
 _CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
@@ -465,33 +449,9 @@ def _own_class(node: ast.expr, scope: _Scope) -> str:
     return scope.types.get("self", "") if _dotted(on) == "self" else ""
 
 
-def _bound_of(node: ast.expr | None) -> str:
-    """The class by which `TypeVar("T", bound=X)` is bound."""
-    if not isinstance(node, ast.Call) or _dotted(node.func).rpartition(".")[2] != "TypeVar":
-        return ""
-    return next(
-        (_annotation(keyword.value) for keyword in node.keywords if keyword.arg == "bound"), ""
-    )
-
-
-def _class_of(pattern: ast.pattern) -> str:
-    """The class of a pattern `X()` or `X() as x`."""
-    inner = pattern.pattern if isinstance(pattern, ast.MatchAs) else pattern
-    return _dotted(inner.cls) if isinstance(inner, ast.MatchClass) else ""
-
-
-def _narrowed(node: ast.If | ast.Match, scope: _Scope) -> list[_Step]:
-    """The statements inside, with the types that `isinstance` and patterns of classes give a name."""
-    if isinstance(node, ast.Match):
-        name = _dotted(node.subject)
-        before = scope.types.get(name, "")
-        kinds = [(_class_of(case.pattern), case) for case in node.cases]
-        marked = (((name, kind or before), case) for kind, case in kinds)
-        steps = [*chain.from_iterable(marked), (name, before)]
-        return steps if "." not in name else [*node.cases]
-    if left := _left(node):
-        return [*node.body, *node.orelse, left]
-    test, before = node.test, list[_Step]()
+def _narrowed(node: ast.If, scope: _Scope) -> list[_Step]:
+    """The statements inside, with the types that `isinstance` gives a name."""
+    test = node.test
     every = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     before = [known for test in every if (known := _instance(test))]
     after = [(name, scope.types.get(name, "")) for name, _ in before]
@@ -504,14 +464,6 @@ def _instance(test: ast.expr) -> tuple[str, str] | None:
         return None
     name, known = map(_dotted, test.args)
     return (name, known) if name and known and "." not in name else None
-
-
-def _left(node: ast.If) -> tuple[str, str] | None:
-    """What a name is behind `if not isinstance(x, X): return`."""
-    ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-    if not (isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)):
-        return None
-    return _instance(node.test.operand) if ends and not node.orelse else None
 
 
 def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:

@@ -65,7 +65,6 @@ def module(scales): return scales.Scale()
 def used(x):
     [weigh for weigh in x]
     return weigh(scales.Scale())
-def same(weigh=weigh): weigh(1)
 def redefined(x):
     global weigh
     weigh = x
@@ -76,7 +75,7 @@ def imported(x):
 listed_here = [weigh(1) for weigh in [print]]
 """
 SHADOWS: dict[str, tuple[str, set[tuple[str, str]]]] = {
-    "a.py": (PYTHON, {("used", "weigh"), ("same", "weigh"), ("redefined", "weigh"), ("used", "Scale")}),
+    "a.py": (PYTHON, {("used", "weigh"), ("redefined", "weigh"), ("used", "Scale")}),
     "a.js": (
         "function weigh(x) { return x }\n"
         "function parameter(weigh) { weigh(1) }\nfunction destructured({weigh}, [b]) { weigh(1); b() }\n"
@@ -722,17 +721,17 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("made", "Box.open"), ("zipped", "Box.open"), ("of", "Box.lid"), ("of", "Box.open"), ("awaited", "later"), ("awaited", "Box.open"), ("within", "held"), ("within", "Box.open"),
         },
     ),
-    "types that a test, a pattern or a handler gives a name of Python": (
+    "types that a test or a handler gives a name of Python": (
         {
-            "a.py": "class Base:\n    def go(self): pass\nclass Kid(Base):\n    def go(self): pass\nclass Fault(Exception):\n    def told(self): pass\nclass Other:\n    def told(self): pass\nclass Sort(Enum):\n    ONE = 1\n    def go(self): pass\n"
-            "T = TypeVar('T', bound=Kid)\ndef tested(x):\n    if isinstance(x, Kid) and x: x.go()\n    x.go()\ndef left(x):\n    if not isinstance(x, Base): return\n    x.go()\ndef inside(x, y):\n    if y:\n        if not isinstance(x, Base): return\n    x.go()\ndef matched(x):\n    match x:\n        case Kid(): x.go()\n        case Base() as y: y.go()\n"
-            "def handled():\n    try: pass\n    except (Fault, OSError) as e: e.told()\n    except OSError as e: e.told()\ndef named():\n    if (x := Kid()): x.go()\ndef bound(x: T): x.go()\ndef said(x): cast('Kid', x).go()\ndef member(): Sort.ONE.go()\n"
+            "a.py": "class Base:\n    def go(self): pass\nclass Kid(Base):\n    def go(self): pass\nclass Fault(Exception):\n    def told(self): pass\nclass Other:\n    def told(self): pass\n"
+            "def tested(x):\n    if isinstance(x, Kid) and x: x.go()\n    x.go()\n"
+            "def handled():\n    try: pass\n    except (Fault, OSError) as e: e.told()\n    except OSError as e: e.told()\ndef named():\n    if (x := Kid()): x.go()\ndef said(x): cast('Kid', x).go()\n"
             "def given(x: Kid | None):\n    y = x or Kid()\n    y.go()\n",
         },
         "calls",
         {
-            ("tested", "Kid.go"), ("left", "Base.go"), ("matched", "Kid.go"), ("matched", "Base.go"), ("handled", "Fault.told"), ("named", "Kid"), ("named", "Kid.go"), ("bound", "Kid.go"),
-            ("said", "Kid.go"), ("member", "Sort.go"), ("given", "Kid"), ("given", "Kid.go"),
+            ("tested", "Kid.go"), ("handled", "Fault.told"), ("named", "Kid"), ("named", "Kid.go"),
+            ("said", "Kid.go"), ("given", "Kid"), ("given", "Kid.go"),
         },
     ),
     "the class around": (
