@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=25)
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--files", default="", help="a folder of documents")
-    parser.add_argument("--method", default="auto")
+    parser.add_argument("--method", default="llm")
     options = parser.parse_args()
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory()))

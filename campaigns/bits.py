@@ -65,7 +65,8 @@ def build(home: Path, documents: int = 12) -> Path:
             **{**EAGER, "chat_model": "m", "base_url": server.url, "max_retries": 0}
         )
         for step in range(4):
-            done = index_documents(folder, IndexRequest(paths=(str(docs),)), settings)
+            request = IndexRequest(paths=(str(docs),), method="llm")
+            done = index_documents(folder, request, settings)
             assert done.status == "done" and not done.errors and not done.pending, done
             chosen = sorted(docs.iterdir())
             chosen[step].unlink()

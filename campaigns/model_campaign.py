@@ -327,7 +327,7 @@ def findings(corpus: Path) -> list[str]:
 
 
 def _command(files: Path, home: Path) -> list[str]:
-    options = ["--home", str(home), "--corpus", "c", "--json"]
+    options = ["--method", "llm", "--home", str(home), "--corpus", "c", "--json"]
     return [sys.executable, "-m", "graphrag_mcp", "index", str(files), *options]
 
 
@@ -398,7 +398,7 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
     made = Bad(kind)
     corpus = work / "corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    request = IndexRequest(paths=(str(files),), retry_refused=True)
+    request = IndexRequest(paths=(str(files),), method="llm", retry_refused=True)
     with openai_server(Half(kind) if kind in REPLIES else demo) as server:
         server.script = [FAULTS[kind], None] * 5000 if kind in FAULTS else []
         seconds = 0.4 if kind == "time-out" else 30.0
@@ -422,7 +422,7 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
         result = index_documents(corpus, request, settings)
         made.asked_again = len(known) - len(known & set(_keys(corpus)))
         made.left = sum(result.pending.values())
-        index_documents(corpus, IndexRequest(paths=(str(files),), recluster=True), settings)
+        index_documents(corpus, IndexRequest(paths=(str(files),), method="llm", recluster=True), settings)
         made.same, made.found = same(corpus) == wanted, findings(corpus)
     return made
 
@@ -452,7 +452,7 @@ def misbehaving(work: Path, kinds: list[str], documents: int) -> list[Bad]:
     files = write_documents(work / "documents", documents)
     with openai_server(demo) as server:
         settings = Settings(chat_model="demonstration", base_url=server.url, **EAGER)
-        index_documents(work / "calm", IndexRequest(paths=(str(files),)), settings)
+        index_documents(work / "calm", IndexRequest(paths=(str(files),), method="llm"), settings)
     wanted = same(work / "calm")
     return [troubled(work, kind, files, wanted) for kind in kinds]
 

@@ -167,9 +167,10 @@ class History:
         for number in range(self.rng.randint(4, 7)):
             (self.docs / f"{number}.md").write_text(document(self.rng), "utf-8")
 
-    def run(self, corpus: Path | None = None, method: str = "auto", **more: Any) -> IndexResult:
+    def run(self, corpus: Path | None = None, method: str = "", **more: Any) -> IndexResult:
         cancelled, recluster = more.pop("cancelled", lambda: False), more.pop("recluster", False)
         on = {"chat_model": "m", "base_url": self.server.url, "max_retries": 0, "home": self.home}
+        method = method or ("llm" if more.get("chat_model", "m") else "auto")
         request = IndexRequest(
             (str(self.docs),),
             remove_missing=True,

@@ -138,9 +138,10 @@ def run(work: Path) -> None:
         environment["GRAPHRAG_MCP_ROOTS"] = str(HERE)
         call = partial(_command, home, environment)
         print(f"requests: {work / 'asks'}", flush=True)
-        for name, more in (("dry-run", ["--dry-run"]), ("index", ["--method", "llm"])):
+        index = ["index", str(HERE / "documents"), "--method", "llm"]
+        for name, more in (("dry-run", ["--dry-run"]), ("index", [])):
             if not (results / f"{name}.json").exists():
-                _keep(results / f"{name}.json", call("index", str(HERE / "documents"), *more))
+                _keep(results / f"{name}.json", call(*index, *more))
         for one in json.loads((HERE / "questions.json").read_text("utf-8")):
             path = results / f"{one['id']}.json"
             if path.exists():

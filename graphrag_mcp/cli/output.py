@@ -62,6 +62,7 @@ _PHRASES: tuple[tuple[str, Any], ...] = (
     (r"\b(?:ids|paths)=\[([^\[\]]*)\]", lambda match: _all(match[1])),
     (r"\bdry_run=false\b", "--yes"),
     (r"\banswer=true\b", "--answer"),
+    (r'\bmethod="(\w+)"', r"--method \1"),
     (r"\bwith query=\.\.\.", "with a QUERY"),
     (
         r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)",
@@ -238,12 +239,19 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    priced = f", at a cost of about {guess.get('cost', 0):,.4g} by the prices in the settings"
-    lines.append(f"ask a model about {asked(guess)}{priced if guess.get('cost') else ''}")
+    lines.append(f"ask a model about {_priced(guess)}")
     lines += [f"  {kind}: {asked(usage)}" for kind, usage in guess.get("by_stage", {}).items()]
+    if full := guess.get("full"):
+        lines.append(f"with --method llm, which reads every text in full: about {_priced(full)}")
     if why := guess.get("because"):
         lines.append(f"assumed: {why}")
     return lines
+
+
+def _priced(guess: Mapping[str, Any]) -> str:
+    cost = guess.get("cost")
+    price = f", at a cost of about {cost:,.4g} by the prices in the settings" if cost else ""
+    return asked(guess) + price
 
 
 def asked(usage: Mapping[str, Any], between: str = ", ") -> str:

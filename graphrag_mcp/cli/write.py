@@ -425,7 +425,7 @@ def tune(options: argparse.Namespace) -> int:
     if found.files and target is not None:
         then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
     elif found.files:
-        then = "; the next index run reads the texts with these prompts"
+        then = "; index --method llm reads the texts with these prompts"
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"
     lines = [f"{corpus}: {domain}, in {language}"]

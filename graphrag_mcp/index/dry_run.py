@@ -17,6 +17,7 @@ from graphrag_mcp import plugins
 from graphrag_mcp.index import models, pictures, summaries, vectors
 from graphrag_mcp.index.chunk import chunk, chunk_params
 from graphrag_mcp.index.derive import metadata_json
+from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
@@ -83,8 +84,8 @@ def learnt(book: AnswerBook | None, model: str) -> tuple[dict[str, Habit], int]:
 class Tally:
     """Calls and tokens of a run by kind of question, and what is counted on the way."""
 
-    def __init__(self, run: Run, asker: Asker, refresh: bool) -> None:
-        self.run, self.asker, self.refresh = run, asker, refresh
+    def __init__(self, run: Run, chosen: Models, asker: Asker, refresh: bool) -> None:
+        self.run, self.models, self.asker, self.refresh = run, chosen, asker, refresh
         self.stages: dict[str, Counter[str]] = defaultdict(Counter)
         self.counts: Counter[str] = Counter()
         # To be embedded, by table, in the order in which the run does.
@@ -92,7 +93,7 @@ class Tally:
 
     def read(self, document: Document) -> None:
         """The questions about a document and the vectors of its passages."""
-        models, text = self.run.models, document.text
+        models, text = self.models, document.text
         outline = plugins.outline(document.uri, text)
         params = chunk_params(self.run.settings)
         context = Context(document.uri, document.title, text, document.metadata)
@@ -110,7 +111,7 @@ class Tally:
 
     def summarise(self, rows: Iterable[Row]) -> None:
         """The questions about documents without a summary, several short texts in one."""
-        params = self.run.models.summaries
+        params = self.models.summaries
         if params is None or not self.asker.on:
             return
         parts: list[summaries.Part] = []
@@ -138,7 +139,7 @@ class Tally:
             self.stages[kind].update(calls=1, prompt_tokens=tokens)
 
     def embed(self, table: str, text: str) -> None:
-        if self.asker.embeds and self.run.models.embedding:
+        if self.asker.embeds and self.models.embedding:
             self.texts[table][text] = None
 
     def finish(self, habits: Mapping[str, Habit]) -> None:
@@ -218,13 +219,35 @@ def estimate(
     }:
         notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
         again = set(plan.live)
-    tally, status = Tally(run, asker, request.refresh_answers), "done"
+    # Where `auto` takes the cheaper way for the first time, what the other one costs is counted too.
+    methods = [request.method]
+    if (
+        request.method == "auto"
+        and run.models.light
+        and not (before and before.parameters.get("light"))
+    ):
+        methods.append("llm")
+    tallies = [
+        Tally(
+            run,
+            models.choose(method, run.settings, before, folder, asker),
+            asker,
+            request.refresh_answers,
+        )
+        for method in methods
+    ]
+    tally, status = tallies[0], "done"
     replaced: set[str] = set()
     summarised_rows: list[Row] = []
+
+    def picture(prompt: str) -> None:
+        for each in tallies:
+            each.picture(prompt)
+
     try:
         describe = None
         if request.method != "fast":
-            describe = pictures.counter(asker, folder, run.settings, tally.picture)
+            describe = pictures.counter(asker, folder, run.settings, picture)
         if describe or run.models.extract or run.models.embedding or run.models.summaries:
             kept = vectors.without_others(before, run.models.embedding)
             if run.models.embedding and kept is not None and not again:
@@ -237,15 +260,21 @@ def estimate(
                 run.check()
                 replaced.add(edit.uri)
                 if edit.document is not None and edit.what != "relog":
-                    tally.read(edit.document)
+                    for each in tallies:
+                        each.read(edit.document)
                     if not is_note(edit.document.uri, edit.document.metadata):
                         summarised_rows.append(_row(edit.document))
-            tally.summarise([*summarised_rows, *_not_summarised(run, replaced)])
+            summarised_rows += _not_summarised(run, replaced)
+            for each in tallies:
+                each.summarise(summarised_rows)
     except Cancelled:
         status = "cancelled"
     habits, replies = learnt(asker.book, asker.model)
-    tally.finish(habits)
+    for each in tallies:
+        each.finish(habits)
     known = {"files": len(plan.to_read), **tally.record()}
+    if len(tallies) > 1:
+        known["full"] = tallies[1].record()
     known["bytes"] = sum(Path(file.path).stat().st_size for file in plan.to_read)
     if tally.stages["extract"]["calls"]:
         usual = "replies as models usually give them, since fewer than 10 of this model are known"
@@ -263,6 +292,6 @@ def estimate(
         counts={**counts, **tally.counts},
         skipped=dict(sorted(plan.found.skipped.items())),
         skipped_files=plan.found.named,
-        hint=" ".join(filter(None, [*plan.notes, notes])),
+        hint=" ".join(filter(None, [*plan.notes, notes, run.models.note])),
         estimate=known,
     )

@@ -1,10 +1,11 @@
 """The models of a run and what each is used for.
 
-Who reads the texts: method "fast" no model; "llm" the configured model; "agent" the calling agent
-(index/work.py); "light" no model, but the configured model writes a summary of every document and the
-reports of topics; "reports" no model, but the agent writes the reports of the top topics; "auto" the
-configured model, else the one that has read them before (its replies are in the cache), else none.
-So an index made with a model stays one when the model is switched off.
+Who reads the texts: method "fast" no model; "llm" the configured model, in full; "agent" the calling
+agent (index/work.py); "light" no model, but the configured model writes a summary of every document and
+the reports of topics; "reports" no model, but the agent writes the reports of the top topics; "auto"
+"light" if a model is configured, else none. An index that a model or an agent has read stays as it is
+under "auto", also when the model is switched off: in full where texts were read in full, so that no reply
+that was paid for is thrown away.
 
 What a model is asked is imported where one is: most runs ask none."""
 
@@ -57,6 +58,13 @@ class Models:
 
         return Reader(self.asker, self.extract, self.claims)
 
+    @property
+    def note(self) -> str:
+        """What the settings ask for and this method does not do."""
+        if self.light and self.settings.claims_enabled:
+            return 'claims_enabled has no effect: claims are read with method="llm" only.'
+        return ""
+
     def is_long(self, fragments: Sequence[str]) -> bool:
         """Should a model make one description of these?"""
         if self.describe is None:
@@ -97,13 +105,14 @@ def choose(
             f"method {method!r} needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
-    auto, reads = method == "auto", method in ("llm", "agent")
-    read_before = before.get("extraction", KEYLESS) != KEYLESS
+    auto, was_light = method == "auto", bool(before.get("light"))
+    read_before = manifest is not None and reads_in_full(manifest)
+    was_full = not was_light and (read_before or asker.has_answers("extract"))
     top = method == "reports" or (auto and bool(before.get("reports")))
-    reads = reads or (auto and (read_before or asker.may_answer("extract")))
+    reads = method in ("llm", "agent") or (auto and was_full)
+    light = method == "light" or (auto and not was_full and (was_light or bool(asker.model)))
     agent = method == "agent" or (auto and not asker.model and bool(before.get("agent")))
     embedding = asker.embedding_model if method != "fast" else ""
-    light = method == "light" or (auto and bool(before.get("light")))
     summaries = None
     if light or (method != "fast" and asker.has_answers("summary")):
         from graphrag_mcp.index.summaries import params_from as summary_params
@@ -144,11 +153,16 @@ def choose(
     )
 
 
+def reads_in_full(manifest: Manifest) -> bool:
+    """Did a model or an agent read every text of this index?"""
+    return manifest.parameters.get("extraction", KEYLESS) != KEYLESS
+
+
 def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[str]:
     """Of an index that a model read: what its next run asks in other words than those it was made
     with ("texts", "claims", "reports"), since a prompt or a setting is another."""
     before = manifest.parameters
-    if before.get("extraction", KEYLESS) == KEYLESS:
+    if not reads_in_full(manifest):
         return []
     from graphrag_mcp.index.claims import params_from as claim_params
     from graphrag_mcp.index.extraction import params_from as extract_params

@@ -61,7 +61,9 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         pending=pending,
         refused=refused,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, capped, alone, run.models.asker.note])),
+        hint=" ".join(
+            filter(None, [*plan.notes, capped, alone, run.models.note, run.models.asker.note])
+        ),
         losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )

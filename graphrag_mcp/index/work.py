@@ -21,7 +21,7 @@ from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.communities_stage import Reporting, stored_tree
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
-from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
+from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.places import locate, spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
 from graphrag_mcp.index.summaries import Summary, open_asks, params_from, parts_of
@@ -421,7 +421,7 @@ def method_of(manifest: Manifest) -> str:
     summaries."""
     if manifest.parameters.get("light"):
         return "auto"
-    return "reports" if manifest.parameters.get("extraction", KEYLESS) == KEYLESS else "agent"
+    return "agent" if reads_in_full(manifest) else "reports"
 
 
 def _top(snapshot: Snapshot, level: int) -> list[Row]:

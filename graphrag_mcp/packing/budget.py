@@ -216,7 +216,7 @@ def flagged(text: str) -> dict[str, str]:
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: in any script this stays below it
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
-_REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
+_REFERENCES = re.compile(r"(?<! )( *)\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 _ITEM_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
@@ -339,7 +339,7 @@ def referenced_ids(text: str) -> dict[str, list[str]]:
     """Content ids inside `[Data: Entities (hex); Sources (hex)]`, by group, each once, in order."""
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
-        for group in _GROUP.finditer(bracket[1]):
+        for group in _GROUP.finditer(bracket[2]):
             found.setdefault(group[1], {}).update(dict.fromkeys(_HEX.findall(group[2])))
     return {name: list(ids) for name, ids in found.items()}
 
@@ -350,15 +350,15 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
 
     `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes."""
 
-    def bracket(match: re.Match[str]) -> str:
+    def written(match: re.Match[str]) -> str:
         groups, more = [], set()
-        for name, ids in _GROUP.findall(match[1]):
+        for name, ids in _GROUP.findall(match[2]):
             known = aliases.get(name, {})
             groups.append((name, [known[id] for id in _HEX.findall(ids) if id in known]))
             more |= {name} if "+more" in ids else set()
         return reference(groups, more=more)
 
-    return _closed_up(_REFERENCES.sub(bracket, text))
+    return _with_references(text, written)
 
 
 def reference(
@@ -375,9 +375,14 @@ def reference(
     return f"[Data: {'; '.join(parts)}]" if parts else ""
 
 
-def _closed_up(text: str) -> str:
-    """Without the blanks that a removed reference leaves before a sign or at the end of a line."""
-    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", text, flags=re.MULTILINE)
+def _with_references(text: str, written: Callable[[re.Match[str]], str]) -> str:
+    """The text with its references as they are `written`; one that is gone takes the blanks before it along."""
+
+    def bracket(match: re.Match[str]) -> str:
+        reference = written(match)
+        return match[1] + reference if reference else ""
+
+    return _REFERENCES.sub(bracket, text)
 
 
 SOURCES = 2  # shown of a short reference
@@ -386,7 +391,7 @@ SOURCES = 2  # shown of a short reference
 def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
     """References as ids of their sources alone, `[t3, t7]`; of entities where they name none."""
 
-    def bracket(match: re.Match[str]) -> str:
+    def written(match: re.Match[str]) -> str:
         ids = referenced_ids(match[0])
         for group in ("Sources", "Entities", "Relationships", "Reports"):
             known = aliases.get(group, {})
@@ -395,7 +400,7 @@ def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str
                 return f"[{', '.join(found[:SOURCES])}]"
         return ""
 
-    return _closed_up(_REFERENCES.sub(bracket, text))
+    return _with_references(text, written)
 
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for

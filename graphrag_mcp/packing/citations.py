@@ -217,7 +217,8 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
         reference = _read(match[0])
         known = (pair for pair in reference.numbers.items() if pair[0] in _LETTER)
         ids = [f"{_LETTER[group]}{number}" for group, numbers in known for number in numbers]
-        parts += (_IDS.sub(plain, text[at:begin]), write(ids, bool(reference.more)))
+        before, written = _IDS.sub(plain, text[at:begin]), write(ids, bool(reference.more))
+        parts += (before, written) if written else (before.rstrip(" \t"),)
         at = end
     text = "".join([*parts, _IDS.sub(plain, text[at:])])
     text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)

@@ -255,7 +255,7 @@ def _point(summary: str, explanation: str) -> str:
         body, mark, references = piece.partition("[Data:")
         if kept and length + len(body) > FINDING:
             break
-        kept.append(one_line(body, FINDING) + (f" {mark}{references}" if mark else ""))
+        kept += filter(None, (one_line(body, FINDING), mark + references))
         length += len(body)
     text = " ".join(kept)
     if not summary or text.startswith(summary.rstrip(".…")):

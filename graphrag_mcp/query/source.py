@@ -6,6 +6,7 @@ import heapq
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -189,7 +190,7 @@ def passage_items(
         notes.append(f"{len(short_ids)} ids were given; the first {IDS} were read.")
     unknown = [reference for reference, aliases in meant.items() if not aliases]
     whole = raw or bool(query.strip())
-    found, turns, left_out = _found(snapshot, short_ids[:IDS], unknown, around, whole)
+    found, asked_for, left_out = _found(snapshot, short_ids[:IDS], unknown, around, whole)
     if not found:
         named_ids = ", ".join(reference[:40] for reference in unknown[:5])
         removed = any(was_given(snapshot, reference) for reference in unknown)
@@ -209,18 +210,21 @@ def passage_items(
     documents = context.document_aliases(snapshot, of)
     dates = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
+    turns: Counter[str] = Counter()
     rows = snapshot.with_places(list(found.values()))
     if query.strip() and not raw:
         for row in rows:  # the sentences that are shown of it have the place of all of it
             if place := places.of_row(row):
                 row["places"] = places.write([(0, place)])
-        rows, repeated = _bearing(snapshot, found, query, budget)
+        rows, repeated = _bearing(snapshot, found, asked_for, query, budget)
         notes += [repeated] if repeated else []
     for row in rows:
         document_id: str = row["document_id"]
         document = documents.get(document_id, document_id)
         item = _passage_item(row, document, raw, dates.get(row["id"]))
-        item = replace(item, score=-turns[row["id"]])
+        alias = asked_for[row["id"]]
+        item = replace(item, score=-turns[alias])
+        turns[alias] += 1
         last = items[-1] if items else None
         quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
         if last and (quoted_before or _follows(last, item)):  # under the head of the one before
@@ -319,12 +323,12 @@ def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
 
 def _found(
     snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, whole: bool
-) -> tuple[dict[str, Row], dict[str, int], int]:
-    """The passages behind ids, the place of each among those of its id, and how many of documents
-    are left out, since they only hold links, where these are not asked for as a `whole`. Adds ids
-    of nothing to `unknown`."""
+) -> tuple[dict[str, Row], dict[str, str], int]:
+    """The passages behind ids, the id that each was asked for with, and how many of documents are
+    left out, since they only hold links, where these are not asked for as a `whole`. Adds ids of
+    nothing to `unknown`."""
     found: dict[str, Row] = {}
-    turns: dict[str, int] = {}
+    asked_for: dict[str, str] = {}
     left_out: set[str] = set()
     for alias in aliases:
         rows = section(snapshot, alias) if "#" in alias else passages_of(snapshot, alias)
@@ -334,22 +338,22 @@ def _found(
             kept = [row for row in rows if not _only_links(row["text"])] or rows
             left_out |= {row["id"] for row in rows} - {row["id"] for row in kept}
             rows = kept
-        for turn, row in enumerate(with_neighbours(snapshot, rows, min(max(around, 0), 10))):
+        for row in with_neighbours(snapshot, rows, min(max(around, 0), 10)):
             found.setdefault(row["id"], row)
-            turns.setdefault(row["id"], turn)
-    return found, turns, len(left_out - found.keys())
+            asked_for.setdefault(row["id"], alias)
+    return found, asked_for, len(left_out - found.keys())
 
 
 def _bearing(
-    snapshot: Snapshot, found: dict[str, Row], query: str, budget: int
+    snapshot: Snapshot, found: dict[str, Row], asked_for: Mapping[str, str], query: str, budget: int
 ) -> tuple[list[Row], str]:
-    """The passages with only the best sentences on the question, of each document its share of the
-    budget and at least one; and which documents are left out since they say the same as another."""
+    """The passages with only the best sentences on the question, of each id that was `asked_for` its
+    share of the budget and at least one; and which are left out since they say the same as another."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
     whole = math.fsum(worth.values()) or 1.0
-    of_document = lists_of((row["document_id"], id) for id, row in found.items())
-    share = min(max(int(budget * TEXT) // max(len(of_document), 1) - HEAD, LEAST), BEARING)
-    passing = Filters(documents=frozenset(of_document))
+    of_id = lists_of((asked_for[id], id) for id in found)
+    share = min(max(int(budget * TEXT) // max(len(of_id), 1) - HEAD, LEAST), BEARING)
+    passing = Filters(documents=frozenset(row["document_id"] for row in found.values()))
     ranking = local.find(Narrowed(snapshot, passing), query[:QUERY], filters=passing)
     scores = {passage.id: passage.score for passage in ranking.passages if passage.id in found}
     kept: dict[str, list[quote.Quote]] = {}
@@ -359,12 +363,13 @@ def _bearing(
         return term_worth(snapshot, terms)[0]
 
     same: list[str] = []
-    for ids in of_document.values():
+    for ids in of_id.values():
         if plugins.verbatim(found[ids[0]]["uri"]):  # it has no sentences
             kept |= {id: [] for id in ids}
             continue
         first = found[ids[0]]
-        begins = len(of_document) > 1 and first["uri"].endswith(first["title"])
+        untitled = first["uri"].endswith(first["title"]) and asked_for[ids[0]][0] == "d"
+        begins = untitled and len(of_id) > 1
         bearing = [id for id in ids if scores.get(id) or (begins and id == ids[0])] or ids
         for id in bearing:
             found[id]["text"] = readable(found[id]["text"])
@@ -376,7 +381,7 @@ def _bearing(
         passages = {
             id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
         }
-        room = share if top or len(of_document) == 1 else LEAST  # others may hold the answer
+        room = share if top or len(of_id) == 1 else LEAST  # others may hold the answer
         chosen = _best_of(passages, about, room, ids[0] if begins else "")
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []

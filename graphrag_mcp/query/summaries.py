@@ -174,6 +174,6 @@ def missing(snapshot: Snapshot) -> str:
     left = tokens * (total - there) // total
     return (
         f"{there:,} of {counted(total, 'documents')} have a summary. Summaries let results say more in "
-        f"less: about {max(left // CALL, 1):,} calls of a model (index --method light), or agents "
+        f"less: about {max(left // CALL, 1):,} calls of a model (GRAPHRAG_MCP_CHAT_MODEL), or agents "
         'write them with claim_work(kind="summary").'
     )

@@ -50,6 +50,7 @@ _TAKEN = (
     "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet), source code, PDF, office documents, "
     "mail, subtitles and zips of these; pictures with the extra graphrag-mcp[ocr]."
 )
+SUMMARISES = 'has it write summaries and reports (method="llm" reads every text in full)'
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[contract.Strings, contract.called("paths")]
@@ -590,7 +591,10 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     text = f"Model: {result.model}{vectors}. "
     who = "Waiting for an agent (claim_work) or a model:"
     if settings.chat_model:
-        text += "Indexing uses it; searches with answer=true."
+        from graphrag_mcp.index.models import reads_in_full
+
+        read = "reads every text with it" if reads_in_full(snapshot.manifest) else SUMMARISES
+        text += f"Indexing {read}; searches with answer=true use it."
         who = "It has still to answer"
     else:
         text += "Searches return cited context and you write the answer. "

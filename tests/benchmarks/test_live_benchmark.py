@@ -154,7 +154,7 @@ def live_index(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Any,
     kept, corpus = live.Recorded(LIVE / "recorded"), tmp_path_factory.mktemp("live") / "c"
     with openai_server(lambda messages, body: kept.reply(messages)) as server:
         chosen = Settings(chat_model="reader", base_url=server.url, max_retries=0)
-        result = index_documents(corpus, IndexRequest(paths=(str(LIVE / "documents"),)), chosen)
+        result = index_documents(corpus, IndexRequest(paths=(str(LIVE / "documents"),), method="llm"), chosen)
     return open_snapshot(corpus), result, kept
 
 

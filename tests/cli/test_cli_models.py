@@ -33,7 +33,7 @@ def environment(server: Server) -> dict[str, str]:
 def home(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Path:
     """A home with the sample corpus as a model read it. Do not write to it."""
     home = tmp_path_factory.mktemp("modelled")
-    done = run_cli("index", SAMPLE, "--home", home, "--corpus", "s", "--json", env=environment)
+    done = run_cli("index", SAMPLE, "--home", home, "--corpus", "s", "--method", "llm", "--json", env=environment)
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["calls"] > 20 and record["pending"] == {} and record["tokens"] > 1000
@@ -50,7 +50,7 @@ def test_a_dry_run_says_what_a_model_would_cost_and_asks_nothing(
     server: Server, environment: dict[str, str], tmp_path: Path
 ) -> None:
     before = len(server.requests)
-    record = ran(environment, "index", SAMPLE, "--home", tmp_path, "--dry-run")
+    record = ran(environment, "index", SAMPLE, "--home", tmp_path, "--method", "llm", "--dry-run")
     assert record["estimate"]["calls"] > 20 and record["estimate"]["by_stage"]["extract"]["calls"] > 10
     assert len(server.requests) == before and not (tmp_path / "corpora").exists()
 
@@ -62,7 +62,7 @@ def test_the_same_command_again_asks_nothing(server: Server, environment: dict[s
 
 
 def test_a_budget_stops_the_run_and_says_what_is_left(environment: dict[str, str], tmp_path: Path) -> None:
-    done = run_cli("index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--max-calls", "5", env=environment)
+    done = run_cli("index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--method", "llm", "--max-calls", "5", env=environment)
     assert "asked models 5 times" in done.stdout and "still to answer" in done.stderr and "budget" in done.stderr
     record = ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s")
     assert record["pending"] == {} and record["calls"] > 20
@@ -84,7 +84,7 @@ def test_drift_walks_by_itself_with_a_model_and_teaches_without(environment: dic
 
 
 def test_the_answer_book_is_listed_and_cleared_by_kind(environment: dict[str, str], tmp_path: Path) -> None:
-    ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--max-calls", "8")
+    ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--method", "llm", "--max-calls", "8")
     listed = ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")
     assert listed["kinds"]["extract"] == sum(one["kind"] == "extract" for one in listed["answers"]) > 0
     gone = ran(environment, "answers", "clear", "--kind", "extract", "--home", tmp_path, "--corpus", "s")

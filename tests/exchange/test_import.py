@@ -106,7 +106,7 @@ def test_communities_and_reports_come_with_it_and_lead_to_sources(imported: tupl
 def test_the_same_folder_again_changes_nothing(imported: tuple[Path, Path], tmp_path: Path) -> None:
     corpus = Path(shutil.copytree(imported[0], tmp_path / "c"))
     before = manifests.read(corpus)
-    counts, _ = bring(corpus, imported[1])
+    counts, _ = bring(corpus, imported[1], chat_model="a-model-that-is-never-asked")
     assert {name: counts[name] for name in ("added", "changed", "removed", "unchanged")} == {
         "added": 0, "changed": 0, "removed": 0, "unchanged": 2,
     }  # fmt: skip
@@ -297,7 +297,7 @@ def test_a_model_that_comes_later_is_not_asked_about_what_was_imported_and_keeps
         settings = Settings(
             **{"chat_model": "m", "base_url": server.url, "max_retries": 0, **EAGER, "embedding_model": ""}
         )
-        index_documents(tmp_path / "c", IndexRequest(paths=(str(docs),)), settings)
+        index_documents(tmp_path / "c", IndexRequest(paths=(str(docs),), method="llm"), settings)
         asked = len(server.requests)
         read = {row["form"] for row in rows(open_snapshot(tmp_path / "c"), "mentions") if row["by"] == "llm:m"}
         assert read

@@ -91,7 +91,7 @@ def indexed(home: Path) -> dict[str, Any]:
     command("index", HERE / "zh", "--home", home, "--corpus", "zh", env=plain)
     with openai_server(answer=demonstrated()) as server:
         env = environment(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", GRAPHRAG_MCP_CHAT_MODEL="demo")
-        command("index", ROOT / "docs" / "sample", "--home", home, "--corpus", "read", env=env)
+        command("index", ROOT / "docs" / "sample", "--home", home, "--corpus", "read", "--method", "llm", env=env)
     digests = {corpus: command("digest", "--home", home, "--corpus", corpus, env=plain) for corpus in CORPORA}
     return {"digests": digests, "reply keys": reply_keys(home / "corpora" / "read")}
 

@@ -264,7 +264,7 @@ CLAIM = claims(claim("NHB", "The board was fined.", "The NHB was fined by Nordly
 
 def run(corpus: Path, docs: Path, server: Server, **more: Any) -> None:
     chosen = Settings(**{**EAGER, "embedding_model": "", "chat_model": "m", "base_url": server.url, "max_retries": 0})
-    assert index_documents(corpus, IndexRequest(paths=(str(docs),), retry_refused=True, **more), chosen).status == "done"
+    assert index_documents(corpus, IndexRequest(paths=(str(docs),), method="llm", retry_refused=True, **more), chosen).status == "done"
 
 
 def asks_for_claims(messages: list[dict[str, Any]]) -> bool:

@@ -40,7 +40,8 @@ def on(server: Server, **more: Any) -> Settings:
 
 
 def index(corpus: Path, docs: Path, settings: Settings, **more: Any) -> IndexResult:
-    return index_documents(corpus, IndexRequest(paths=(str(docs),), **more), settings)
+    how = {"method": "llm" if settings.chat_model else "auto", **more}
+    return index_documents(corpus, IndexRequest(paths=(str(docs),), **how), settings)
 
 
 def lines(server: Server) -> list[str]:

@@ -113,7 +113,7 @@ def settings(server: Server, **more: Any) -> Settings:
 
 def both(folder: Path, files: Path, chosen: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a dry run foresees, and what the run then uses."""
-    request = IndexRequest(paths=(str(files),))
+    request = IndexRequest(paths=(str(files),), method="llm")
     guess = index_documents(folder, replace(request, dry_run=True), chosen)
     assert guess.status == "estimate"
     return guess.estimate, index_documents(folder, request, chosen).usage
@@ -146,7 +146,7 @@ def test_no_model_is_asked_about_a_note(server: Server, tmp_path: Path) -> None:
 
 def test_the_rest_of_a_corpus_costs_as_its_beginning_did(server: Server, tmp_path: Path) -> None:
     notes, chosen = write(tmp_path / "notes", ENGLISH, 40, 12), settings(server)
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(notes),)), chosen)
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(notes),), method="llm"), chosen)
     write(tmp_path / "more", ENGLISH, 12, 12, seed=2)
     for file in sorted((tmp_path / "more").iterdir()):
         file.rename(notes / f"later-{file.name}")
@@ -163,23 +163,23 @@ def test_the_rest_of_a_corpus_costs_as_its_beginning_did(server: Server, tmp_pat
 @pytest.mark.parametrize("gleanings, each", [("0", 0), ("1", 1), ("2", 2)])
 def test_second_looks_are_foreseen_as_they_are_set(server: Server, tmp_path: Path, gleanings: str, each: int) -> None:
     notes, chosen = write(tmp_path / "notes", ENGLISH, 20, 12), settings(server, gleanings=gleanings, embedding_model="")
-    request = IndexRequest(paths=(str(notes),), dry_run=True)
+    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
     stages = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]
     assert stages.get("glean", {}).get("calls", 0) == each * stages["extract"]["calls"]
 
 
 def test_reports_are_foreseen_as_short_as_they_are_set(server: Server, tmp_path: Path) -> None:
     notes, chosen = write(tmp_path / "notes", ENGLISH, 20, 12), settings(server, report_tokens=1000)
-    request = IndexRequest(paths=(str(notes),), dry_run=True)
+    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
     report = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]["report"]
     assert report["prompt_tokens"] <= 1500 * report["calls"]
 
 
 def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: Server, tmp_path: Path) -> None:
     notes = write(tmp_path / "notes", ENGLISH, 3, 3)
-    request = IndexRequest(paths=(str(notes),), dry_run=True)
-    index_documents(tmp_path / "c", replace(request, dry_run=False), Settings())
-    hint = index_documents(tmp_path / "c", request, Settings(chunk_size=300)).hint
+    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
+    index_documents(tmp_path / "c", replace(request, method="auto", dry_run=False), Settings())
+    hint = index_documents(tmp_path / "c", replace(request, method="auto"), Settings(chunk_size=300)).hint
     assert hint.startswith("All 3 documents are derived again")
     assert index_documents(tmp_path / "d", request, settings(server), cancelled=lambda: True).status == "cancelled"
 

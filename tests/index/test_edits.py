@@ -359,7 +359,7 @@ def test_with_a_model_an_edit_keeps_what_it_wrote_of_others_and_buys_nothing(tmp
     docs, kb = write_documents(tmp_path / "docs", 6), tmp_path / "kb"
     with openai_server(demo) as server:
         settings = Settings(**{"chat_model": "m", "base_url": server.url, "max_retries": 0, **EAGER})
-        index(kb, docs, settings=settings)
+        index_documents(kb, IndexRequest(paths=(str(docs),), method="llm"), settings)
         asked, before = len(server.requests), entities(kb)
         longest = sorted(before.values(), key=lambda row: -row["frequency"])[:2]
         one, other = (Target((row["key"],), (row["title"],)) for row in longest)

@@ -42,7 +42,8 @@ def on(server: Server, **more: Any) -> Settings:
 
 def index(corpus: Path, docs: Path, given: Settings, **more: Any) -> IndexResult:
     seen = {name: more.pop(name) for name in ("progress", "cancelled") if name in more}
-    return index_documents(corpus, IndexRequest(paths=(str(docs),), **more), given, **seen)
+    how = {"method": "llm" if given.chat_model else "auto", **more}
+    return index_documents(corpus, IndexRequest(paths=(str(docs),), **how), given, **seen)
 
 
 def told(seen: Seen) -> str:
@@ -110,7 +111,7 @@ def test_order_of_files_and_hash_seed_do_not_matter(tmp_path: Path) -> None:
                 PYTHONHASHSEED=seed, OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m",
                 GRAPHRAG_MCP_SETTINGS=str(settings_file),
             )  # fmt: skip
-            done = run_cli("index", docs, "--home", tmp_path / seed, "--corpus", "c", env=environment)
+            done = run_cli("index", docs, "--method", "llm", "--home", tmp_path / seed, "--corpus", "c", env=environment)
             assert done.returncode == 0, done.stderr
             found.append(same(tmp_path / seed / "corpora" / "c"))
     assert found[0] == found[1]
@@ -189,7 +190,7 @@ def test_a_cancelled_job_ends_soon(tmp_path: Path) -> None:
     docs = write_documents(tmp_path / "docs", 6)
     with openai_server(demo, latency=3600) as server:
         chosen = replace(on(server), home=tmp_path / "home", roots=(tmp_path,))
-        job = start.start(chosen, "c", IndexRequest(paths=(str(docs),)))
+        job = start.start(chosen, "c", IndexRequest(paths=(str(docs),), method="llm"))
         while not server.requests:
             time.sleep(0.02)
         start.cancel(chosen.home, job.job_id)
@@ -238,12 +239,12 @@ def test_a_wrong_key_costs_few_calls_and_is_said_once(tmp_path: Path) -> None:
         environment = clean_environment(
             OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m", OPENAI_API_KEY="sk-canary-12345678"
         )
-        done = run_cli("index", docs, "--home", tmp_path / "h", "--corpus", "c", env=environment)
+        done = run_cli("index", docs, "--method", "llm", "--home", tmp_path / "h", "--corpus", "c", env=environment)
         assert done.returncode == 1 and "30 documents" in done.stdout  # the model answered nothing
         assert done.stderr.count("refuses the key in OPENAI_API_KEY") == 1 and "30 extract" in done.stderr
         assert len(server.requests) <= 30
         server.script = []
-        done = run_cli("index", docs, "--home", tmp_path / "h", "--corpus", "c", "--json", env=environment)
+        done = run_cli("index", docs, "--method", "llm", "--home", tmp_path / "h", "--corpus", "c", "--json", env=environment)
         assert json.loads(done.stdout)["pending"] == {} and json.loads(done.stdout)["calls"] >= 30
 
 
@@ -263,7 +264,7 @@ def test_a_key_is_written_nowhere(docs: Path, tmp_path: Path) -> None:
             )  # fmt: skip
             (docs / "note000.md").write_text(f"Ada Lovelace met Charles Babbage. {len(echo)}", "utf-8")
             done = subprocess.run(
-                [sys.executable, "-c", LOUD, "index", str(docs), "--home", str(tmp_path / "h")], env=environment,
+                [sys.executable, "-c", LOUD, "index", str(docs), "--method", "llm", "--home", str(tmp_path / "h")], env=environment,
                 capture_output=True, encoding="utf-8", timeout=60,
             )  # fmt: skip
             assert done.returncode == ("answered none of its questions" in done.stderr) and "DEBUG" in done.stderr
@@ -388,7 +389,7 @@ def test_a_server_whose_vectors_have_got_another_length_takes_nothing_away_and_i
 def test_two_processes_with_one_book_disturb_nobody(docs: Path, tmp_path: Path) -> None:
     with openai_server(demo, latency=0.01) as server:
         environment = clean_environment(OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m")
-        command = [sys.executable, "-m", "graphrag_mcp", "index", str(docs), "--home", str(tmp_path / "h")]
+        command = [sys.executable, "-m", "graphrag_mcp", "index", str(docs), "--method", "llm", "--home", str(tmp_path / "h")]
         both = [subprocess.Popen([*command, "--corpus", "c"], env=environment) for _ in range(2)]
         assert [one.wait(60) for one in both] == [0, 0]
         bodies = Counter(json.dumps(seen.body, sort_keys=True) for seen in server.requests)

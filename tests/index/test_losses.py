@@ -100,7 +100,7 @@ def test_the_command_line_tells_what_was_lost(tmp_path: Path) -> None:
             OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", GRAPHRAG_MCP_CHAT_MODEL="m", GRAPHRAG_MCP_GLEANINGS="0",
             GRAPHRAG_MCP_HOME=str(tmp_path / "home"),
         )  # fmt: skip
-        done = run_cli("index", tmp_path / "docs", "--corpus", "kb", env=env)
+        done = run_cli("index", tmp_path / "docs", "--method", "llm", "--corpus", "kb", env=env)
         assert done.returncode == 0
         assert "records of the replies: 1 left out and 2 repaired, in 1 text units" in done.stderr and WHY in done.stderr
         assert "Records of the replies: 1 left out and 2 repaired" in run_cli("status", "--corpus", "kb", env=env).stdout

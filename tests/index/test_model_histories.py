@@ -28,7 +28,9 @@ DEEP = {**EAGER, "embedding_model": "", "report_tokens": 400, "max_cluster_size"
 
 def run(corpus: Path, docs: Path, server: Server, recluster: bool = False, **more: Any) -> IndexResult:
     chosen = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "max_retries": 0, **more})
-    result = index_documents(corpus, IndexRequest(paths=(str(docs),), recluster=recluster, retry_refused=True), chosen)
+    method = "llm" if chosen.chat_model else "auto"
+    request = IndexRequest(paths=(str(docs),), method=method, recluster=recluster, retry_refused=True)
+    result = index_documents(corpus, request, chosen)
     assert result.status == "done" and not result.errors
     return result
 
@@ -153,7 +155,7 @@ def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_ol
             return open_snapshot(corpus).manifest.generation > generation + 2
 
         new = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "embedding_model": "new"})
-        assert index_documents(corpus, IndexRequest(paths=(str(docs),)), new, cancelled=later).status == "cancelled"
+        assert index_documents(corpus, IndexRequest(paths=(str(docs),), method="llm"), new, cancelled=later).status == "cancelled"
         server.dimension = 8
         assert not run(corpus, docs, server, embedding_model="old").pending
     snapshot = open_snapshot(corpus)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.cli.output import estimated
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
@@ -257,6 +258,66 @@ def test_a_light_run_asks_one_question_for_short_documents_and_none_the_second_t
 
 
 @pytest.mark.core
+def kinds(result: IndexResult) -> set[str]:
+    return set(result.usage["by_stage"])
+
+
+def test_with_a_model_and_no_method_summaries_and_reports_are_written_and_no_text_is_read_in_full(
+    tmp_path: Path, server: Server
+) -> None:
+    docs, small = write(tmp_path / "docs", TEXTS), {"report_min_size": 1, "report_min_units": 1}
+    result = index(tmp_path / "c", docs, server, "auto", **small)
+    assert kinds(result) == {"summary", "report"} and not result.pending
+    index(tmp_path / "light", docs, server, "light", **small)
+    first, second = (digest(open_snapshot(tmp_path / name)) for name in ("c", "light"))
+    assert first == second
+    off = index(tmp_path / "c", docs, None, "auto", **small)
+    assert off.counts["unchanged"] == len(TEXTS) and open_snapshot(tmp_path / "c").count("summaries") == len(TEXTS)
+
+
+def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_named(
+    tmp_path: Path, server: Server
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, "llm")
+    assert index(corpus, docs, server, "auto").usage["calls"] == 0
+    write(docs, {"e.md": f"Hugo Tamm sold the tide mill to Jonas Okafor. {FILLER}"})
+    assert "extract" in (asked := kinds(index(corpus, docs, server, "auto"))) and "summary" not in asked
+    index(corpus, docs, server, "fast")
+    assert index(corpus, docs, server, "auto").usage["calls"] == 0, "its replies were paid for"
+    assert {row["by"] for row in open_snapshot(corpus).rows("mentions").to_pylist()} == {"llm:m"}
+    assert "summary" in kinds(index(corpus, docs, server, "light"))
+    write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
+    assert "extract" not in kinds(index(corpus, docs, server, "auto"))
+
+
+def test_a_dry_run_tells_the_price_of_both_ways_before_the_first_one_is_paid(
+    tmp_path: Path, server: Server
+) -> None:
+    docs, prices = write(tmp_path / "docs", TEXTS), {"price_prompt": 1.0, "price_output": 4.0}
+    both = index(tmp_path / "c", docs, server, "auto", dry_run=True, **prices).estimate
+    for method, found in (("light", both), ("llm", both["full"])):
+        alone = index(tmp_path / "c", docs, server, method, dry_run=True, **prices).estimate
+        for name in ("calls", "prompt_tokens", "output_tokens", "cost", "by_stage"):
+            assert found[name] == alone[name]
+        assert "full" not in alone
+    assert both["full"]["cost"] > both["cost"] > 0
+    told = "\n".join(estimated(IndexResult(corpus="c", estimate=both)))
+    assert f"about {both['cost']:,.4g} by the prices" in told
+    assert "with --method llm, which reads every text in full: about" in told
+    assert f"about {both['full']['cost']:,.4g} by the prices" in told
+    index(tmp_path / "c", docs, server, "auto", **prices)
+    assert "full" not in index(tmp_path / "c", docs, server, "auto", dry_run=True, **prices).estimate
+
+
+def test_claims_that_are_wanted_and_not_read_are_told(tmp_path: Path, server: Server) -> None:
+    docs = write(tmp_path / "docs", TEXTS)
+    for dry in (True, False):
+        hint = index(tmp_path / "c", docs, server, "auto", dry_run=dry, claims_enabled=True).hint
+        assert 'claims are read with method="llm" only' in hint
+    assert "claims" not in index(tmp_path / "d", docs, server, "llm", claims_enabled=True).hint
+
+
 def test_only_what_changed_is_asked_and_the_rows_are_those_of_a_fresh_index(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
@@ -699,6 +760,31 @@ def test_a_report_is_told_from_summaries_and_stays_while_four_fifths_of_them_do(
         and "as they are now" not in reports(corpus)[0]["full_content"]
         and doctor(corpus) == []
     )
+
+
+def test_references_beside_each_other_in_a_report_are_one_blank_apart(
+    model: Model, tmp_path: Path
+) -> None:
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        if '"summaries"' in messages[0]["content"]:
+            return model(messages, body)
+        told = "Mills burned [Data: Sources (1)] [Data: Sources (2)]. They were rebuilt [Data: Sources (3)]."
+        return json.dumps(
+            {
+                "title": "Mills of the harbours",
+                "summary": "Mills burned [Data: Sources (1)].",
+                "rating": 5,
+                "rating_explanation": "They fed the town.",
+                "findings": [{"summary": "Fires", "explanation": told}],
+            }
+        )
+
+    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
+    with openai_server(answer) as server:
+        index(corpus, docs, server)
+    snapshot = open_snapshot(corpus)
+    for text in (get_community_report(snapshot, "c1").text, global_search(snapshot, "mills").text):
+        assert "burned" in text and "  [" not in text
 
 
 def test_reports_and_summaries_after_edits_are_those_of_a_fresh_index_with_the_same_replies(

@@ -152,6 +152,9 @@ def test_references_become_aliases_and_unknown_ids_go() -> None:
     aliases = {"Entities": {one: "e4"}, "Sources": {two: "t9"}}
     assert packing_budget.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
     assert packing_budget.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
+    beside = f"He saw it. [Data: Sources ({gone})] [Data: Sources ({two})]"
+    assert packing_budget.render_references(beside, aliases) == "He saw it. [Data: Sources (t9)]"
+    assert packing_budget.short_references(beside, aliases) == "He saw it. [t9]"
 
 
 def test_more_than_five_references_end_in_more() -> None:

@@ -93,6 +93,7 @@ def test_ids_that_the_model_was_not_given_are_removed_and_reported(snapshot: Sna
         ("G [Sources: t1 and t2]", "G [Data: Sources (t33, t4.2)]", ()),
         ("H [Sources of error 5] [see](http://x)", "H [Sources of error 5] [see](http://x)", ()),
         ("I [Data: Reports (2, 7, +more)]", "I [Data: Reports (c9, +more)]", ("c7",)),
+        ("K [Data: Sources (9)] [Data: Sources (1)].", "K [Data: Sources (t33)].", ("t9",)),
         ("J [t1][t1] [T1]", "J [Data: Sources (t33)]", ()),
     ],
 )

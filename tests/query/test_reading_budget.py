@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing.budget import passage_alias
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.global_ import global_search
@@ -115,6 +116,25 @@ def test_sentences_on_a_question_come_from_all_of_a_long_document(tmp_path: Path
         snapshot, ["d1"], query="What happened to the schooner Petrel?", max_tokens=300
     ).text
     assert "8,000 crowns" in text and "wrecked off Sund" in text
+
+
+def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -> None:
+    """The one with most words of the question took all of it, and the others were left out in silence."""
+    rich = " ".join(f"The schooner Petrel of the yard carried cargo {n} to Bergen." for n in range(30))
+    days = {"rope": "was sold by weight", "salt": "came down from Kron", "grain": "rotted in the rain"}
+    parts = [rich, *(
+        f"The schooner Petrel lay at the {what} quay. " + " ".join(f"On day {n} {what} {did}." for n in range(30))
+        for what, did in days.items()
+    )]  # fmt: skip
+    document = InlineText("\n\n".join(f"# Part {n}\n\n{part}" for n, part in enumerate(parts)), "yard")
+    snapshot = indexed(tmp_path, [document, InlineText(FILLER, "other")])
+    first = snapshot.rows("documents", "uri = 'text:yard'", ["id"]).to_pylist()[0]["id"]
+    rows = snapshot.rows("passages", f"document_id = '{first}'", ["n", "part", "parts"]).to_pylist()
+    ids = sorted(map(passage_alias, rows), key=lambda id: [int(n) for n in id[1:].split(".")])
+    asked = "What cargo did the schooner Petrel carry to Bergen?"
+    found = get_source(snapshot, ids, query=asked, max_tokens=1_000)
+    shown = re.findall(r"^\[(t[\d.]+)\]", found.text, re.MULTILINE)
+    assert len(ids) > 2 and shown == ids, (ids, found.text)
 
 
 def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_what_one_machine_has_paid_for_no_other_pays_for_again(store: ObjectStor
     with openai_server(demo) as server:
         models = {"chat_model": "m", "embedding_model": "e", "base_url": server.url, "summary_fragments": 4, "report_min_size": 3, "report_min_units": 1}
         monkeypatch.setenv("OPENAI_API_KEY", "right-key")
-        request, apps = IndexRequest(paths=(docs,)), [machine(folder, **models) for folder in (one, two)]
+        request, apps = IndexRequest(paths=(docs,), method="llm"), [machine(folder, **models) for folder in (one, two)]
         push = mirror.Mirror.push
         with monkeypatch.context() as patched:  # this machine is lost after the last reply and before the commit
 

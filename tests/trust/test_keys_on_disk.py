@@ -96,7 +96,7 @@ def test_no_key_of_the_settings_reaches_the_home_or_an_output(tmp_path: Path) ->
         command = over_stdio(home, docs)
         command.env = environment
         with connected(command) as call:
-            started = call.good("index_documents", paths=["."], corpus="c", wait_seconds=0)
+            started = call.good("index_documents", paths=["."], corpus="c", method="llm", wait_seconds=0)
             said, job = json.dumps(started), started["job_id"]
             for _ in range(400):
                 said += json.dumps(state := call.good("graph_status", job_id=job))
@@ -117,13 +117,13 @@ def test_no_key_of_the_settings_reaches_the_home_or_an_output(tmp_path: Path) ->
             ]:  # fmt: skip
                 said += call(tool, **arguments).model_dump_json()
         server.script = [(401, {}, error(f"wrong key {echo}"))] * 40
-        for words in (["status"], ["doctor", "--json"], ["doctor"], ["search", "Ada", "--answer"], ["index", str(docs / "n1.md"), "--corpus", "d"],
+        for words in (["status"], ["doctor", "--json"], ["doctor"], ["search", "Ada", "--answer"], ["index", str(docs / "n1.md"), "--method", "llm", "--corpus", "d"],
                       ["init", str(tmp_path / "i")], ["export", str(tmp_path / "out"), "--corpus", "c"], ["answers", "list", "--corpus", "c"],
                       ["install", "--client", "cursor", "--project", "--print"]):  # fmt: skip
             done = run_cli(*words, cwd=tmp_path, env=environment)
             said += done.stdout + done.stderr
         server.script = []
-        loud = [sys.executable, "-c", LOUD, json.dumps([["search", "Whom did Ada meet?", "--answer"], ["index", str(docs / "n2.md"), "--corpus", "e"]])]
+        loud = [sys.executable, "-c", LOUD, json.dumps([["search", "Whom did Ada meet?", "--answer"], ["index", str(docs / "n2.md"), "--method", "llm", "--corpus", "e"]])]
         done = subprocess.run(loud, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=120)
         assert "DEBUG" in done.stderr and done.returncode == 0
         said += done.stdout + done.stderr

@@ -58,7 +58,7 @@ def test_a_key_is_in_nothing_that_any_command_or_tool_says_or_writes(tmp_path: P
             OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url.replace("//", f"//user:{KEY}@"), GRAPHRAG_MCP_CHAT_MODEL="m", OPENAI_LOG="debug",
             GRAPHRAG_MCP_EMBEDDING_MODEL="v", GRAPHRAG_MCP_HOME=str(home), GRAPHRAG_MCP_ROOTS=str(docs),
         )  # fmt: skip
-        plain = [["index", str(docs), "--corpus", "c"], ["status"], ["doctor", "--json"], ["answers", "list"], ["search", "--mode", "nonsense", "x"]]
+        plain = [["index", str(docs), "--corpus", "c", "--method", "llm"], ["status"], ["doctor", "--json"], ["answers", "list"], ["search", "--mode", "nonsense", "x"]]
         plain += [["init", str(tmp_path / "i")], ["export", str(tmp_path / "out")]]
         for script, commands in [(echoes[:4] * 30, plain[:1]), ([], plain), (echoes * 9, [["search", "Ada", "--answer"]])]:
             server.script = list(script)
@@ -123,7 +123,7 @@ def test_an_index_made_beside_tampered_answers_is_the_one_that_was_bought(tmp_pa
         (docs / f"n{number}.md").write_text(f"# Note {number}\n\n{TEXT} The engine of note {number} was tried by Ada Lovelace.\n", "utf-8")
     with openai_server(demo) as server:
         chosen = Settings(home=tmp_path, chat_model="m", base_url=server.url)
-        index_documents(tmp_path / "a", IndexRequest(paths=(str(docs),)), chosen)
+        index_documents(tmp_path / "a", IndexRequest(paths=(str(docs),), method="llm"), chosen)
         bought = len(server.requests)
         (tmp_path / "b").mkdir()
         (tmp_path / "b" / NAME).write_bytes(book := (tmp_path / "a" / NAME).read_bytes())
@@ -135,7 +135,7 @@ def test_an_index_made_beside_tampered_answers_is_the_one_that_was_bought(tmp_pa
             changed = file.execute("UPDATE answers SET text = replace(text, 'Ada', 'Eve'), answerer = answerer").rowcount
         file.close()
         assert changed > 0 and bought >= changed // 2
-        result = index_documents(tmp_path / "b", IndexRequest(paths=(str(docs),)), chosen)
+        result = index_documents(tmp_path / "b", IndexRequest(paths=(str(docs),), method="llm"), chosen)
         assert len(server.requests) > bought and result.errors == []
     titles = {row["title"] for row in open_snapshot(tmp_path / "b").rows("entities", "", ["title"]).to_pylist()}
     assert any("Ada" in title for title in titles) and not any("Eve" in title for title in titles)
