@@ -218,7 +218,9 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
                 plan.to_read.append(file)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
     known_before = {file.partition("/")[0] for file in plan.by_file}
-    for label in sources:
+    for label, source in sources.items():
+        if source.get("kind") == "import":  # it has no files
+            continue
         marks = plan.marks.setdefault(label, {})
         if f"{label}/" in whole or label not in known_before:
             marks["readers"] = readers
