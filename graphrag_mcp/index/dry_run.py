@@ -7,9 +7,12 @@ cache, else as USUAL says."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 PICTURES = "Descriptions of pictures are counted as long as they may be, pictures without their own tokens."
 RECORDS_OF_A_CALL = 6_000  # tokens of replies whose entities make one call of 64 for vectors
 ENOUGH = 10  # replies of a kind from which its length is learnt
+# the file of o200k_base in the cache of tiktoken
+VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,24 @@ USUAL = {
 }
 # Reports from summaries: modelled.py --method light, 442 news articles (464 text units), 29 November.
 OF_SUMMARIES = Habit(0.17, 1040, 1000)
+
+
+def tokens_of(text: str) -> int:
+    """Tokens that a provider counts: by tiktoken where its vocabulary is on this machine, else by
+    the counter of chunks, which is never below."""
+    encoding = _encoding()
+    return len(encoding.encode_ordinary(text)) if encoding else count_tokens(text)
+
+
+@cache
+def _encoding() -> Any:
+    """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
+    usual = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    if not os.path.isfile(os.path.join(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY)):
+        return None
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
 
 
 def learnt(book: AnswerBook | None, model: str) -> tuple[dict[str, Habit], int]:
@@ -128,14 +151,12 @@ class Tally:
     def picture(self, prompt: str) -> None:
         """The question about a picture. The tokens of the picture itself are left out: providers
         count them in different ways."""
-        reply = count_tokens(pictures.LONGEST_DESCRIPTION)
-        self.stages["picture"].update(
-            calls=1, prompt_tokens=count_tokens(prompt), output_tokens=reply
-        )
+        reply = tokens_of(pictures.LONGEST_DESCRIPTION)
+        self.stages["picture"].update(calls=1, prompt_tokens=tokens_of(prompt), output_tokens=reply)
 
     def ask(self, kind: str, messages: Any, schema: Any) -> None:
         if self.refresh or not self.asker.settled(key_of(messages, schema)):
-            tokens = sum(count_tokens(message.content) for message in messages)
+            tokens = sum(tokens_of(message.content) for message in messages)
             self.stages[kind].update(calls=1, prompt_tokens=tokens)
 
     def embed(self, table: str, text: str) -> None:
@@ -168,7 +189,7 @@ class Tally:
         self.stages["embedding"].update(calls=calls, prompt_tokens=tokens)
         for texts in self.texts.values():
             for call in self.asker.embedding_calls(list(texts)):
-                self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(count_tokens, call)))
+                self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(tokens_of, call)))
 
     def record(self) -> dict[str, Any]:
         """As `Spent.record` has it."""
