@@ -10,6 +10,7 @@ import contextlib
 import html
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +41,27 @@ _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
+_FLAGGED = {*_MAIN, *_CONTROLS, "pre"}
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_CELLS = ("td", "th", "caption")
+_TABLE_PARTS = frozenset((*_CELLS, *"tr tbody thead tfoot".split()))
+# Open elements that a start tag ends (WHATWG HTML, 13.2.6.4), and those through which no tag ends another.
+_ENDED_BY = {
+    **dict.fromkeys(_BLOCK - {"option", "title", "head", "html", "body", "legend"}, ("p",)),
+    **dict.fromkeys(("tr", "tbody", "thead", "tfoot"), (*_CELLS, "tr")),
+    **dict.fromkeys(_CELLS, _CELLS),
+    **{name: (name, "p") for name in ("li", "form")},
+    **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
+    **{name: (name,) for name in ("a", "option", "button")},
+}
+_SCOPES = {
+    "li": (*_CELLS, "table", "ul", "ol"),
+    **dict.fromkeys(("dt", "dd"), (*_CELLS, "table", "dl")),
+    **dict.fromkeys(_TABLE_PARTS, ("table",)),
+    "table": (),
+}
+_SCOPE = (*_CELLS, "table")
+_DEEPEST = 5_000  # open elements
 # Around the number of a link, in front of its first word, until its place is known: no character (Unicode 23.7).
 _MARK = "\ufdd0"
 _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
@@ -48,6 +69,7 @@ _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # int() refuses thousands of digits; no character has eight
 _NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
+_UNSEEN = re.compile(r"display\s*:\s*none")
 _SPACE = re.compile(r"[ \t\n\f]+")
 _SPACE_RUN = re.compile(r" {2,}")
 DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
@@ -87,19 +109,19 @@ def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
     return readable(markup, whole=whole), metadata
 
 
-def readable(markup: str, without_quotes: bool = False, whole: bool = False) -> Page:
-    """The page of some markup. `without_quotes`: nothing of block quotations, which repeat a mail.
-    `whole`: as in `decoded`."""
-    writer = _written(markup, without_quotes, frozenset())
+def readable(markup: str, mail: bool = False, whole: bool = False) -> Page:
+    """The page of some markup. `mail`: quotations of earlier mails, as programs mark them, are lines with
+    `> `, as in plain mails. `whole`: as in `decoded`."""
+    writer = _written(markup, mail, frozenset())
     page = writer.page(whole)
     if not writer.layouts:
         return page
-    return _written(markup, without_quotes, frozenset(writer.layouts)).page(whole)
+    return _written(markup, mail, frozenset(writer.layouts)).page(whole)
 
 
-def _written(markup: str, without_quotes: bool, layouts: frozenset[int]) -> _Writer:
+def _written(markup: str, mail: bool, layouts: frozenset[int]) -> _Writer:
     """The writer that has read the markup. `layouts`: numbers of the tables whose cells are blocks."""
-    writer = _Writer(without_quotes, layouts)
+    writer = _Writer(mail, layouts)
     position, last_end, quoted = 0, markup.rfind(">"), True
     while True:
         at = markup.find("<", position)
@@ -177,21 +199,36 @@ class _Part:
 
     text: str
     links: int
-    main: bool  # inside <main> or <article>
-    around: bool  # of a header, an aside, a footer, which no article is around
+    main: bool = False  # inside <main> or <article>
+    # of a header, an aside, a footer, which no article is around; of a menu: those that have an end tag
+    around: bool = False
     menu: bool = False
     marked: str = ""
 
 
-class _Writer:
-    """Collects text between tags: whitespace as in a browser, structure as in Markdown."""
+@dataclass(slots=True)
+class _Element:
+    """An open element."""
 
-    def __init__(self, without_quotes: bool, layouts: frozenset[int]) -> None:
+    name: str
+    seen: bool  # by a reader
+    flags: tuple[
+        str, ...
+    ]  # what its content is: hidden, main, a (with a page), pre, author, quote, table
+    start: int  # parts before it
+    links: int  # characters of links before it in its line
+
+
+class _Writer:
+    """Collects text between tags: whitespace as in a browser, structure as in Markdown. Elements without an
+    end tag end where they do in HTML5."""
+
+    def __init__(self, mail: bool, layouts: frozenset[int]) -> None:
         self.layouts: list[int] = []  # numbers of the tables that turned out to lay out the page
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self._said: dict[str, str] = {}  # of meta elements
-        self._without_quotes = without_quotes
+        self._mail = mail
         self._parts: list[_Part] = []
         self._line: list[str] = []  # pieces of the line being written
         self._links = 0
@@ -202,12 +239,12 @@ class _Writer:
         self._tables: list[_Table] = []
         self._blocks = layouts  # numbers of the tables whose cells are blocks
         self._count_tables = 0
-        self._pre = 0
         # one number per open list: 0 for bullets, else the next item's number
         self._lists: list[int] = []
-        self._open: dict[str, int] = {}  # how many of an element are open, of those that matter
-        self._hidden: list[str] = []  # open elements inside one that no reader sees
-        self._author = ""  # the open element whose text is the author's name
+        self._elements: list[_Element] = []
+        # where in `_elements` those of a name stand; "": blocks and parts of tables
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._open: Counter[str] = Counter()  # flags of open elements
 
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
@@ -232,13 +269,13 @@ class _Writer:
                     self._said.setdefault("author", name)
 
     def text(self, raw: str) -> None:
-        if not raw or self._hidden:
+        if not raw or self._open["hidden"]:
             return
         piece = html.unescape(_NUMERIC.sub("", raw) if "&#" in raw else raw) if "&" in raw else raw
-        piece = piece if self._pre else _SPACE.sub(" ", piece)
-        if self._open.get("a"):
+        piece = piece if self._open["pre"] else _SPACE.sub(" ", piece)
+        if self._open["a"]:
             self._links += len(piece.strip())
-        if self._author and piece.strip():
+        if self._open["author"] and piece.strip():
             self._said.setdefault("author", piece.strip())
         piece = piece.replace(_MARK, "")
         if self._page and piece.strip():
@@ -254,10 +291,49 @@ class _Writer:
         (table.parts if table and table.cell is not None else self._line).append(piece)
 
     def tag(self, name: str, closing: bool, inside: str) -> None:
-        attributes = _attributes(inside) if not closing and inside.strip(" />\n") else {}
-        if self._hidden or (not closing and name not in _VOID and self._unseen(name, attributes)):
-            self._nest_hidden(name, closing)
+        if closing:
+            if not self._end(name, explicit=True) and name in _BLOCK and not self._open["hidden"]:
+                self._end_line()
             return
+        for ended in _ENDED_BY.get(name, ()):
+            self._end(ended)
+        attributes = _attributes(inside) if inside.strip(" />\n") else {}
+        flagged = (attributes or name in _FLAGGED) and name not in _VOID
+        flags = self._flags(name, attributes) if flagged else ()
+        seen = not self._open["hidden"] and "hidden" not in flags
+        element = _Element(name, seen, flags, len(self._parts), self._links)
+        if seen:
+            self._begin(name, attributes, element)
+        nests = name in _BLOCK or name in _ENDED_BY or element.flags or self._places[name]
+        if name in _VOID or not nests or len(self._elements) >= _DEEPEST:
+            return
+        for key in (name, "") if name in _BLOCK or name in _TABLE_PARTS else (name,):
+            self._places[key].append(len(self._elements))
+        self._elements.append(element)
+        self._open.update(element.flags)
+
+    def _flags(self, name: str, attributes: dict[str, str]) -> tuple[str, ...]:
+        """What the content of an element is."""
+        flags = []
+        if name not in ("html", "body") and (
+            name in _CONTROLS
+            or "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or ("style" in attributes and _UNSEEN.search(attributes["style"]))
+        ):
+            flags.append("hidden")
+        if name in _MAIN or attributes.get("role") == "main":
+            flags.append("main")
+        if name == "pre" or (name == "a" and "href" in attributes):
+            flags.append(name)
+        if attributes.get("itemprop") == "author" or attributes.get("rel") == "author":
+            flags.append("author")
+        cited = attributes.get("type") == "cite" or "quote" in attributes.get("class", "")
+        if self._mail and name == "blockquote" and cited:
+            flags.append("quote")
+        return tuple(flags)
+
+    def _begin(self, name: str, attributes: dict[str, str], element: _Element) -> None:
         if name == "meta":
             key = (
                 attributes.get("property")
@@ -268,76 +344,101 @@ class _Writer:
             self._said.setdefault(key.lower(), attributes.get("content", ""))
         elif name == "base":
             self._base = self._base or attributes.get("href", "")
-        elif name not in _VOID and "author" in (attributes.get("itemprop"), attributes.get("rel")):
-            self._author = name
-        elif closing and name == self._author:
-            self._author = ""
         elif name == "time" and attributes.get("datetime"):
             self._said.setdefault("time", attributes["datetime"])
         elif name == "img" and attributes.get("alt", "").strip():
             self.text(f" [image: {attributes['alt'].strip()}] ".replace("&", "&amp;"))
-        if name == "a":
-            to = None if closing else page_of(attributes.get("href", ""), self._base)
+        elif name == "a":
+            to = page_of(attributes.get("href", ""), self._base)
             self._page = _Link(*to) if to else None
-        if name == "a" or name in _AROUND or name in _MAIN or name == "nav":
-            if name != "a":
-                self._end_line()
-            self._count(name, closing)
-        if name == "div" and attributes.get("role") == "main":
-            self._count("main", False)
-        if name in _TOP_HEADINGS and not closing:
+        if name in _TOP_HEADINGS:
             for table in self._tables:
                 table.heading = True
         if name in ("td", "th", "tr", "table"):
-            self._table_tag(name, closing, attributes)
+            self._begin_table(name, attributes, element)
         elif name == "br":
             self._cell_or_line("\n" if not self._tables else " ")
         elif name in _BLOCK:
-            if self._tables:
-                self._cell_or_line(" ")  # a paragraph inside a cell stays in its row
-                return
-            self._end_line()
-            if name in _GAP and not (self._lists and name in ("ul", "ol", "p")):
-                self._gap()
-            self._structure(name, closing)
+            self._edge(name)
+            if not self._tables:
+                self._structure(name, False)
+            element.start = len(self._parts)
 
-    def _unseen(self, name: str, attributes: dict[str, str]) -> bool:
-        if name in _CONTROLS or "hidden" in attributes or attributes.get("aria-hidden") == "true":
-            return name not in ("html", "body")
-        if self._without_quotes:
-            marked = attributes.get("class", "") + attributes.get("id", "")
-            return name == "blockquote" or "gmail_quote" in marked or "yahoo_quoted" in marked
-        return re.search(r"display\s*:\s*none", attributes.get("style", "")) is not None
+    def _edge(self, name: str) -> None:
+        """A block begins or ends."""
+        if self._tables:
+            self._cell_or_line(" ")  # a paragraph inside a cell stays in its row
+            return
+        self._end_line()
+        if name in _GAP and not (self._lists and name in ("ul", "ol", "p")):
+            self._gap()
 
-    def _nest_hidden(self, name: str, closing: bool) -> None:
-        if not closing:
-            if name not in _VOID and len(self._hidden) < 1_000:
-                self._hidden.append(name)
-        elif name in self._hidden:  # elements that were never closed end with their parent
-            while self._hidden.pop() != name:
-                pass
+    def _last(self, names: tuple[str, ...]) -> int:
+        """Where the last open element of these names stands in `_elements`, -1 for none."""
+        found = [places[-1] for name in names if (places := self._places.get(name))]
+        return max(found) if found else -1
 
-    def _count(self, name: str, closing: bool) -> None:
-        self._open[name] = max(0, self._open.get(name, 0) + (-1 if closing else 1))
+    def _end(self, name: str, explicit: bool = False) -> bool:
+        """End the last open element of this name with those inside of it; False where none can be ended here.
+        `explicit`: by its end tag, which ends no blocks inside of an inline element."""
+        places = self._places.get(name)
+        if not places or places[-1] < self._last(_SCOPES.get(name, _SCOPE)):
+            return False
+        at = places[-1]
+        if name not in _BLOCK and name not in _TABLE_PARTS and at < self._last(("",)):
+            if name == "a":
+                self._leave(self._elements[at], explicit)
+                self._elements[at] = _Element("", False, (), 0, 0)
+                self._places[name].pop()
+            return name == "a"
+        while len(self._elements) > at:
+            element = self._elements.pop()
+            self._leave(element, explicit and len(self._elements) == at)
+            for key in (element.name, ""):
+                if self._places[key] and self._places[key][-1] == len(self._elements):
+                    self._places[key].pop()
+        return True
+
+    def _leave(self, element: _Element, explicit: bool) -> None:
+        name = element.name
+        if element.seen:
+            if name in ("td", "th", "tr", "table"):
+                self._end_table_part(element)
+            elif name in _BLOCK:
+                self._edge(name)
+                if not self._tables:
+                    self._structure(name, True)
+            if name == "a":
+                self._page = None
+        self._open.subtract(element.flags)
+        inside = self._parts[element.start :] if name in _AROUND or name in ("a", "nav") else ()
+        if explicit and name == "nav":
+            for part in inside:
+                part.menu = True
+        elif explicit and name in _AROUND:
+            for part in inside:
+                part.around = not part.main
+        elif "a" in element.flags and not explicit:
+            # Without an end tag, how far the link goes is not known: what it took in is text.
+            self._links = 0 if inside else element.links
+            for part in inside:
+                part.links, element.links = element.links, 0
 
     def _cell_or_line(self, text: str) -> None:
         table = self._tables[-1] if self._tables else None
         (table.parts if table and table.cell is not None else self._line).append(text)
 
-    def _table_tag(self, name: str, closing: bool, attributes: dict[str, str]) -> None:
+    def _begin_table(self, name: str, attributes: dict[str, str], element: _Element) -> None:
         if name == "table":
-            if not closing:
-                if not self._tables:
-                    self._end_line()
-                    self._gap()
-                self._count_tables += 1
-                block = not self._tables and self._count_tables in self._blocks
-                if not block and len(self._tables) < 50:
-                    self._tables.append(_Table(self._count_tables))
-                return
-            if self._tables:
-                self._end_table()
-                return
+            if not self._tables:
+                self._end_line()
+                self._gap()
+            self._count_tables += 1
+            block = not self._tables and self._count_tables in self._blocks
+            if not block and len(self._tables) < 50:
+                self._tables.append(_Table(self._count_tables))
+                element.flags = (*element.flags, "table")
+            return
         if not self._tables:
             self._end_line()
             self._gap()
@@ -345,12 +446,20 @@ class _Writer:
         table = self._tables[-1]
         table.end_cell()
         if name == "tr":
-            if not closing:
-                table.rows.append([])
-        elif not closing:
+            table.rows.append([])
+        else:
             spans = (attributes.get("colspan", ""), attributes.get("rowspan", ""))
             wide, tall = (int(span) if span.isdigit() and len(span) < 6 else 1 for span in spans)
             table.cell = (max(1, wide), max(1, tall))
+
+    def _end_table_part(self, element: _Element) -> None:
+        if "table" in element.flags:
+            self._end_table()
+        elif element.name != "table" and self._tables:
+            self._tables[-1].end_cell()
+        elif not self._tables:
+            self._end_line()
+            self._gap()
 
     def _end_table(self) -> None:
         table = self._tables.pop()
@@ -373,9 +482,7 @@ class _Writer:
         self._gap()
 
     def _structure(self, name: str, closing: bool) -> None:
-        if name == "pre":
-            self._pre = max(0, self._pre + (-1 if closing else 1))
-        elif name in ("ul", "ol", "dl"):
+        if name in ("ul", "ol", "dl"):
             if closing:
                 del self._lists[-1:]
             elif len(self._lists) < 1000:
@@ -389,15 +496,14 @@ class _Writer:
                 self._lists[-1] += 1
 
     def _gap(self) -> None:
-        self._parts.append(_Part("", 0, False, False))
+        self._parts.append(_Part("", 0))
 
     def _put(self, text: str) -> None:
-        main = any(self._open.get(name) for name in _MAIN)
-        around = not main and any(self._open.get(name) for name in _AROUND)
-        menu = bool(self._open.get("nav"))
+        if quoted := "> " * self._open["quote"]:
+            text = "\n".join(f"{quoted}{line}" for line in text.split("\n"))
         plain = _MARKED.sub("", text) if _MARK in text else text
         marked = text if plain != text else ""
-        self._parts.append(_Part(plain, self._links, main, around, menu, marked))
+        self._parts.append(_Part(plain, self._links, self._open["main"] > 0, marked=marked))
         self._links = 0
         if self._page and self._page.words:  # its place is in this part
             self._page = None
@@ -407,7 +513,7 @@ class _Writer:
             return
         content = "".join(self._line)
         self._line = []
-        if self._pre:
+        if self._open["pre"]:
             self._put(content.strip("\n"))
             return
         content = "\n".join(line.strip() for line in content.split("\n")).strip()
@@ -417,9 +523,9 @@ class _Writer:
 
     def page(self, every: bool) -> Page:
         """`every`: with what stands around the main text, but for menus."""
-        while self._tables:
-            self._end_table()
         self._end_line()
+        while self._elements:
+            self._leave(self._elements.pop(), False)
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.main for part in parts)
@@ -474,7 +580,7 @@ def _without_menus(parts: list[_Part]) -> list[_Part]:
     """Without runs of paragraphs that are links and nothing else."""
     kept: list[_Part] = []
     run: list[_Part] = []
-    for part in [*parts, _Part("# end", 0, False, False)]:
+    for part in [*parts, _Part("# end", 0)]:
         if part.text and part.links < 0.8 * len(part.text.lstrip("-# 0123456789.")):
             menu = sum(1 for paragraph in run if paragraph.text) >= _LINKS
             if menu and (level := _level(part)):

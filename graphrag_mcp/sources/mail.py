@@ -261,7 +261,7 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         if str(part.get_param("format", "")).casefold() == "flowed":
             words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
         if kind == "text/html":
-            words = readable(words, without_quotes=True).text
+            words = readable(words, mail=True).text
         texts[kind[5:]].append(_without_base64(words, mail))
         return
     if kind == "message/rfc822":
@@ -495,7 +495,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
         mail.body = text("1000")
         if not mail.body.strip():
             page = _page(raw("1013"), numbers)
-            mail.body = page or readable(text("1013"), without_quotes=True).text
+            mail.body = page or readable(text("1013"), mail=True).text
         mail.passed_over += ["compressed RTF"] if raw("1009") else []
         mail.body = _without_base64(mail.body, mail)
     except ReadError as error:
@@ -527,8 +527,8 @@ def _page(markup: bytes, numbers: dict[int, int]) -> str:
         named = named if b"\x1b" in markup else ()
     for name in named:
         with suppress(UnicodeDecodeError, LookupError):
-            return readable(markup.decode(name), without_quotes=True).text
-    return readable(decode(markup)[0], without_quotes=True).text if markup else ""
+            return readable(markup.decode(name), mail=True).text
+    return readable(decode(markup)[0], mail=True).text if markup else ""
 
 
 def _split(people: str) -> list[str]:
