@@ -6,14 +6,16 @@ import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from graphrag_mcp.sources.decode import ReadError, decode
+from graphrag_mcp.sources.decode import ReadError, decode, decode_as, web_encoding
 from graphrag_mcp.sources.piece import Piece
 
 _LINE = re.compile(
     r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:;\"\n]{0,100}=\"[^\"\n]{0,400}\"|;[^:;\"\n]{0,400})*+):(.*)",
     re.DOTALL,
 )
+_CHARSET = re.compile(rb"^[^:\n]{1,200};CHARSET=\"?([\w.:-]{1,40})", re.IGNORECASE | re.MULTILINE)
 _FOLDED = re.compile(r"\n[ \t]")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?Z?)?\Z")
 _CARD = {
@@ -37,7 +39,7 @@ class _Record:
 
 def cards(data: bytes, suffix: str) -> Iterator[Piece]:
     """Each VCARD, VEVENT, VTODO and VJOURNAL of a file."""
-    text, metadata = decode(data)
+    text, metadata = _decoded(data)
     open_records: list[_Record] = []
     number = 0
     for line in _unfolded(text):
@@ -62,6 +64,18 @@ def cards(data: bytes, suffix: str) -> Iterator[Piece]:
             _take(open_records[-1], name, options, _plain(value, options))
     if not number:
         raise ReadError(f"it is damaged, or no {suffix} file: it holds no record")
+
+
+def _decoded(data: bytes) -> tuple[str, dict[str, Any]]:
+    """The text of a file, in which values may be in encodings of their own."""
+    if not _CHARSET.search(data):
+        return decode(data)
+    lines = []
+    for line in data.replace(b"\r\n", b"\n").split(b"\n"):
+        charset = _CHARSET.match(line)
+        encoding = web_encoding(charset[1].decode("ascii")) if charset else ""
+        lines.append((decode_as(line, encoding) if encoding else decode(line))[0])
+    return "\n".join(lines), {}
 
 
 def _take(record: _Record, name: str, options: str, value: str) -> None:
@@ -105,5 +119,10 @@ def _unfolded(text: str) -> Iterator[str]:
 
 def _plain(value: str, options: str) -> str:
     if "QUOTED-PRINTABLE" in options.upper():
-        value = decode(quopri.decodestring(value.encode("utf-8")))[0]
+        charset = re.search(r";CHARSET=\"?([\w.-]{1,40})", options, re.IGNORECASE)
+        encoding, data = (
+            web_encoding(charset[1]) if charset else "",
+            quopri.decodestring(value.encode("utf-8")),
+        )
+        value = (decode_as(data, encoding) if encoding else decode(data))[0]
     return re.sub(r"\\([nN,;\\])", lambda match: "\n" if match[1] in "nN" else match[1], value)

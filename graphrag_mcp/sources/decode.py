@@ -235,9 +235,22 @@ def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
 
 # Declared encodings as the WHATWG Encoding Standard reads them: programs write signs of the larger one under these names.
 _LARGER = {
-    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "tis-620": "cp874", "shift_jis": "cp932",
-    "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "big5": "big5hkscs",
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "big5": "big5hkscs",
 }  # fmt: skip
+# Encodings with several bytes a character, in which short texts may be valid UTF-8 as well.
+WIDE = frozenset(
+    "gb18030 hz big5hkscs cp932 cp949 euc_jp utf-7 utf-16 utf-16-le utf-16-be utf-32".split()
+)
+
+
+def web_encoding(name: str) -> str:
+    """What Python calls the encoding that a page, a mail or a card names; "" for one that it does not know."""
+    try:
+        found = codecs.lookup(name.strip()).name
+    except (LookupError, ValueError):  # ValueError: a zero byte in the name
+        return ""
+    return _LARGER.get(found, found)
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:

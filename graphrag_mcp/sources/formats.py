@@ -23,6 +23,7 @@ from graphrag_mcp.sources.book import epub, zipped
 from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, refuse_coded, utc
 from graphrag_mcp.sources.document import PROSE
+from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
 from graphrag_mcp.sources.office import office, xls
@@ -459,6 +460,18 @@ PACKED = APART - {"eml", "mbox", "mht", "mhtml", "rtf", "xml"}
 
 Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
+
+def _with_objects(reader: Reader) -> Reader:
+    """A reader that also gives the files in a file of Office."""
+
+    def read(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+        yield from reader(data, suffix)
+        if data.startswith(b"PK"):
+            yield from embedded(data, suffix)
+
+    return read
+
+
 # suffix -> function; what is not named here is read as it is written.
 FORMATS: dict[str, Reader] = {
     **dict.fromkeys(PROSE, prose),
@@ -471,8 +484,8 @@ FORMATS: dict[str, Reader] = {
     "parquet": parquet,
     "pdf": pdf,
     "xls": xls,
-    **dict.fromkeys(OFFICE, office),
-    **dict.fromkeys(SHEETS, xlsx),
+    **dict.fromkeys(OFFICE, _with_objects(office)),
+    **dict.fromkeys(SHEETS, _with_objects(xlsx)),
     **dict.fromkeys(OPEN, opendocument),
     "rtf": rtf,
     "epub": epub,

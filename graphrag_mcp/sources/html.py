@@ -5,7 +5,6 @@ Read in one pass without the standard library's HTMLParser, which is quadratic o
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import html
 import json
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_mcp.sources.decode import decode, decode_as
+from graphrag_mcp.sources.decode import decode, decode_as, web_encoding
 from graphrag_mcp.sources.links import page_of
 from graphrag_mcp.sources.piece import Piece, blocks, grid, table_lines, tidy
 
@@ -102,9 +101,7 @@ def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
         data.decode("utf-8")
         known = "utf-8"  # whatever it says
     except UnicodeDecodeError:
-        known = ""
-        with contextlib.suppress(LookupError):  # what Python does not know by this name
-            known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
+        known = web_encoding(declared[1].decode("ascii")) if declared else ""
     markup, metadata = decode(data) if known in ("", "utf-8") else decode_as(data, known)
     return readable(markup, whole=whole), metadata
 

@@ -1,7 +1,8 @@
 """Mail: eml, mbox, mhtml (RFC 5322, 2045, 4155) and Outlook's msg (MS-OXMSG).
 
-The subject is the title; the text begins with who wrote to whom and when. What a reply repeats of
-earlier mails is left out, since those are documents themselves. Attachments are given on."""
+The subject is the title; the text begins with who wrote to whom and when. What a reply marks as a quotation is
+left out, and of a mailbox the earlier mails that it repeats, which are documents themselves; nothing else is.
+Attachments are given on."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ import base64
 import codecs
 import email
 import email.policy
+import mimetypes
 import quopri
 import re
 import struct
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -24,13 +27,15 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import (
     SHIFTED,
+    WIDE,
     ReadError,
     decode,
     refuse_base64,
     utc,
+    web_encoding,
     without_base64,
 )
-from graphrag_mcp.sources.html import DECLARED, decoded, readable
+from graphrag_mcp.sources.html import DECLARED, Page, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import terms
@@ -39,15 +44,25 @@ from graphrag_mcp.text.terms import terms
 _REPLY = re.compile(
     r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE
 )
-_QUOTED = re.compile(r"[ \t]*[>|｜]")
-_RULE = re.compile(r"[ \t]*(?:-{3,}|_{5,}|={5,}).{0,80}")
+_QUOTED = re.compile(r"[ \t]*[>＞]")
+_DATED = re.compile(r"\d{1,2}:\d\d|\b\d{4}(?!\d)")
+_WHEN = re.compile(r"@|\d{1,2}:\d\d|\b\d{4}(?!\d)")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
-_MAILBOX = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
+# RFC 4155: an address and a date, as `Mon Mar  4 09:15:00 2024`; some boxes have neither.
+_MAILBOX = re.compile(
+    rb"^From \S.{0,250} [A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d{1,2}:\d\d.{0,40}\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)",
+    re.MULTILINE,
+)
+_UNDATED = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _SIGNATURE = re.compile(  # RFC 9580, 7
     r"^-----BEGIN PGP SIGNATURE-----$(?:\n(?!-----).*)*\n-----END PGP SIGNATURE-----$", re.MULTILINE
 )
+EARLIER = 50  # mails of a thread of which a reply may hold the text
+# of types that Python does not know
+_BODIES = ("text/plain", "text/html")
+_SUFFIXES = {"text/calendar": ".ics", "application/ics": ".ics", "text/vcard": ".vcf"}
 RECEIVERS = 10  # that the sentence on sender and receivers names
 MAILS = 200_000  # of a mailbox
 
@@ -66,7 +81,7 @@ class Mail:
     body: str = ""
     attachments: list[Attachment] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)  # that are attached, and no files of their own
-    not_named: int = 0
+    not_named: list[Attachment] = field(default_factory=list)  # which the mail gives no names
     lost: list[str] = field(default_factory=list)  # why parts of its body are in no text
     passed_over: list[str] = field(default_factory=list)  # types of parts that are no text
 
@@ -80,45 +95,81 @@ def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
 def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     """Each mail of a mailbox as a document; its key is its number. One that cannot be read ends none of the
     others."""
-    starts = list(_MAILBOX.finditer(data))
+    dated = list(_MAILBOX.finditer(data))
+    undated = list(_UNDATED.finditer(data))
+    starts = dated if dated and dated[0].start() == undated[0].start() else undated
     if not starts:
         raise ReadError("it is damaged, or no mailbox: no mail begins in it")
     if len(starts) > MAILS:
         raise ReadError(f"it holds over {MAILS:,} mails. Split it")
     ends = [match.start() for match in starts[1:]] + [len(data)]
+    mails: list[Mail | NotRead] = []
+    texts: dict[str, str] = {}  # by the ids of mails
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         try:
             mail = _parsed(_ESCAPED.sub(rb"\1", data[start.end() : end]))
-            found = list(_given(mail, str(number)))
+            texts[mail.id] = _own_text(mail)
+            mails.append(mail)
         except MemoryError:
             raise
         except Exception as error:  # bytes from anywhere: the library raises what it likes
-            yield NotRead(str(number), f"cannot be read as a mail ({type(error).__name__})")
+            reason = f"cannot be read as a mail ({type(error).__name__})"
+            mails.append(NotRead(str(number), reason))
+    texts.pop("", None)
+    for number, mail in enumerate(mails, 1):
+        if isinstance(mail, NotRead):
+            yield mail
             continue
-        yield from found
+        earlier = [texts[id] for id in mail.reply_to[-EARLIER:] if id in texts and id != mail.id]
+        try:
+            yield from list(_given(mail, str(number), earlier))
+        except ReadError as error:
+            yield NotRead(str(number), str(error))
 
 
 def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
     """A page that a browser saved with all its parts in one file."""
     message = email.message_from_bytes(data, policy=email.policy.compat32)
+    pages: list[tuple[Page, dict[str, Any]]] = []
     for part in message.walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
-            charset = part.get_content_charset()
             page, metadata = decoded(_payload(part))
-            if charset and metadata:
+            if metadata and part.get_content_charset():
                 page = readable(_words(part))
-            address = str(message.get("Snapshot-Content-Location") or "").strip()
-            page_metadata = page.metadata | ({"url": address} if address.startswith("http") else {})
-            yield Piece(page.text, page.title, metadata=page_metadata)
-            return
-    raise ReadError("it is damaged, or no mhtml file: no page in it")
+            pages.append((page, page.metadata | metadata))
+    if not pages:
+        raise ReadError("it is damaged, or no mhtml file: no page in it")
+    (first, metadata), address = (
+        pages[0],
+        str(message.get("Snapshot-Content-Location") or "").strip(),
+    )
+    if address.startswith("http"):
+        metadata["url"] = address
+    # The other pages stand in frames of the first.
+    texts = dict.fromkeys(page.text.strip() for page, _ in pages)
+    text = "\n\n".join(filter(None, texts))
+    title = next((page.title for page, _ in pages if page.title), "")
+    yield Piece(f"{text}\n" if text else "", first.title or title, metadata=metadata)
 
 
 # ---- writing ---------------------------------------------------------------------------------------
 
 
-def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
-    """The mail as a document, what of it is not read, and what is attached to it."""
+def _own_text(mail: Mail) -> str:
+    """The body; of a reply without what `>` marks, unless that is all of it."""
+    body = tidy(mail.body)
+    if not mail.reply_to and not _REPLY.match(mail.subject):
+        return body
+    people = (part for person in (*mail.sender, *mail.to, *mail.cc) for part in person.split(" <"))
+    names = [name.rstrip(">") for name in people]
+    return tidy(without_quotes(body, [name for name in names if len(name) > 1])) or body
+
+
+def _given(
+    mail: Mail, key: str, earlier: Sequence[str] = ()
+) -> Iterator[Piece | Attachment | NotRead]:
+    """The mail as a document, what of it is not read, and what is attached to it. `earlier`: texts of mails before
+    it in its thread."""
     lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     inner = [
@@ -130,8 +181,7 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
     names = [
         person.partition(" <")[0] for person in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])
     ]
-    replied = bool(mail.reply_to) or _REPLY.match(mail.subject) is not None
-    body = tidy(mail.body)
+    body = without_earlier(_own_text(mail), earlier)
     writer = Writer()
     writer.add(
         f"# {mail.subject}" if mail.subject else ""
@@ -141,7 +191,7 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
         writer.add(
             f"{names[0]} wrote to {' and '.join(filter(None, (', '.join(names[1:-1]), names[-1])))}."
         )
-    writer.add((without_quotes(body) or body) if replied else body)
+    writer.add(body)
     metadata: dict[str, Any] = {"from": ", ".join(mail.sender), "date": mail.date}
     metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}
     if mail.reply_to:
@@ -151,8 +201,9 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
     yield writer.piece(
         mail.subject, key=key, metadata={name: value for name, value in metadata.items() if value}
     )
-    if not body and mail.passed_over:
-        mail.lost.append(f"its body is {', '.join(mail.passed_over)}, which is not read")
+    if mail.passed_over:
+        which = "a part of it" if body else "its body"
+        mail.lost.append(f"{which} is {', '.join(mail.passed_over)}, which is not read")
     for reason in dict.fromkeys(mail.lost):
         yield NotRead(key, reason)
     origin = {"attached_to": mail.subject, "date": mail.date, "thread": thread}
@@ -169,50 +220,67 @@ def _given(mail: Mail, key: str) -> Iterator[Piece | Attachment | NotRead]:
                 yield replace(found, metadata=origin | found.metadata)
 
 
-def without_quotes(body: str) -> str:
-    """A reply without what it repeats: quoted lines with the line that introduces them, and all
-    below the header of an earlier mail."""
+def without_quotes(body: str, people: Sequence[str]) -> str:
+    """A reply without the blocks that `>` marks, and the lines that introduce them. A block that begins with the
+    header of a mail is kept: it is forwarded, and may stand nowhere else."""
     lines = body.split("\n")
     kept: list[str] = []
+    quoting = forwarded = False
     for number, line in enumerate(lines):
-        if _QUOTED.match(line):
-            while kept and not kept[-1].strip():
-                kept.pop()
-            if not _QUOTED.match(lines[number - 1]) and number:
-                _drop_introduction(kept)
-            continue
-        if _repeats(lines, number):
-            while kept and (not kept[-1].strip() or _RULE.fullmatch(kept[-1])):
-                kept.pop()
-            break
-        kept.append(line)
+        marked = _QUOTED.match(line) is not None
+        if marked and not quoting:
+            forwarded = _is_forwarded(lines[number : number + 20])
+            if not forwarded:
+                _drop_introduction(kept, people)
+        if not marked or forwarded:
+            kept.append(line)
+        quoting = marked or (quoting and not line.strip())
     return "\n".join(kept).strip()
 
 
-def _drop_introduction(kept: list[str]) -> None:
-    """`On Monday, Ana wrote:`, over one or two lines: it ends with a colon and names a day or an
-    address."""
-    for count in (1, 2):
-        text = " ".join(kept[-count:]).strip()
-        if text.endswith((":", "：")) and re.search(r"\d|@", text):
+def _drop_introduction(kept: list[str], people: Sequence[str]) -> None:
+    """`On 4 March 2024, Ana wrote:`, over up to three lines: it ends with a colon and names a person of the mail and
+    a year or a time."""
+    while kept and not kept[-1].strip():
+        kept.pop()
+    for count in (1, 2, 3):
+        lines = kept[-count:]
+        text = " ".join(lines).strip()
+        if not text.endswith((":", "：")) or not all(map(str.strip, lines)):
+            return
+        if _DATED.search(text) and any(name in text for name in people):
             del kept[-count:]
             return
 
 
-def _repeats(lines: list[str], at: int) -> bool:
-    """Does the header of an earlier mail begin here? Three fields or more, an address or a time
-    among them, below the start of the text."""
-    if at == 0 or _FIELD.fullmatch(lines[at]) is None:
-        return False
-    if lines[at - 1].strip() and not _RULE.fullmatch(lines[at - 1]):
-        return False
-    fields = 0
-    for line in lines[at : at + 8]:
-        if not _FIELD.fullmatch(line):
+def _is_forwarded(lines: Sequence[str]) -> bool:
+    """Does a block begin with the header of a mail? Three fields or more, an address or a time among them."""
+    fields: list[str] = []
+    for line in lines:
+        words = line.lstrip(" \t>＞")
+        if _FIELD.fullmatch(words):
+            fields.append(words)
+        elif words and (fields or not _QUOTED.match(line)):
             break
-        fields += 1
-    text = "\n".join(lines[at : at + fields])
-    return fields >= 3 and bool(re.search(r"@|\d{1,2}:\d\d|\b\d{4}\b", text))
+    return len(fields) >= 3 and _WHEN.search("\n".join(fields)) is not None
+
+
+def without_earlier(body: str, earlier: Iterable[str]) -> str:
+    """A reply without the earlier mails that stand in it whole below its own words, however their lines are
+    broken."""
+    for text in earlier:
+        found = list(re.finditer(r"\S+", body))
+        words = text.split()
+        joined = " ".join(match[0] for match in found)
+        at = f" {joined} ".find(f" {' '.join(words)} ")
+        first = joined.count(" ", 0, max(at, 0))
+        if not words or at <= 0:
+            continue
+        start, end = found[first].start(), found[first + len(words) - 1].end()
+        before, after = body[:start].rpartition("\n")[2], body[end:].partition("\n")[0]
+        if not before.strip() and not after.strip():
+            body = f"{body[:start]}\n\n{body[end:]}"
+    return tidy(body)
 
 
 # ---- eml -------------------------------------------------------------------------------------------
@@ -232,27 +300,49 @@ def _parsed(data: bytes) -> Mail:
     mail.reply_to = list(dict.fromkeys(earlier))
     texts: dict[str, list[str]] = {"plain": [], "html": []}
     _collect(message, mail, texts, 0)
+    named = {b"".join(attachment.data.split()) for attachment in mail.attachments}
+    mail.attachments += [
+        attachment  # an invitation may also be attached with a name
+        for attachment in mail.not_named
+        if b"".join(attachment.data.split()) not in named
+    ]
     plain = "\n\n".join(texts["plain"])
     mail.body = plain if plain.strip() else "\n\n".join(texts["html"])
     return mail
 
 
-def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int) -> None:
+def _collect(
+    part: Message, mail: Mail, texts: dict[str, list[str]], depth: int, in_alternative: bool = False
+) -> None:
     kind, name = part.get_content_type(), _file_name(part)
+    if part.is_multipart() and kind.startswith("message/") and kind != "message/rfc822":
+        fields = "\n\n".join(str(subpart).strip() for subpart in part.get_payload())
+        texts["plain"].append(fields)  # why a mail was not delivered: headers alone (RFC 3464)
+        return
     if part.is_multipart() and kind != "message/rfc822":
         alternatives: dict[str, list[str]] = {"plain": [], "html": []}
         inner = alternatives if kind == "multipart/alternative" else texts
-        lost = len(mail.lost)
+        lost, passed_over = len(mail.lost), len(mail.passed_over)
         for subpart in part.get_payload() if depth < 50 else ():
             if isinstance(subpart, Message):
-                _collect(subpart, mail, inner, depth + 1)
+                _collect(subpart, mail, inner, depth + 1, inner is alternatives)
         if inner is alternatives:
             texts["plain"] += _of_alternatives(alternatives)
             if "".join(alternatives["html"]).strip():  # the last is the richest (RFC 2046, 5.1.4)
                 del mail.lost[lost:]
+            if "".join(alternatives["plain"] + alternatives["html"]).strip():
+                del mail.passed_over[passed_over:]
         return
     attached = part.get_content_disposition() == "attachment"
-    if kind in ("text/plain", "text/html") and not attached and not name:
+    # A body may also be of another kind of text, or of parts between which no boundary stands.
+    whole = kind.startswith("multipart/") or (kind.startswith("text/") and kind not in _SUFFIXES)
+    others = [words for words in (*texts["plain"], *texts["html"]) if words.strip()]
+    if (
+        whole
+        and not attached
+        and not name
+        and (kind in _BODIES or not in_alternative or not others)
+    ):
         try:
             words = _words(part)
         except ReadError as error:
@@ -262,7 +352,7 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
             words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
         if kind == "text/html":
             words = readable(words, mail=True).text
-        texts[kind[5:]].append(_without_base64(words, mail))
+        texts["html" if kind == "text/html" else "plain"].append(_without_base64(words, mail))
         return
     if kind == "message/rfc822":
         payload = part.get_payload()
@@ -280,13 +370,16 @@ def _collect(part: Message, mail: Mail, texts: dict[str, list[str]], depth: int)
         subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
         mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
         return
-    if not name:
-        if not attached:  # a picture of a signature, a calendar without a name
-            mail.passed_over.append(kind)
-            return
-        mail.not_named += 1
-        name = f"attachment {mail.not_named}.{kind.rpartition('/')[2]}"
-    mail.attachments.append(Attachment(name, _payload(part)))
+    if name:
+        mail.attachments.append(Attachment(name, _payload(part)))
+        return
+    suffix = _SUFFIXES.get(kind) or mimetypes.MimeTypes().guess_extension(kind)
+    if suffix is None and not attached:
+        mail.passed_over.append(kind)
+        return
+    number = len(mail.not_named) + 1
+    name = f"attachment {number}{suffix or '.' + kind.rpartition('/')[2]}"
+    mail.not_named.append(Attachment(name, _payload(part)))
 
 
 def _without_base64(words: str, mail: Mail) -> str:
@@ -302,15 +395,24 @@ def _without_base64(words: str, mail: Mail) -> str:
 
 
 def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
-    """The plain text where it holds most terms of the page, as it does of the same text; the page where it
-    holds all terms of the plain text; both where each holds what the other does not."""
+    """The plain text where it holds all terms of the page as often, as it does of the same text; the page where it
+    holds all of the plain text; else the plain text, and the lines of the page with terms that it lacks."""
     plain, page = (
-        set(terms(without_addresses("\n".join(alternatives[name])), ""))
+        Counter(terms(without_addresses("\n".join(alternatives[name])), ""))
         for name in ("plain", "html")
     )
-    if plain and 2 * len(page & plain) >= len(page):
+    if plain and page <= plain:
         return alternatives["plain"]
-    return alternatives["html"] if plain <= page else alternatives["plain"] + alternatives["html"]
+    if plain <= page:
+        return alternatives["html"]
+    further: list[str] = []
+    for line in "\n".join(alternatives["html"]).split("\n"):
+        words = Counter(terms(without_addresses(line), ""))
+        if words and words <= plain:
+            plain -= words
+        else:
+            further.append(line)
+    return [*alternatives["plain"], "\n".join(further)]
 
 
 def _is_quoted(data: bytes) -> bool:
@@ -325,6 +427,12 @@ def _is_quoted(data: bytes) -> bool:
 def _file_name(part: Message) -> str:
     try:
         name = part.get_filename() or ""
+        for key, raw in part.raw_items() if "\ufffd" in name else ():  # raw bytes
+            if key.lower() in ("content-disposition", "content-type"):
+                written = str(raw).encode("utf-8", "surrogateescape")
+                text = " ".join(_text(written, "windows-1252").split())
+                params = email.policy.default.header_factory(key, text).params  # type: ignore[attr-defined]
+                name = params.get("filename") or params.get("name") or name
     except (ValueError, LookupError, TypeError):
         name = ""
     return " ".join(re.split(r"[/\\]", str(name))[-1].split())[:200]
@@ -340,16 +448,19 @@ def _payload(part: Message) -> bytes:
 
 
 def _words(part: Message) -> str:
-    """The text of a part in the charset that it names; one that Python does not know is guessed, and
-    ISO-2022, which is all ASCII, where another one is named. ReadError for what is no text."""
-    data, charset = _payload(part), part.get_content_charset() or ""
-    text = None
+    """The text of a part. ReadError for what is no text."""
+    return _text(_payload(part), part.get_content_charset() or "")
+
+
+def _text(data: bytes, charset: str) -> str:
+    """Bytes in the charset that a mail names. It is guessed where Python does not know it or the bytes are not in
+    it; ISO-2022, which is all ASCII, and UTF-8 are read where another charset is named."""
+    named = web_encoding(charset)
     if not (SHIFTED in data and data.isascii()):
-        with suppress(LookupError, ValueError):  # ValueError: a zero byte in the name
-            text = data.decode(charset or "utf-8")
-    if text is None:
-        text = decode(data)[0]
-    return text
+        for encoding in (named,) if data.isascii() or named in WIDE else ("utf-8", named):
+            with suppress(LookupError, UnicodeError):
+                return data.decode(encoding)
+    return decode(data)[0]
 
 
 def _unflowed(text: str, without_blank: bool) -> str:
@@ -373,17 +484,25 @@ def _unflowed(text: str, without_blank: bool) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    """A header as text; "" for none. It is taken as written where the library cannot parse it, and where
-    it is raw ISO-2022, of which the library's parser of addresses loses the escapes."""
+    """A header as text; "" for none. It is taken as written where the library cannot parse it. Raw bytes are in the
+    charset of the mail; of raw ISO-2022 the library's parser of addresses loses the escapes."""
     raw = next((raw for key, raw in message.raw_items() if key.lower() == name.lower()), "")
-    written = str(raw).encode("utf-8", "replace")
+    written = str(raw).encode("utf-8", "surrogateescape")
     if SHIFTED in written:
         return " ".join(decode(written)[0].split())
     try:
-        value = message.get(name)
+        if not written.isascii():
+            charsets = (part.get_content_charset() for part in message.walk())
+            text = _text(written, next(filter(None, charsets), "windows-1252"))
+            value = email.policy.default.header_factory(name, " ".join(text.split()))
+        else:
+            value = message.get(name)
     except Exception:  # headers from anywhere: the library raises what it likes
         value = raw
-    return " ".join(str(value or "").encode("utf-8", "replace").decode("utf-8", "replace").split())
+    text = str(value or "").encode("utf-8", "replace").decode("utf-8", "replace")
+    # Signs of windows-1252 in words that say that they are ISO-8859-1.
+    text = re.sub("[-]", lambda sign: sign[0].encode("latin-1").decode("cp1252", "replace"), text)
+    return " ".join(text.split())
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
@@ -527,7 +646,7 @@ def _page(markup: bytes, numbers: dict[int, int]) -> str:
         named = named if b"\x1b" in markup else ()
     for name in named:
         with suppress(UnicodeDecodeError, LookupError):
-            return readable(markup.decode(name), mail=True).text
+            return readable(markup.decode(web_encoding(name)), mail=True).text
     return readable(decode(markup)[0], mail=True).text if markup else ""
 
 

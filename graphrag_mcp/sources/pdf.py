@@ -15,8 +15,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.sources import ocr
+from graphrag_mcp.sources.archive import UNPACKED
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import NotRead, Piece, Writer, parser
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, parser
 from graphrag_mcp.sources.walk import ocr_installed
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def opened(data: bytes) -> PdfDocument:
         raise ReadError("it is damaged, or no PDF file") from error
 
 
-def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
-    """The text of the pages; those without any are read from their picture, with the extra [ocr]."""
+def pdf(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    """The text of the pages, and the files in it; pages without any are read from their picture, with the extra [ocr]."""
     if b"%PDF-" not in data[:2_000]:
         raise ReadError("it is damaged, or no PDF file")
     document = opened(data)
@@ -59,6 +60,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     if document.get_formtype():
         document.init_forms()
     metadata: dict[str, Any] = {"pages": count, "parser": parser("pypdfium2")}
+    files = _files(document)
     texts = _Texts([""] * count, [""] * count)
     for number in range(count):
         page = _page(document, number)
@@ -67,6 +69,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
             continue
         texts.pages[number] = _text(page)
         texts.notes[number] = _notes(document, page)
+        files += _files_of_page(page)
         page.close()
         if not texts.pages[number].strip():
             texts.scanned.append(number)
@@ -85,7 +88,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     if len(texts.broken) == count and not writer.size:
         raise ReadError("it is damaged: no page can be read")
     shown = why and _shows_pictures(document, texts.scanned)
-    if not writer.size:
+    if not writer.size and not files:
         raise ReadError(f"no text in it: {why}" if shown else "no text in it")
     if shown and why == ocr.SCANNED:
         yield NotRead("", f"some of {why}" if any(map(str.strip, texts.pages)) else why)
@@ -97,6 +100,45 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
         if why != ocr.SCANNED:
             yield NotRead("", why)
     yield writer.piece(_title(document, first), metadata=metadata)
+    yield from files
+
+
+def _files(document: PdfDocument) -> list[Attachment | NotRead]:
+    """The files that the document holds, such as the XML of an invoice."""
+    from pypdfium2 import raw
+
+    count = raw.FPDFDoc_GetAttachmentCount(document)
+    return [_file(raw.FPDFDoc_GetAttachment(document, number)) for number in range(count)]
+
+
+def _files_of_page(page: PdfPage) -> Iterator[Attachment | NotRead]:
+    """Those that are pinned to a page."""
+    from pypdfium2 import raw
+
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT:
+            yield _file(raw.FPDFAnnot_GetFileAttachment(annotation))
+        raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _file(found: Any) -> Attachment | NotRead:
+    from pypdfium2 import raw
+
+    name, size = "attachment", ctypes.c_ulong()
+    if found:
+        length = raw.FPDFAttachment_GetName(found, None, 0)
+        buffer = (raw.FPDF_WCHAR * (length // 2 + 1))()
+        raw.FPDFAttachment_GetName(found, buffer, length)
+        written = bytes(buffer)[: max(0, length - 2)].decode("utf-16-le", "replace")
+        name = " ".join(written.split())[:200] or name
+        raw.FPDFAttachment_GetFile(found, None, 0, size)
+        if 0 < size.value <= UNPACKED:
+            data = (ctypes.c_char * size.value)()
+            if raw.FPDFAttachment_GetFile(found, data, size.value, size):
+                return Attachment(name, bytes(data))
+    large = f"it unpacks to more than {UNPACKED / 1e6:g} MB"
+    return NotRead(name, large if size.value > UNPACKED else "it is damaged, or empty")
 
 
 @dataclass

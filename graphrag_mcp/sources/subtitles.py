@@ -7,6 +7,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 
 from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.piece import Piece, Writer
@@ -17,6 +18,7 @@ _VOICE = re.compile(r"<v(?:\.[\w.-]{1,60})?[ \t]+([^>\n]{1,120})>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]{0,200}>|<\d{2}:[\d:.]{1,12}>|\{\\[^{}\n]{0,80}\}")
 _SPEAKER = re.compile(r"(?:>>\s*)?([^\W\d_][\w .'’-]{0,40}):\s+(?=\S)")
 _DASH = re.compile(r"[-–](?:\s+(?=\S)|(?=[^\W\d_]))")
+_ASIDE = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|\Z)")  # blocks of WebVTT that are no cues
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
 
@@ -34,6 +36,8 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
         speech = " ".join(" ".join(turn.words).split())
         writer.add(f"{turn.speaker}: {speech}" if turn.speaker else speech, turn.time)
     if not writer.size and text.strip():
+        if text.startswith("WEBVTT"):
+            raise ReadError("no text in it: it has no cue")
         raise ReadError(f"it is damaged, or no {suffix} file: no cue with a time")
     yield writer.piece(metadata=metadata, prose=False)
 
@@ -66,15 +70,19 @@ def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
     lines = text.split("\n")
     starts = [number for number, line in enumerate(lines) if _CUE.fullmatch(line)]
     before = ""
-    for number, following in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for number, following in pairwise([*starts, len(lines)]):
         found = _CUE.fullmatch(lines[number])
         assert found is not None
         time = f"{int(found[1] or 0):02d}:{int(found[2]):02d}:{found[3]}"
-        body: list[str] = []
-        for line in lines[number + 1 : following]:
-            if not line.strip():
-                break  # behind it stand the number of the next cue, notes and styles
-            body.append(line)
+        body = lines[number + 1 : following]
+        # In front of a time stand the number of its cue, or its name behind a blank line.
+        if following < len(lines) and body and body[-1].strip():
+            if body[-1].strip().isdecimal() or (len(body) > 1 and not body[-2].strip()):
+                body.pop()
+        blocks = (
+            list(block) for full, block in groupby(body, lambda line: bool(line.strip())) if full
+        )
+        body = [line for block in blocks if not _ASIDE.match(block[0]) for line in block]
         for speaker, words in _voices(body, before):
             if words:
                 yield time, speaker, words

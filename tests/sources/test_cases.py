@@ -244,6 +244,10 @@ VOICES = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana Holm>The relay\n\n00:02.000 
 MILLIONS = {"S": {(0, 0): (12_345_678.0, 164), (0, 1): (-1_500.0, 165)}}
 
 
+HEAD = "From: Oskar Wilde <oskar@x.org>\nTo: Lena Holt <lena@x.org>\nSubject: Re: The pump\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\n"
+PAGE = "MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
     "raw.eml": (RAW_JP, ["# 見積り", JP]),
     "plain.jp.txt": (JP.encode("iso2022_jp"), [JP]),
@@ -315,6 +319,25 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "void.html": (b'<head><link rel="author" href="humans.txt"></head><p>The ferry stops in May.</p><img itemprop="author" src=x><p>The quay is repaired.</p>', ["The ferry stops in May.", "!author"]),
     "unclosed.html": (b'<h1>Quay</h1><p hidden>Unseen</p><p hidden>Unseen<p>It is deep.<div><nav><a href=a>Home</a></div><p>It is <span hidden>un<span>se</span>en</span>long.<div><p hidden>Unseen</div><p>It is old.<p>Berths: <a name=b>one<p>two<p><a href=x>three<p>four<p>five<p>six', ["# Quay\n\nIt is deep.\n\nHome\n\nIt is long.\n\nIt is old.\n\nBerths: one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n", "!Unseen", "!en<"]),
     "unclosed.around.html": (b'<div role=main><h1>Quay</h1><p>It is deep.</p></div><div><aside><p>Mind the step.</div><p>It is old.</p><footer><ul><li>Imprint</ul></footer>', ["# Quay\n\nIt is deep.\n\nMind the step.\n\nIt is old.\n", "!Imprint"]),
+    "facts.eml": (f"{HEAD}\nThe facts:\n\nPump: Kestrel 9\nPrice: 410 crowns\nYear: 2024\n\n| Rope | 88 |\n\nThe 3 conditions of 2024 are:\n> none\n\nOn 4 March 2024 at 9:12,\nLena Holt <lena@x.org> wrote:\n\n> Is it sold?\n\nEnd.\n".encode(), ["The facts:\n\nPump: Kestrel 9\nPrice: 410 crowns\nYear: 2024\n\n| Rope | 88 |\n\nThe 3 conditions of 2024 are:\n\nEnd.\n", "!sold", "!wrote:"]),
+    "contract.eml": (f"{HEAD}{PAGE}<p>It says:</p><blockquote>The rope costs 88 marks.</blockquote><p>So be it.</p><div>On 4 March 2024 at 9:12 Lena Holt wrote:</div><blockquote type=cite><p>Is it sold?</p><table><tr><td>a<td>b</table></blockquote><p>Yes.</p>".encode(), ["It says:\n\nThe rope costs 88 marks.\n\nSo be it.\n\nYes.\n", "!sold", "!| a"]),
+    "apple.eml": (f"{HEAD}\nSee below.\n\nBegin forwarded message:\n\n> From: Ana Holm <ana@x.org>\n> Subject: Dock\n> Date: 4 March 2024\n>\n> The dock is closed.\n\n> It opens in May.\n".encode(), ["> The dock is closed.\n\n> It opens in May.\n"]),
+    "gmail.eml": (f'{HEAD}{PAGE}<p>See.</p><div class="gmail_quote"><div class="gmail_attr">---------- Forwarded message ---------<br>From: <b>Ana</b> &lt;ana@x.org&gt;<br>Date: Mon, 4 Mar 2024<br>Subject: Dock<br></div><p>The dock is closed.</p></div>'.encode(), ["See.\n\n---------- Forwarded message ---------\nFrom: Ana <ana@x.org>\nDate: Mon, 4 Mar 2024\nSubject: Dock\n\nThe dock is closed.\n"]),
+    "thread.mbox": (f"From a@x Mon Mar  4 10:00:00 2024\nSubject: The pump\nMessage-ID: <a@x>\n\nIs the Kestrel pump ours? Tell me\nbefore May.\n\nFrom Monday on\nNote: the quay is closed.\n\nFrom b@x Tue Mar  5 10:00:00 2024\n{HEAD}\nIt is sold.\n\nFrom: Lena Holt\nSubject: The pump\n\nIs the Kestrel pump\nours? Tell me before May.\n\nFrom Monday on Note: the quay is closed.\n\nAnd all is well.\n".encode(), ["From Monday on\nNote: the quay is closed.\n", "It is sold.\n\nFrom: Lena Holt\nSubject: The pump\n\nAnd all is well.\n"]),
+    "euro.eml": (f"{HEAD}Content-Type: text/plain; charset=iso-8859-1\n\nIt costs 5 ".encode() + b"\x80.\n", ["It costs 5 €."]),
+    "marked.eml": (f"{HEAD}Content-Type: text/plain; charset=iso-8859-1\n\nGrüße aus Köln\n".encode(), ["Grüße aus Köln"]),
+    "raw.latin.eml": ("From: Jürgen Müller <j@x.org>\nTo: b@x.org\nSubject: Grüße aus Köln\n\nHi\n".encode("latin-1"), ["# Grüße aus Köln\n", "From: Jürgen Müller <j@x.org>"]),
+    "kanji.vcf": (b"BEGIN:VCARD\nVERSION:2.1\nFN;CHARSET=SHIFT_JIS:" + "山田太郎".encode("cp932") + b"\nORG;CHARSET=GBK:" + "华海物流".encode("gbk") + b"\nNOTE;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:K=F6ln\nTEL:123\nEND:VCARD\n", ["name: 山田太郎\norganization: 华海物流\nnote: Köln\ntelephone: 123\n"]),
+    "nested.zip": (packed(**{"b.zip": packed(**{"c.eml": REPLY, "d.exe": "x"})}), ["The pump is sold.", "NOT READ b.zip/d.exe: binary"]),
+    "gap.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nWe lost\n\nthe pump.\n\n2\n00:00:02,000 --> 00:00:03,000\nOn Friday.\n", ["We lost the pump.\n\nOn Friday.\n"]),
+    "named.vtt": (b"WEBVTT\n\nintro\n00:01.000 --> 00:02.000\nWe lost it.\n\nNOTE unsaid\n\nlast\n00:02.000 --> 00:03.000\nOn Friday.\n", ["\nWe lost it.\n\nOn Friday.\n", "!unsaid", "!last"]),
+    "note.vtt": (b"WEBVTT\n\nNOTE nothing is said\n", ["ERROR no text in it: it has no cue"]),
+    "frames.mhtml": (b'MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<frameset><frame src="cid:1"><frame src="cid:2"></frameset>\n--b\nContent-Type: text/html\n\n<title>Ferry</title><p>It has a menu.</p>\n--b\nContent-Type: text/html\n\n<p>The ferry sails.</p>\n--b--\n', ["Ferry\nIt has a menu.\n\nThe ferry sails.\n"]),
+    "apple.page.eml": (f'{HEAD}{PAGE}<div>See.</div><blockquote type="cite"><div>Begin forwarded message:</div><div><b>From: </b>Ana &lt;ana@x.org&gt;</div><div><b>Subject: </b>Dock</div><div><b>Date: </b>4 March 2024</div><br><div>The dock is closed.</div></blockquote>'.encode(), ["> The dock is closed.\n"]),
+    "sign.eml": (b"Subject: =?iso-8859-1?Q?5_=80?=\nContent-Type: multipart/mixed; boundary=z\n\nWords without a boundary.\n", ["# 5 €\n\nWords without a boundary.\n"]),
+    "markdown.eml": (b'Subject: Notes\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/markdown\n\nThe *dock*.\n--b\nContent-Type: text/plain; name="Gr\xfc\xdfe.txt"\n\nIn the file.\n--b--\n', ["Attachments: Grüße.txt\n\nThe *dock*.\n", "In the file."]),
+    "amp.eml": (b"Subject: Offer\nContent-Type: multipart/alternative; boundary=b\n\n--b\n\nOffer of May\n--b\nContent-Type: text/x-amp-html\n\n<html>Offer</html>\n--b--\n", ["\nOffer of May\n", "!<html", "!NOT READ"]),
+    "bounce.eml": (b"From: daemon@x.org\nSubject: Undelivered\nMIME-Version: 1.0\nContent-Type: multipart/report; boundary=b\n\n--b\n\nNot delivered.\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; mx.x.org\n\nDiagnostic-Code: smtp; 550 no such user\n\n--b--\n", ["Not delivered.\n\nReporting-MTA: dns; mx.x.org\n\nDiagnostic-Code: smtp; 550 no such user\n"]),
     "names.csv": (b"7,Ana Holm,2024-01-02\n8,Tom Reed,2024-01-03\n", ["column 2: Ana Holm"]),
     "wide.xml": (b'<?xml version="1.0"?><ships><ship name="Tern"><port>Ostend</port></ship></ships>', ["ship: (name: Tern)", "port: Ostend"]),
     "flowed.eml": (b"From: Ana <a@x.org>\nTo: b@x.org\nSubject: Basin\nContent-Type: text/plain; format=flowed; delsp=yes\n\nIt is fourteen me \ntres deep. \n\nEnd\n-- \nAna\n", ["It is fourteen metres deep.\n\nEnd\n--"]),

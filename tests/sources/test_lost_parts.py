@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
+import struct
 from zipfile import ZipFile
 
+import pypdfium2
 import pytest
 
 from graphrag_mcp.sources import formats
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import NotRead, Piece
+from graphrag_mcp.sources.embedded import embedded
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece
+from tests.support import ole
 
 PLACES = "Lerwick Skarholm Tarbet Oban Mallaig Barra Tiree Coll Islay Jura Rum Eigg Muck Canna".split()
 WORDS = "Die Fähre kostet 12 Kronen.".encode()
@@ -137,6 +141,8 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
          f"It costs 88.\n\n{' '.join(PLACES)}"),
         ("Your program shows no HTML.", "<p>The tow rope costs 88 marks.</p>",
          "Your program shows no HTML.\n\nThe tow rope costs 88 marks."),
+        ("The rope costs 88 marks. See https://a.example", "<p>The rope costs 88 marks.</p><table><tr><td>Buoy</td><td>88</td></tr></table>",
+         "The rope costs 88 marks. See https://a.example\n\n| Buoy | 88 |"),
         ("Our offer: 20 loads of slate at 410 crowns.", '<a href=x><img alt="Spring sale"></a><p>Unsubscribe</p>',
          "Our offer: 20 loads of slate at 410 crowns.\n\n[image: Spring sale]\n\nUnsubscribe"),
     ],
@@ -144,3 +150,43 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
 def test_of_two_alternatives_no_words_are_lost_and_none_stand_twice(plain: str, page: str, body: str) -> None:
     (text,), lost = read(alternatives(plain, page), "eml")
     assert text.split("\n\n", 1)[1].strip() == body and not lost
+
+
+def test_a_calendar_without_a_name_is_read_once() -> None:
+    event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch\nEND:VEVENT\nEND:VCALENDAR\n"
+    part = f"--B\nContent-Type: text/calendar; method=REQUEST\n\n{event}\n"
+    named = f"--B\nContent-Type: application/ics; name=invite.ics\nContent-Transfer-Encoding: base64\n\n{base64.b64encode(event.encode()).decode()}\n"
+    head = "Subject: Launch\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nCome.\n"
+    for parts, name in ((part, "attachment 1.ics"), (part + named, "invite.ics")):
+        texts, lost = read(f"{head}{parts}--B--\n".encode(), "eml")
+        assert len(texts) == 2 and f"Attachments: {name}\n" in texts[0] and "event: Launch" in texts[1] and not lost
+
+
+def test_files_in_a_pdf_are_read_or_named() -> None:
+    document = pypdfium2.PdfDocument.new()
+    document.new_page(100, 100)
+    for name, data in (("total.xml", b"<total>88</total>"), ("run.exe", b"MZ")):
+        document.new_attachment(name).set_data(data)
+    out = io.BytesIO()
+    document.save(out)
+    texts, lost = read(out.getvalue(), "pdf")
+    assert [text for text in texts if text] == ["total: 88\n"] and lost == [NotRead("run.exe", "binary")]
+
+
+def test_objects_in_a_file_of_office_are_read_or_named() -> None:
+    words = b"The pump is sold."
+    native = struct.pack("<IH", 0, 2) + b"pump.txt\0C:\\pump.txt\0" + struct.pack("<II", 3, 2) + b"C\0" + struct.pack("<I", len(words)) + words
+    related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    objects = {"a.bin": ole.compound({"\1Ole10Native": native}), "b.bin": ole.compound({"Visio": b"x"}), "c.csv": b"a,b\n1,2\n"}
+    targets = "".join(f'<Relationship Id="{name}" Type="{related}/oleObject" Target="embeddings/{name}"/>' for name in [*objects, "d.bin"])
+    out = io.BytesIO()
+    with ZipFile(out, "w") as bundle:
+        bundle.writestr("ppt/slides/_rels/slide1.xml.rels", f"<Relationships>{targets}</Relationships>")
+        bundle.writestr("ppt/charts/_rels/chart1.xml.rels", f"<Relationships>{targets.replace('c.csv', 'chart.csv')}</Relationships>")
+        for name, data in objects.items():
+            bundle.writestr(f"ppt/slides/embeddings/{name}", data)
+    found = list(embedded(out.getvalue(), "pptx"))
+    assert [(part.name, part.data) for part in found if isinstance(part, Attachment)] == [("pump.txt", words), ("c.csv", b"a,b\n1,2\n")]
+    assert [part for part in found if isinstance(part, NotRead)] == [
+        NotRead("b.bin", "an object of a program whose files are not read"), NotRead("d.bin", "it is missing in the file")
+    ]  # fmt: skip
