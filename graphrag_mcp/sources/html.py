@@ -65,6 +65,7 @@ _DEEPEST = 5_000  # open elements
 _MARK = "\ufdd0"
 _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
+FRAMES = 3  # of frames that hold frames, in the page itself
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # int() refuses thousands of digits; no character has eight
 _NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
@@ -119,6 +120,12 @@ def readable(markup: str, mail: bool = False, whole: bool = False) -> Page:
 def _written(markup: str, mail: bool, layouts: frozenset[int]) -> _Writer:
     """The writer that has read the markup. `layouts`: numbers of the tables whose cells are blocks."""
     writer = _Writer(mail, layouts)
+    _feed(writer, markup, 0)
+    return writer
+
+
+def _feed(writer: _Writer, markup: str, depth: int) -> None:
+    """Read the markup, which stands in so many frames."""
     position, last_end, quoted = 0, markup.rfind(">"), True
     while True:
         at = markup.find("<", position)
@@ -148,10 +155,14 @@ def _written(markup: str, mail: bool, layouts: frozenset[int]) -> _Writer:
             end_tag = _RAW[name].search(markup, position)
             end = end_tag.start() if end_tag else len(markup)
             writer.raw(name, inside, markup[position:end])
+            if name == "iframe" and "srcdoc" in inside and depth < FRAMES:
+                page = _attributes(markup[tag.end() : position]).get("srcdoc", "")
+                writer.tag("section", False, inside)
+                _feed(writer, page, depth + 1)
+                writer.tag("section", True, "")
             position = end
         else:
             writer.tag(name, bool(tag[1]), inside)
-    return writer
 
 
 def _attributes(inside: str) -> dict[str, str]:
@@ -246,6 +257,8 @@ class _Writer:
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
             self.title = " ".join(html.unescape(_NUMERIC.sub("", content)).split())
+        elif name == "textarea":
+            self.text(content)
         elif name == "script" and "ld+json" in inside:
             with contextlib.suppress(ValueError, RecursionError):
                 self._linked_data(json.loads(content))

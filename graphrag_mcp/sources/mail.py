@@ -62,6 +62,8 @@ _SIGNATURE = re.compile(  # RFC 9580, 7
 EARLIER = 50  # mails of a thread of which a reply may hold the text
 # of types that Python does not know
 _BODIES = ("text/plain", "text/html")
+# Names of types of S/MIME (RFC 5652) as DER writes them.
+_DATA, _SIGNED, _ENVELOPED = (bytes.fromhex(f"06092a864886f70d01070{kind}") for kind in (1, 2, 3))
 _SUFFIXES = {"text/calendar": ".ics", "application/ics": ".ics", "text/vcard": ".vcf"}
 RECEIVERS = 10  # that the sentence on sender and receivers names
 MAILS = 200_000  # of a mailbox
@@ -370,6 +372,15 @@ def _collect(
         subject = _header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
         mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
         return
+    if kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
+        data = _payload(part)
+        if depth < 50 and (signed := _signed(data)):
+            inner_part = email.message_from_bytes(signed, policy=email.policy.default)
+            _collect(inner_part, mail, texts, depth + 1, in_alternative)
+            return
+        if _ENVELOPED in data[:60]:
+            mail.lost.append("its body is encrypted (S/MIME)")
+            return
     if name:
         mail.attachments.append(Attachment(name, _payload(part)))
         return
@@ -380,6 +391,27 @@ def _collect(
     number = len(mail.not_named) + 1
     name = f"attachment {number}{suffix or '.' + kind.rpartition('/')[2]}"
     mail.not_named.append(Attachment(name, _payload(part)))
+
+
+def _signed(data: bytes) -> bytes:
+    """What a signature of S/MIME is wrapped around (RFC 5652, 5.2): octets, or chunks of octets, behind the name
+    of their type; b"" for none."""
+    at = data.find(_DATA) + len(_DATA)
+    if _SIGNED not in data[:60] or at < len(_DATA):
+        return b""
+    chunks: list[bytes] = []
+    while at + 2 <= len(data):
+        tag, size = data[at], data[at + 1]
+        long = size & 0x7F if size > 0x80 else 0
+        start = at + 2 + long
+        if tag not in (0xA0, 0x24, 0x04):
+            break
+        if tag == 0x04:
+            size = int.from_bytes(data[at + 2 : start], "big") if long else size
+            chunks.append(data[start : start + size])
+            start += size
+        at = start
+    return b"".join(chunks)
 
 
 def _without_base64(words: str, mail: Mail) -> str:

@@ -190,3 +190,14 @@ def test_objects_in_a_file_of_office_are_read_or_named() -> None:
     assert [part for part in found if isinstance(part, NotRead)] == [
         NotRead("b.bin", "an object of a program whose files are not read"), NotRead("d.bin", "it is missing in the file")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "reasons"), [("02", []), ("03", ["its body is encrypted (S/MIME)"])])
+def test_the_body_in_a_signature_is_read_and_an_encrypted_one_is_named(kind: str, reasons: list[str]) -> None:
+    name = bytes.fromhex("06092a864886f70d0107")
+    body = b"Content-Type: text/plain; charset=utf-8\r\n\r\n" + WORDS + b"\r\n"
+    chunks = b"\x04\x10" + body[:16] + b"\x04\x81" + bytes([len(body) - 16]) + body[16:]
+    wrapped = b"\x30\x80" + name + bytes.fromhex(kind) + bytes.fromhex("a08030800201013100 3080") + name + b"\1\xa0\x80\x24\x80" + chunks + bytes(8)
+    head = b"Subject: Ferry\nContent-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n"
+    (text,), lost = read(head + base64.encodebytes(wrapped), "eml")
+    assert (WORDS.decode() in text) == (not reasons) and [part.reason for part in lost] == reasons
