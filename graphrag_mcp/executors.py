@@ -19,7 +19,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,9 @@ from graphrag_mcp.errors import BadInput, GraphRAGError, extra
 
 T = TypeVar("T")
 R = TypeVar("R")
+Done = tuple[
+    bool, Any
+]  # True and the results of a part, or False and the error of its first item that has one
 
 PART, PART_WEIGHT = 32, 256 * 1024  # items, or units of weight, that go out together at most
 AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that are under way at most
@@ -47,14 +50,14 @@ def _light(_: object) -> int:
 class Executor:
     """`weigh`: how much memory an item takes. `close` ends what was started."""
 
-    # has a part computed, and gives what waits for it
-    _begin: Callable[[bytes], Callable[[], bytes]]
+    # has a part computed, and gives what waits for its results, or its error
+    _begin: Callable[[bytes], Callable[[], Done]]
 
     def map(
         self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
     ) -> Iterator[R]:
         """The results in the order of the items. Bytes take a tenth of the memory."""
-        under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
+        under_way: deque[tuple[int, Callable[[], Done]]] = deque()
         total = 0
         for weight, part in itertools.chain(_parts(items, weigh), [(0, [])]):
             if part:
@@ -65,7 +68,7 @@ class Executor:
             ):
                 weight, result = under_way.popleft()
                 total -= weight
-                good, found = pickle.loads(result())
+                good, found = result()
                 if not good:
                     raise found
                 yield from found
@@ -84,16 +87,32 @@ class InProcess(Executor):
 
 
 class Processes(Executor):
-    """Processes of this machine, started when there is work. They end with this process."""
+    """Processes of this machine, started when there is work. They end with this process, which, where it
+    `shares` the work, does parts that none of them has begun instead of waiting for those under way."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, shares: bool = False) -> None:
+        self._shares = shares
+        self._waiting: deque[tuple[Future[bytes], bytes]] = (
+            deque()
+        )  # and what is done or begun since
+        self._here: dict[Future[bytes], Done] = {}  # parts that this process has done
         self._threads = ThreadPoolExecutor(count, "executor")
         self._idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
         self._children: list[Child] = []
         self._closed = False
 
-    def _begin(self, part: bytes) -> Callable[[], bytes]:
-        return self._threads.submit(self._do, part).result
+    def _begin(self, part: bytes) -> Callable[[], Done]:
+        future = self._threads.submit(self._do, part)
+        if self._shares:
+            self._waiting.append((future, part))
+        return partial(self._result, future)
+
+    def _result(self, future: Future[bytes]) -> Done:
+        while not future.done() and self._waiting:
+            first, part = self._waiting.popleft()
+            if first.cancel():
+                self._here[first] = _computed(part)
+        return self._here.pop(future) if future in self._here else pickle.loads(future.result())
 
     def close(self) -> None:
         self._closed = True
@@ -187,8 +206,9 @@ class Ray(Executor):
                 ) from error
         self._task = ray.remote(max_retries=TRIES, num_cpus=1)(_of_release)
 
-    def _begin(self, part: bytes) -> Callable[[], bytes]:
-        return partial(self._ray.get, self._task.remote(__version__, part))
+    def _begin(self, part: bytes) -> Callable[[], Done]:
+        task = self._task.remote(__version__, part)
+        return lambda: pickle.loads(self._ray.get(task))
 
     def close(self) -> None:
         if self._ours:
@@ -197,12 +217,15 @@ class Ray(Executor):
 
 def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
-    there are several cores and FEW items. `processes` 0: one for each core, at most MOST."""
+    there are several cores and FEW items, of which this process is one and shares the work. `processes` 0:
+    one for each core, at most MOST."""
     if engine == "ray":
         return Ray(address)
     count = processes or min(cores(), MOST)
-    if engine == "processes" or (engine == "auto" and count > 1 and items >= FEW):
+    if engine == "processes":
         return Processes(count)
+    if engine == "auto" and count > 1 and items >= FEW:
+        return Processes(count - 1, shares=True)
     return InProcess()
 
 
@@ -224,16 +247,22 @@ def _parts(items: Iterable[T], weigh: Callable[[T], int]) -> Iterator[tuple[int,
         yield weight, part
 
 
-def _done(part: bytes) -> bytes:
-    """A part computed: the results, or the error of the first item that has one."""
+def _computed(part: bytes) -> Done:
     try:
         function, items = pickle.loads(part)
-        return pickle.dumps((True, [function(item) for item in items]), 5)
+        return True, [function(item) for item in items]
     except Exception as error:
-        try:
-            return pickle.dumps((False, error), 5)
-        except Exception:
-            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), 5)
+        return False, error
+
+
+def _done(part: bytes) -> bytes:
+    """A part computed, as another process is told of it."""
+    done = _computed(part)
+    try:
+        return pickle.dumps(done, 5)
+    except Exception as error:
+        error = error if done[0] else done[1]
+        return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), 5)
 
 
 def _of_release(version: str, part: bytes) -> bytes:

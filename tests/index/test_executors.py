@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,6 +145,23 @@ def test_the_engine_is_chosen_by_name_and_by_the_size_of_the_work() -> None:
         load({}, engine="cluster")
 
 
+def process_of(item: int) -> int:
+    time.sleep(0.005)  # so that another process begins meanwhile
+    return os.getpid()
+
+
+def test_this_process_shares_the_work_of_the_engine_auto_and_leaves_all_to_others_under_its_name() -> None:
+    for engine, shared in (("auto", True), ("processes", False)):
+        with contextlib.closing(executor(engine, 2, items=10_000)) as made:
+            found = list(made.map(process_of, range(PART * 12)))
+            assert list(made.map(squared, range(PART * 12))) == [one * one for one in range(PART * 12)]
+            with pytest.raises(BadInput, match="item 40 is refused. Take another."):
+                list(made.map(refused, range(PART * 12)))
+        of_parts = [set(found[at : at + PART]) for at in range(0, len(found), PART)]
+        assert all(len(of_part) == 1 for of_part in of_parts)  # no part is done in two
+        assert (os.getpid() in found) == shared and set(found) != {os.getpid()}
+
+
 # ---- the index -------------------------------------------------------------------------------------
 
 
@@ -174,21 +192,23 @@ def indexed(home: Path, folder: Path, **settings: object) -> IndexResult:
     [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}, {"chunk_mode": "separator"}],
 )
 def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
-    chunks: dict, tmp_path: Path
+    chunks: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write_out(tmp_path / "files")
     ways = {
         "inline": {"engine": "inline"},
         "two": {"engine": "processes", "processes": 2},
         "four": {"engine": "processes", "processes": 4},
+        "shared": {"engine": "auto", "processes": 2},
     }
+    monkeypatch.setattr("graphrag_mcp.executors.FEW", 1)
     for _ in range(2):
         found = {}
         for name, way in ways.items():
             result = indexed(tmp_path / name, folder, **way, **chunks)
             assert not result.errors
             found[name] = (digest(open_snapshot(tmp_path / name)), result.counts)
-        assert found["inline"] == found["two"] == found["four"]
+        assert found["inline"] == found["two"] == found["four"] == found["shared"]
         (folder / "note-3.md").write_text(
             "# Note 3\n\nQuorra Vance3 has left Port Lumen for Oslo.", "utf-8"
         )
