@@ -701,12 +701,13 @@ def located(uri: str, place: str, name: str = "") -> str:
         return f"({file} {place})"
     outer, key = file_and_key(uri)
     holder = outer.rpartition("/")[2]
-    plain = uri.startswith("text:") or suffix_of(holder) in PROSE | TABLES
+    if uri.startswith("text:") or suffix_of(holder) in PROSE | TABLES:
+        return ""
     if key and "/" not in key and repeats(key, name):
         file = holder
     # A title that is made of a file and a number has a blank in front of the number.
     named = re.search(rf"(?<!\w){re.escape(file)}(?!\w)", name.replace(" #", "#"), re.IGNORECASE)
-    return "" if plain or named or repeats(file, name) else f"({file})"
+    return "" if named or repeats(file, name) else f"({file})"
 
 
 def _letters(text: str) -> str:

@@ -104,6 +104,8 @@ def plain(text: str) -> str:
     """The text in the form in which literals are compared: NFKC, case folded, traditional
     characters as simplified characters, white space as one space, no line breaks in Chinese
     words, nothing UNSEEN."""
+    if text.isascii():  # the rest changes nothing there
+        return " ".join(text.casefold().split())
     whole = unwrapped(unicodedata.normalize("NFKC", text))
     return " ".join(whole.casefold().translate(_PLAIN).split())
 
@@ -420,7 +422,7 @@ def _matches(
             -sum(not forms.isdisjoint(group) for group in sought),
             sum(number[form] for form in forms),
         )
-        defined = defines(text, literals)
+        defined = bool(literals) and defines(text, literals)
         order.append((*rare, not defined, not first, -round(value, 9), id, passage))
     found = [passage for *_, passage in sorted(order, key=lambda place: place[:6])]
     if most:  # those of several corpora are merged by their scores
