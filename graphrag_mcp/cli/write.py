@@ -99,7 +99,11 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     with output.Bar(options) as bar:
         result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
-    uris = app.snapshot(corpus).rows("documents", "", ["uri"])["uri"].to_pylist() if counts["documents"] else []
+    uris = (
+        app.snapshot(corpus).rows("documents", "", ["uri"])["uri"].to_pylist()
+        if counts["documents"]
+        else []
+    )
     counts["files"] = len({uri.partition("#")[0] for uri in uris})  # a row of a table is a document
     names = ("files", "documents", "passages", "entities", "relationships")
     listed = ", ".join(counted(counts[name], name) for name in names)

@@ -16,8 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, cast
 
+from graphrag_mcp import plugins
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
@@ -146,7 +148,8 @@ def place_of(sentence: str, text: str) -> tuple[int, int]:
 def _document(fact: Mapping[str, Any]) -> Data:
     _, _, title, uri, name = fact["document"]
     place = {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE)}
-    return {**place, "date": fact["date"]}
+    code = {"code": True} if plugins.verbatim(uri) else {}
+    return {**place, "date": fact["date"], **code}
 
 
 def paper(fact: Mapping[str, Any]) -> Data:
@@ -830,7 +833,12 @@ def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: Mapping[str, flo
         shift = row["char_start"] - unit["char_start"]
         end = quote.end if quote.share else min(quote.start + SENTENCE, len(row["text"]))
         if (cite := sources.cite(unit["id"], quote.start + shift, end + shift)) is not None:
-            text = one_line(readable(row["text"][quote.start : end]), LONG)
+            if plugins.verbatim(cite["uri"]):  # whole lines, as they are indented
+                first = row["text"].rfind("\n", 0, quote.start) + 1
+                last = row["text"].find("\n", end)
+                text = dedent(row["text"][first : last if last >= 0 else None]).strip("\n")
+            else:
+                text = one_line(readable(row["text"][quote.start : end]), LONG)
             sentence = clipped(text, weights, SENTENCE)
             listed.append({"text": sentence, "marks": marks(sentence, weights), "cites": [cite]})
     return listed

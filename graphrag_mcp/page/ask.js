@@ -59,7 +59,7 @@ function chooser(query, filters, facets, answer, go) {
   const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }, answer));
   const choice = (name, label, all, many) => many.length < 2 && !filters[name] ? "" : element("select", { "aria-label": label, onchange: change(name) },
     element("option", { value: "" }, all), many.map((one) => element("option", { value: one.name, selected: one.name === filters[name] }, `${short(visible(one.name), 40)} (${number(one.count)})`)));
-  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, size: 10, maxlength: 10, onchange: change(name) });
+  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, size: 14, maxlength: 10, onchange: change(name) });
   const some = FILTERS.some((name) => filters[name]);
   return element("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
     choice("kind", "Kind of file", "every kind", facets.kinds), choice("folder", "Folder", "every folder", facets.folders),
@@ -73,9 +73,9 @@ function scopes(query, filters, whole) {
   return element("nav", { class: "choice", "aria-label": "Answer from" }, choice("passages", "Best passages", !whole), choice("all", "Whole collection", whole));
 }
 
-const hit = (one) => [element("span", { dir: "auto" }, marked(one.text, one.marks, one.cites)), views.sources(one.cites)];
+const hit = (one) => [views.quoted(one, marked(one.text, one.marks, one.cites)), views.sources(one.cites)];
 const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type day" }, " " + one.date) : "",
-  element("span", { class: "type" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
+  element("span", { class: "type day" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
 const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
 
 // The elements of a search, and its data for the map. Where the question asks about all documents, its words select

@@ -22,7 +22,7 @@ const STRETCH = 1.6; // at most, of a new layout, to the proportions of its room
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75;
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75; this.most = 1;
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
     this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
@@ -42,13 +42,14 @@ export class Graph {
   show() { byId("graph").hidden = false; for (const id of ["canvas", "tools", "legend", "crumbs", "leaf"]) byId(id).hidden = true; this.resize(); }
 
   begin(kind, label) {
-    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.known = null; this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = "";
+    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.known = null; this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = ""; this.most = 1;
     byId("graph").setAttribute("aria-label", label); byId("graph").setAttribute("role", "group");
     this.show();
   }
 
   node(one, at) {
     const known = this.nodes.get(one.n);
+    this.most = Math.max(this.most, one.degree || 0);
     if (known) { known.degree = Math.max(known.degree, one.degree || 0); return known; }
     // On a spiral around the place where it comes from, by the order in which nodes come.
     const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(at?.spread ? this.nodes.size % 12 + 1 : this.nodes.size + 1);
@@ -215,9 +216,9 @@ export class Graph {
   // After a change of what is shown: buttons, filters and the list are those of the new state.
   after() {
     this.known = null;
-    for (const one of this.on_node) one.disabled = !this.chosen;
-    this.on_node[3].hidden = this.kind !== "entity" || this.transport.kind === "file";
-    this.undo.disabled = !this.past.length;
+    for (const one of this.on_node) one.hidden = !this.chosen; // what does nothing now takes no room
+    this.on_node[3].hidden ||= this.kind !== "entity" || this.transport.kind === "file";
+    this.undo.hidden = !this.past.length;
     const counts = new Map();
     for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
     const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
@@ -431,7 +432,8 @@ export class Graph {
 
   // ---- drawing ----------------------------------------------------------------------------------------
 
-  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 3.5 + Math.min(12, 2.3 * Math.sqrt(one.degree || 1))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
+  // By the share of the most connected node that is here: a hub stands out in a crowd as well.
+  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 3.5 + 12 * Math.sqrt((one.degree || 1) / Math.max(this.most, 27))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;

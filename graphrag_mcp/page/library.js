@@ -84,7 +84,7 @@ function adding(page) {
     const input = element("input", { type: "file", multiple: true, webkitdirectory: folder, class: "hidden", tabindex: "-1", "aria-label": label, onchange: chosen });
     return [input, button(label, () => input.click())];
   };
-  const zone = state.uploads ? element("div", { class: "drop" }, element("p", {}, "Drop files or folders here, or ", ...picker("choose files", false), " ", ...picker("choose a folder", true)),
+  const zone = state.uploads ? element("div", { class: "drop" }, element("p", {}, "Drop files or folders here, or"), element("p", { class: "actions" }, ...picker("choose files", false), ...picker("choose a folder", true)),
     element("p", { class: "note", dir: "auto" }, `They are copied to the folder ${visible(state.uploads)}`)) : element("p", { class: "note" }, "This server has no folder for files. Start it with --root FOLDER to add some.");
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));

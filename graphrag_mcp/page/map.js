@@ -312,11 +312,15 @@ export class Map2D {
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
       if (opened && Math.abs(cx - px) > 0.6 * pr) continue; // pushed back onto the screen it would stand in another circle
-      const top = one.dot ? py + this.dot(pr) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
-      const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
+      const top = one.dot ? py + this.dot(pr) + 2 : opened ? Math.max(py - pr - tall / 2, 6) : py - tall / 2, aside = opened ? 8 : 3;
+      const box = [cx - wide / 2 - aside, top - (opened ? 3 : 1), cx + wide / 2 + aside, top + tall + (opened ? 3 : 1)];
       if (one.dot && dots.some((dot) => dot !== one && touches(box, x + dot.x * k, y + dot.y * k, this.dot(dot.r * k)))) continue;
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
+      if (opened) { // on the rim, as the legend of a group
+        context.beginPath(); context.roundRect(box[0], box[1], box[2] - box[0], box[3] - box[1], 6); context.fillStyle = styles.paper; context.fill();
+        context.lineWidth = 1; context.strokeStyle = this.colourOf(one, styles); context.stroke(); context.fillStyle = styles.ink; context.strokeStyle = styles.paper;
+      }
       context.lineWidth = 3;
       lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, cx, base); context.fillText(line, cx, base); });
     }

@@ -20,7 +20,7 @@ export function draw(data) {
   const begin = moment(periods[0].period), end = Math.max(next(periods.at(-1).period), begin + 30 * DAY), most = Math.max(...periods.map((one) => one.count));
   const side = Math.min(50, width / 10), base = height - 56, at = (time) => side + ((time - begin) / (end - begin)) * (width - 2 * side);
   const flags = flagged(periods, (period) => (at(moment(period)) + at(next(period))) / 2, width), rows = Math.max(0, ...flags.map((one) => one.row + 1));
-  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line, 24 * most)) : base - 56, tall = (count) => Math.max(3, (room / most) * count);
+  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line, 40 * most)) : 0.62 * base, tall = (count) => Math.max(3, (room / most) * count);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": "Documents by time; empty time is drawn to scale" });
   const text = (x, y, said, kind) => { const made = shape("text", { x, y, class: kind, "text-anchor": "middle" }); made.textContent = said; return made; };
   svg.append(shape("line", { x1: side, x2: width - side, y1: base, y2: base, class: "main" }));
@@ -35,10 +35,10 @@ export function draw(data) {
   }
   let free = -Infinity;
   for (const one of periods) {
-    const [x, to] = [at(moment(one.period)), at(next(one.period))], wide = Math.max(3, to - x - 1), high = tall(one.count), middle = x + wide / 2;
+    const [from, to] = [at(moment(one.period)), at(next(one.period))], room_ = to - from - 1, wide = Math.max(3, Math.min(0.7 * room_, 44)), high = tall(one.count), middle = (from + to) / 2, x = middle - wide / 2;
     const name = shape("title");
     name.textContent = `${one.period}: ${number(one.count)} ${one.count === 1 ? "document" : "documents"}`;
-    const bar = shape("a", { href: "#timeline/" + one.period, "aria-label": name.textContent }, shape("rect", { x, y: 28, width: wide, height: base - 28, class: "reach" }), shape("rect", { x, y: base - high, width: wide, height: high, rx: Math.min(3, wide / 2), class: "bar-of" }), name);
+    const bar = shape("a", { href: "#timeline/" + one.period, "aria-label": name.textContent }, shape("rect", { x: from, y: 28, width: Math.max(3, room_), height: base - 28, class: "reach" }), shape("rect", { x, y: base - high, width: wide, height: high, rx: Math.min(3, wide / 2), class: "bar-of" }), name);
     if (!told && middle - free > 26) { bar.append(text(middle, base - high - 7, number(one.count), "count")); free = middle; }
     svg.append(bar);
   }

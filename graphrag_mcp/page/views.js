@@ -15,8 +15,11 @@ export function cited(cite) {
   const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri.split("/").at(-1), 60) : ""; // the whole path is a hint at it
   const where = [file, cite.place].filter(Boolean).join(" ");
   return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
-    where ? element("span", { dir: "auto", title: visible(cite.uri) }, " " + visible(where)) : "", cite.date && !cite.title.includes(cite.date) ? [" ", day("· " + cite.date)] : "");
+    where ? element("span", { class: "file", dir: "auto", title: visible(cite.uri) }, " " + visible(where)) : "", cite.date && !cite.title.includes(cite.date) ? [" ", day(cite.date)] : "");
 }
+
+// What a document says: lines of code keep their form.
+export const quoted = (one, words) => one.cites?.some((cite) => cite.code) ? element("code", { class: "code", dir: "ltr" }, words) : element("span", { dir: "auto" }, words);
 
 export const day = (date) => element("span", { class: "day" }, date);
 export const sources = (cites) => cites.length ? element("div", { class: "wheres" }, cites.slice(0, 4).map(cited)) : "";
@@ -33,7 +36,7 @@ export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri) &&
 export const unveiled = (text) => text.replaceAll("\0", "");
 const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
 export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
-export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text unit"))];
+export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type day" }, " " + counted(one.size, "text unit"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
 const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type day" }, " " + one.date) : "", said(one.summary)];
 const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
@@ -130,7 +133,7 @@ export function passage(data, part, span, held = () => true) {
   return [element("h1", { dir: "auto" }, visible(data.title)),
     element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), lines, data.document.date ? [", ", day(data.document.date)] : ""),
     data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
-    element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans, kindsOf(data.text, data.document.uri))),
+    element("div", { class: data.document.code ? "passage code" : "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans, kindsOf(data.text, data.document.uri))),
     ...(data.entities.length ? [heading("Entities in this text unit"), inline(data.entities)] : []),
     ...(data.communities.length ? [heading("Topics of this text unit"), trail(data.communities)] : [])];
 }
@@ -189,8 +192,8 @@ export function changes(data) {
 
 export function graph_(data) {
   return [element("h1", {}, "Graph"), note(`The ${counted(data.nodes.length, "entity")} of most relationships.`),
-    element("p", {}, "Click an entity for what the documents say of it, a line for its sentence. Double click to expand, drag to move, scroll to zoom."),
-    ...some("Most connected entities", data.nodes.slice(0, 60).map((one) => [...named(one), element("span", { class: "type" }, " " + counted(one.degree, "relationship"))])), left(data.more, "entities")];
+    note("Click an entity for what the documents say of it, a line for its sentence. Double click to expand, drag to move, scroll to zoom."),
+    ...(data.nodes.length ? [heading("Most connected entities"), element("ul", { class: "plain ranked" }, data.nodes.slice(0, 60).map((one) => element("li", {}, element("span", {}, named(one)), element("span", { class: "size" }, counted(one.degree, "relationship")))))] : []), left(data.more, "entities")];
 }
 
 export function timeline(data, period) {
@@ -224,7 +227,7 @@ function linked(data) {
 
 export function links(data) {
   const held = (one) => [element("span", { dir: "auto" }, visible(one.written)), ` ${counted(one.count, "link")}: `, ...one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 60))])];
-  return [element("h1", {}, "Links between documents"), data.nodes.length ? "" : element("p", {}, "No document of this corpus links to another one."),
+  return [element("h1", {}, "Links between documents"), data.nodes.length ? "" : [element("p", {}, "No document of this corpus links to another one."), note("Links between Markdown notes, as [[Name]] or [words](file.md), and those of web pages are shown here as a graph, with the line that each stands in.")],
     ...some("Most linked", data.nodes.filter((one) => one.degree).map((one) => [...paper(one), ` ${counted(one.degree, "document")} ${one.degree === 1 ? "links" : "link"} to it`])), left(data.more.nodes, "documents"),
     ...some("Pages that links miss", data.missing.map(held)), left(data.more.missing, "pages"),
     ...some("Tags", data.tags.map((one) => `#${visible(one.tag)} ${counted(one.count, "document")}`))];
