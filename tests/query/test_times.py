@@ -219,7 +219,7 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
     assert generations.generation_of(folder, "2999-01-01") == last.generation
     assert generations.generation_of(folder, "2001-01-01") == 0
     with monkeypatch.context() as patched:
-        patched.setattr(generations, "kept", lambda _: [last])
+        patched.setattr(generations.manifests, "generations", lambda _: [])  # all but the current one are gone
         with pytest.raises(NotFound, match="no generation from before 2001-01-01 is kept"):
             generations.generation_of(folder, "2001-01-01")
     with pytest.raises(BadInput):
