@@ -27,9 +27,10 @@ from graphrag_mcp.cli.output import (
     snapshot_of,
 )
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.sources.document import TABLES, suffix_of
+from graphrag_mcp.sources.document import TABLES
 from graphrag_mcp.sources.origin import file_of
 from graphrag_mcp.text import terms
+from graphrag_mcp.text.citing import file_and_key, suffix_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.quote import marks
 from graphrag_mcp.text.terms import counted
@@ -462,7 +463,7 @@ def _copies_line(snapshot: Snapshot) -> str:
 
 def _rows_line(snapshot: Snapshot) -> str:
     """The file whose rows are more than all other documents together, so that they are most topics."""
-    files = Counter(uri.partition("#")[0] for uri in snapshot.column("documents", "uri"))
+    files = Counter(file_and_key(uri)[0] for uri in snapshot.column("documents", "uri"))
     if not files:
         return ""
     [(name, count)], total = files.most_common(1), files.total()

@@ -29,6 +29,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.store import stored
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
@@ -296,7 +297,7 @@ def is_document(gold: str, document: Citation) -> bool:
     """Does gold mean this document: by uri or its end, file name, its stem, title, or id?"""
     if gold in (document.uri, document.document_id):
         return True
-    path = PurePosixPath(document.uri.partition("#")[0])
+    path = PurePosixPath(file_and_key(document.uri)[0])
     ends = (f"/{gold}", f":{gold}", f"#{gold}")
     if gold in (path.name, path.stem) or document.uri.endswith(ends):
         return True

@@ -50,6 +50,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import fences, readable
 from graphrag_mcp.text.quote import best, clipped, marks
 from graphrag_mcp.text.terms import lists_of
@@ -791,7 +792,7 @@ def facets(snapshot: Snapshot) -> Data:
     folders: Counter[str] = Counter()
     days: list[str] = []
     for fact in filters.documents(snapshot).values():
-        file = str(fact["uri"]).partition("#")[0]
+        file = file_and_key(str(fact["uri"]))[0]
         *above, name = file.split("/")
         kinds[name.rpartition(".")[2].lower() if "." in name else ""] += 1
         folders.update("/".join(above[: depth + 1]) for depth in range(min(len(above), 4)))

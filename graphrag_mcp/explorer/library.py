@@ -23,6 +23,7 @@ from graphrag_mcp.sources.diff import changes, unread_files
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.trust.fencing import TELL_PATHS
 
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ def library(app: App, snapshot: Snapshot) -> Data:
             "title": one_line(fact["document"][2] or fact["document"][4], TITLE),
             "uri": one_line(fact["uri"], TITLE),
             "date": fact["date"],
-            "state": state.get(str(fact["uri"]).partition("#")[0], "indexed"),
+            "state": state.get(file_and_key(str(fact["uri"]))[0], "indexed"),
             "summary": id in summarised,
         }
         for id, fact in facts.items()
     ]
     documents.sort(key=lambda document: (document["uri"], document["n"]))
     overlay = edit_log.fold(edit_log.load(snapshot.folder, manifest))
-    out = {uri.partition("#")[0] for uri in overlay.removed}
+    out = {file_and_key(uri)[0] for uri in overlay.removed}
     jobs = queue.listing(app.home, manifest.corpus)[:JOBS]
     rows = snapshot.rows("pending", columns=["kind", "reason"]).to_pylist()
     return {

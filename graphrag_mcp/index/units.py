@@ -25,6 +25,7 @@ from graphrag_mcp.sources.formats import FORMATS
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name
 from graphrag_mcp.trust.fencing import masked
@@ -89,7 +90,7 @@ class Context:
     @property
     def _prose(self) -> bool:
         """Is a `#` at the start of a line a heading, and no comment?"""
-        return self._uri.startswith("text:") or suffix_of(self._uri.partition("#")[0]) in FORMATS
+        return self._uri.startswith("text:") or suffix_of(file_and_key(self._uri)[0]) in FORMATS
 
     @property
     def _given(self) -> str:

@@ -17,8 +17,9 @@ from unicodedata import category
 
 from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.sources.document import PROSE, TABLES, file_and_key, suffix_of
+from graphrag_mcp.sources.document import PROSE, TABLES
 from graphrag_mcp.text import places
+from graphrag_mcp.text.citing import file_and_key, suffix_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
 
 
@@ -30,7 +31,7 @@ def files(snapshot: Snapshot) -> list[str]:
     passages: dict[str, set[bytes]] = defaultdict(set)
     for batch in snapshot.batches("passages", ["uri", "text"]):
         for uri, text in rows_of(batch):
-            passages[uri.partition("#")[0]].add(key_of(text))
+            passages[file_and_key(uri)[0]].add(key_of(text))
     seen: set[bytes] = set()
     found: list[str] = []
     for uri in sorted(passages, key=lambda uri: (-len(passages[uri]), uri)):

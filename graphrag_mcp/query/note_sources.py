@@ -17,9 +17,9 @@ from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.sources.document import file_and_key
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import Lines, content_id, counted, lists_of, terms
 

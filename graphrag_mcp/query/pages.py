@@ -17,6 +17,7 @@ from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources.links import HREF, IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.text.citing import file_and_key
 
 RELATIVE = (INLINE, IMAGE)  # kinds of links whose paths begin at the folder of their document
 
@@ -209,7 +210,7 @@ def stem_of(path: str) -> str:
 def _spellings(path: str) -> list[str]:
     """A path; without its suffix where that is one of Markdown; of a document inside a file that of the file."""
     name = _name(path)
-    suffix, (file, _, inside) = suffix_of(name), name.partition("#")
+    suffix, (file, inside) = suffix_of(name), file_and_key(name)
     found = [path]
     if suffix in MARKDOWN:
         found.append(path[: -len(suffix) - 1])

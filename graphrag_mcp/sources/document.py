@@ -1,4 +1,4 @@
-"""A document as it is read: its text and what is known of it; the suffix of its name."""
+"""A document as it is read: its text and what is known of it."""
 
 from __future__ import annotations
 
@@ -54,17 +54,3 @@ class Document:
     @property
     def id(self) -> str:
         return content_id(self.uri, self.sha)
-
-
-def file_and_key(uri: str) -> tuple[str, str]:
-    """The uri of a document's file, and the key of the document in it; "" for the file itself. A file with keys has a
-    suffix, so that a `#` in the name of a folder or a file begins no key (`C# notes/Minutes #3.rtf`)."""
-    at = uri.find("#")
-    while at >= 0 and not suffix_of(uri[:at].rpartition("/")[2]).isalnum():
-        at = uri.find("#", at + 1)
-    return (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
-
-
-def suffix_of(name: str) -> str:
-    """`md` of `Notes.MD`; "" for a name without one."""
-    return name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""

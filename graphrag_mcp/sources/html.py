@@ -16,7 +16,7 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as, web_encoding
 from graphrag_mcp.sources.links import page_of
-from graphrag_mcp.sources.piece import Piece, blocks, grid, table_lines, tidy
+from graphrag_mcp.sources.piece import Piece, blocks, grid, raised, table_lines, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
@@ -40,7 +40,7 @@ _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 _CONTROLS = frozenset(("select", "button", "datalist"))
-_FLAGGED = {*_MAIN, *_CONTROLS, "pre"}
+_FLAGGED = {*_MAIN, *_CONTROLS, "pre", "sup"}
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _CELLS = ("td", "th", "caption")
 _TABLE_PARTS = frozenset((*_CELLS, *"tr tbody thead tfoot".split()))
@@ -170,6 +170,11 @@ def _attributes(inside: str) -> dict[str, str]:
     return {match[1].lower(): html.unescape((match[2] or "").strip("\"'")) for match in found}
 
 
+def _number(value: str | None, other: int) -> int:
+    """The number of an item of a list, from 1; `other` where none is given."""
+    return int(value) if value and re.fullmatch("[1-9][0-9]{0,5}", value) else other
+
+
 @dataclass
 class _Table:
     number: int  # of the tables of the page, from 1
@@ -285,6 +290,8 @@ class _Writer:
         piece = piece if self._open["pre"] else _SPACE.sub(" ", piece)
         if self._open["a"]:
             self._links += len(piece.strip())
+        if self._open["sup"]:
+            piece = raised(piece)
         if self._open["author"] and piece.strip():
             self._said.setdefault("author", piece.strip())
         piece = piece.replace(_MARK, "")
@@ -334,7 +341,7 @@ class _Writer:
             flags.append("hidden")
         if name in _MAIN or attributes.get("role") == "main":
             flags.append("main")
-        if name == "pre" or (name == "a" and "href" in attributes):
+        if name in ("pre", "sup") or (name == "a" and "href" in attributes):
             flags.append(name)
         if attributes.get("itemprop") == "author" or attributes.get("rel") == "author":
             flags.append("author")
@@ -371,7 +378,7 @@ class _Writer:
         elif name in _BLOCK:
             self._edge(name)
             if not self._tables:
-                self._structure(name, False)
+                self._structure(name, False, attributes)
             element.start = len(self._parts)
 
     def _edge(self, name: str) -> None:
@@ -417,7 +424,7 @@ class _Writer:
             elif name in _BLOCK:
                 self._edge(name)
                 if not self._tables:
-                    self._structure(name, True)
+                    self._structure(name, True, {})
             if name == "a":
                 self._page = None
         self._open.subtract(element.flags)
@@ -491,19 +498,20 @@ class _Writer:
             self._put("\n\n".join("\n".join(lines[at] for at in block) for block in cut))
         self._gap()
 
-    def _structure(self, name: str, closing: bool) -> None:
+    def _structure(self, name: str, closing: bool, attributes: dict[str, str]) -> None:
         if name in ("ul", "ol", "dl"):
             if closing:
                 del self._lists[-1:]
             elif len(self._lists) < 1000:
-                self._lists.append(1 if name == "ol" else 0)
+                self._lists.append(_number(attributes.get("start"), 1) if name == "ol" else 0)
         elif name[0] == "h" and name[1:].isdigit():
             self._prefix = "" if closing else "#" * int(name[1:]) + " "
         elif name == "li" and not closing:
             number = self._lists[-1] if self._lists else 0
+            number = number and _number(attributes.get("value"), number)
             self._prefix = "  " * min(len(self._lists) - 1, 8) + (f"{number}. " if number else "- ")
             if number:
-                self._lists[-1] += 1
+                self._lists[-1] = number + 1
 
     def _gap(self) -> None:
         self._parts.append(_Part("", 0))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.sources.document import suffix_of
+from graphrag_mcp.text.citing import suffix_of
 from graphrag_mcp.text.terms import Lines
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, table_text
+from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
@@ -190,8 +190,15 @@ _INLINE = frozenset(
 
 def _inline(nodes: Sequence[Node]) -> str:
     parts: list[str] = []
-    for node in nodes:
+    above = ""  # raised text, which several runs may hold
+    for node in [*nodes, {}]:
         kind = node.get("type")
+        if kind == "text" and node.get("vertical_align") == "superscript":
+            above += str(node.get("text", ""))
+            continue
+        if above:
+            parts.append(raised(above))
+            above = ""
         if kind == "text":
             parts.append(str(node.get("text", "")))
         elif kind == "line_break":

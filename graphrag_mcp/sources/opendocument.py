@@ -11,7 +11,7 @@ from zipfile import ZipFile
 from graphrag_mcp.sources import archive, sheets
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, table_text
+from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, raised, table_text
 
 _DRAWN = frozenset("frame custom-shape text-box image object g".split())
 _SPACE = re.compile(r"[ \t\r\n]+")  # one space (part 1, 6.1.2)
@@ -34,7 +34,7 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if local(kind.tag) == "spreadsheet":
         hidden = _hidden_styles(root)
-        reader = _Reader(parts)
+        reader = _Reader(parts, above=_raised_styles([root]))
         tables = (table for table in kind if local(table.tag) == "table")
         yield sheets.written(_sheet(table, hidden, reader) for table in tables)
         yield from reader.not_read
@@ -44,7 +44,9 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
         for element in (about.iter() if about is not None else ())
     }
     metadata = {"author": properties["creator"]} if properties.get("creator") else {}
-    writer, reader = Writer(), _Reader(parts)
+    styles = tree(parts, "styles.xml")
+    writer = Writer()
+    reader = _Reader(parts, above=_raised_styles([root, *([] if styles is None else [styles])]))
     if local(kind.tag) == "presentation":
         hidden = _hidden_styles(root)
         margins = {  # each is given with the first slide that shows it
@@ -59,7 +61,6 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
             for text in [*reader.page(page), *(margins.pop(name, "") for name in shown)]:
                 writer.add(text, f"slide {number}")
     else:
-        styles = tree(parts, "styles.xml")
         common = [part for part in styles or () if local(part.tag) == "styles"]
         reader.numbered = _numbered([*common, *root])
         texts = [*reader.blocks(kind), *reader.notes]
@@ -144,6 +145,7 @@ class _Reader:
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
     numbered: dict[str, dict[int, int]] = field(default_factory=dict)  # as _numbered has them
     counts: dict[str, _Count] = field(default_factory=dict)  # of the lists, by their ids
+    above: frozenset[str] = frozenset()  # styles of raised text
     last: tuple[str, _Count] = ("", {})  # style and count of the list before
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
@@ -266,7 +268,10 @@ class _Reader:
                 else:
                     parts.append(" ".join(drawn))
             elif kind != "ruby-text":  # how the word before it is read aloud
-                parts.append(self.inline(child))
+                words = self.inline(child)
+                parts.append(
+                    raised(words) if attribute(child, "style-name") in self.above else words
+                )
             parts.append(_SPACE.sub(" ", child.tail or ""))
         return "".join(parts)
 
@@ -292,6 +297,18 @@ class _Reader:
             except ReadError as error:
                 self.not_read.append(NotRead(path, str(error)))
         return _Reader(None).blocks(root) if root is not None else self.blocks(element)
+
+
+def _raised_styles(roots: Iterable[Element]) -> frozenset[str]:
+    """Styles of text above the line: `super 58%` or `33% 58%`."""
+    return frozenset(
+        attribute(style, "name")
+        for root in roots
+        for style in root.iter()
+        if local(style.tag) == "style"
+        for child in style
+        if re.match("super|[1-9]", attribute(child, "text-position"))
+    )
 
 
 def _hidden_styles(root: Element) -> set[str]:

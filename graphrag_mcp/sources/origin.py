@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from graphrag_mcp.text.citing import file_and_key
+
 
 def file_of(uri: str, sources: Mapping[str, Mapping[str, str]]) -> Path | None:
     """The file of a document below its source's folder; None where there is none."""
@@ -12,7 +14,7 @@ def file_of(uri: str, sources: Mapping[str, Mapping[str, str]]) -> Path | None:
     folder = sources.get(label, {})
     if folder.get("kind") == "import" or not rest:
         return None
-    for name in (rest, rest.rpartition("#")[0]):  # a row of a table: sample/log.csv#3
+    for name in (rest, file_and_key(rest)[0]):  # a row of a table: sample/log.csv#3
         path = Path(folder.get("path", ""), name)
         if name and path.is_file():
             return path

@@ -99,6 +99,15 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
+_RAISED_NUMBER = re.compile(r"\s*[-+−]?\d[\d.,]*\s*")
+
+
+def raised(text: str) -> str:
+    """Raised text, of a number as `^2`: a note or an exponent is no part of the number before it. Superscript
+    characters of Unicode would be one, since search normalises them to digits."""
+    return f"^{text.strip()}" if _RAISED_NUMBER.fullmatch(text) else text
+
+
 def with_descriptions(piece: Piece, pictures: Sequence[tuple[Picture, Described]]) -> Piece:
     """The piece with a paragraph for each picture that was described, at the end, with its place."""
     text, places, by = piece.text.rstrip("\n"), list(piece.places), ""

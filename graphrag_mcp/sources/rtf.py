@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, table_text
+from graphrag_mcp.sources.piece import Piece, Writer, raised, table_text
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+",
@@ -51,6 +51,7 @@ class _State:
     deleted: bool = False
     about: bool = False  # of the document: title, author
     marks: bool = False  # the number or the bullet of an item
+    above: bool = False  # raised text
     encoding: str = ""
     after_unicode: int = 1
     apart: bytes = b""
@@ -58,7 +59,7 @@ class _State:
 
     def inherited(self) -> _State:
         return _State(
-            self.skipped, self.hidden, self.deleted, self.about, self.marks, self.encoding,
+            self.skipped, self.hidden, self.deleted, self.about, self.marks, self.above, self.encoding,
             self.after_unicode, self.apart, self.into,
         )  # fmt: skip
 
@@ -184,8 +185,10 @@ class _Reader:
             self.state.hidden = number != 0
         elif word == b"deleted":
             self.state.deleted = number != 0
+        elif word in (b"super", b"sub", b"nosupersub", b"up"):
+            self.state.above = number != 0 if word in (b"super", b"up") else False
         elif word == b"plain":
-            self.state.hidden = self.state.deleted = False
+            self.state.hidden = self.state.deleted = self.state.above = False
         elif word == b"uc":
             self.state.after_unicode = number or 0
         elif word == b"u" and number is not None:
@@ -243,7 +246,7 @@ class _Reader:
             if encoding == "signs" and self.state.marks and bullet:  # as Word has it in Unicode
                 text = chr(0xF000 + self.pending[0])
             self.pending.clear()
-            self._put(text)
+            self._put(raised(text) if self.state.above else text)
 
     def _put(self, text: str) -> None:
         if self.state.skipped or self.state.hidden or self.state.deleted:

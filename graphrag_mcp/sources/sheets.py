@@ -5,8 +5,9 @@ ECMA-376 part 1 (SpreadsheetML), chapters 18.3 (worksheets) and 18.8.30 (number 
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
@@ -18,7 +19,7 @@ from zipfile import ZipFile
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, blocks
+from graphrag_mcp.sources.piece import Piece, Writer, blocks, header_row
 from graphrag_mcp.text.places import column_name, column_number
 
 ROWS, COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has it
@@ -57,25 +58,44 @@ def written(sheets: Iterable[Sheet]) -> Piece:
         title = "## " + " ".join(sheet.name.split()) + (" (hidden sheet)" if sheet.hidden else "")
         if not sheet.rows and not sheet.notes and not sheet.texts:
             continue
-        writer.add(title, f"{sheet.name}!A1" if sheet.rows or sheet.notes else sheet.name)
         numbers = sorted(sheet.rows)
         width = max((max(sheet.rows[number]) for number in numbers), default=-1) + 1
         lowest = min((min(sheet.rows[number]) for number in numbers), default=0)
-        if width <= WIDE:
-            columns = list(range(lowest, width))
-            rows = [[sheet.rows[n].get(column, "") for column in columns] for n in numbers]
-        else:
-            rows = [[text for _, text in sorted(sheet.rows[n].items())] for n in numbers]
-        for lines, indices in blocks(rows):
-            writer.add(
-                "\n".join(lines),
-                places=_places(sheet, lines, [numbers[i] for i in indices], lowest),
-            )
+        first = f"{column_name(lowest)}{numbers[0]}" if numbers else "A1"
+        writer.add(title, f"{sheet.name}!{first}" if sheet.rows or sheet.notes else sheet.name)
+        rows = {
+            n: [sheet.rows[n].get(column, "") for column in range(lowest, width)]
+            if width <= WIDE
+            else [text for _, text in sorted(sheet.rows[n].items())]
+            for n in numbers
+        }
+        for table in _tables(rows):
+            for lines, indices in blocks([rows[n] for n in table]):
+                below = [table[index] for index in indices]
+                writer.add("\n".join(lines), places=_places(sheet, lines, below, lowest))
         for cell, note in sheet.notes:
             writer.add(f"{cell} {note}", f"{sheet.name}!{cell}")
         for text in sheet.texts:
             writer.add(text)
     return writer.piece(prose=False)
+
+
+def _tables(rows: Mapping[int, Sequence[str]]) -> Iterator[list[int]]:
+    """The rows of each table of a sheet. A table is over at blank rows where it has a header, and what follows has one
+    of its own."""
+    table: list[int] = []
+    part: list[int] = []
+    for number in [*rows, 0]:  # 0: the end
+        if part and number != part[-1] + 1:
+            own = header_row([rows[n] for n in part[:200]]) >= 0
+            if own and 0 < len(table) <= 200 and header_row([rows[n] for n in table]) >= 0:
+                yield table
+                table = []
+            table += part
+            part = []
+        part.append(number)
+    if table:
+        yield table
 
 
 def _places(
@@ -175,7 +195,8 @@ class _Book:
     def value(self, kind: str, style: str, value: str, formula: str) -> str:
         """A cell as it is shown."""
         if not value:
-            return f"={formula}" if formula else ""
+            # a string that is stored and empty is what is shown
+            return f"={formula}" if formula and kind != "str" else ""
         if kind == "s":
             return (
                 self.texts[int(value)] if value.isdigit() and int(value) < len(self.texts) else ""
@@ -397,7 +418,10 @@ _BUILT_IN = {
     "14": "yyyy-mm-dd", "15": "d-mmm-yy", "16": "d-mmm", "17": "mmm-yy", "18": "h:mm AM/PM",
     "19": "h:mm:ss AM/PM", "20": "h:mm", "21": "h:mm:ss", "22": "yyyy-mm-dd h:mm", "37": "#,##0;(#,##0)",
     "38": "#,##0;(#,##0)", "39": "#,##0.00;(#,##0.00)", "40": "#,##0.00;(#,##0.00)", "45": "mm:ss",
-    "46": "[h]:mm:ss", "47": "mm:ss", "48": "0.0E+0",
+    "46": "[h]:mm:ss", "47": "mm:ss", "48": "0.0E+0", "32": "h:mm", "33": "h:mm:ss",
+    # dates of East Asia, which each language shows in another form
+    **dict.fromkeys("27 28 29 30 31 36 50 51 52 53 54 57 58".split(), "yyyy-mm-dd"),
+    **dict.fromkeys("34 35 55 56".split(), "yyyy-mm-dd h:mm"),
 }  # fmt: skip
 _TOKEN = re.compile(  # matched where a token is to stand
     r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*,*)?|\.[#0?]+,*)"
@@ -412,7 +436,8 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), digits, power, general or sign."""
+    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), condition (`[>9]`), digits, power, general
+    or sign."""
 
     kind: str
     text: str
@@ -432,13 +457,27 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
     where the format has a time."""
     sections = _sections(code)
     section = sections[0]
-    if value < 0 and len(sections) > 1:
+    if any(token.kind == "condition" for section in sections for token in section):
+        section = next((section for section in sections if _holds(value, section)), sections[-1])
+    elif value < 0 and len(sections) > 1:
         section, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
         section = sections[2]
     if any(token.time for token in section):
         return _date(value, section, epoch)
     return _number(value, section)
+
+
+_CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?\d+(?:\.\d+)?)")
+_COMPARED = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
+}  # fmt: skip
+
+
+def _holds(value: float, section: Sequence[Token]) -> bool:
+    """Does the condition of a section (`[>1000]0.0,"k"`) hold? One without holds always."""
+    conditions = (_CONDITION.match(token.text) for token in section if token.kind == "condition")
+    return all(_COMPARED[found[1]](value, float(found[2])) for found in conditions if found)
 
 
 @lru_cache(maxsize=1_000)
@@ -456,6 +495,8 @@ def _sections(code: str) -> list[list[Token]]:
                 sections[-1].append(Token("literal", inside))
             elif inside.startswith("$"):  # [$€-407]: a currency and a language
                 sections[-1].append(Token("literal", inside[1:].partition("-")[0]))
+            elif _CONDITION.fullmatch(inside):
+                sections[-1].append(Token("condition", inside))
             elif inside and not inside.lower().strip("hms"):
                 sections[-1].append(Token("elapsed", inside))
         elif sign == "\\":

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection
 
 from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
 
 
@@ -18,7 +19,7 @@ def sheets_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, str]:
     Most lines of such a row are columns, which its metadata hold as well. Rows with a text, such as
     articles, and mails of a box are none. Empty where one sheet is all that there is."""
     rows = rows_of(snapshot.rows("documents", "uri LIKE '%#%'", ["id", "uri"]))
-    files = lists_of((uri.partition("#")[0], id) for id, uri in sorted(rows) if id in documents)
+    files = lists_of((file_and_key(uri)[0], id) for id, uri in sorted(rows) if id in documents)
     first_of = {ids[0]: file for file, ids in files.items() if len(ids) > 1}
     sheets = dict[str, str]()
     for id, text, metadata in rows_of(

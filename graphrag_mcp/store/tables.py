@@ -45,7 +45,7 @@ from graphrag_mcp.store.schema import (
     VECTORS,
     sealed,
 )
-from graphrag_mcp.text.citing import LICENCE, is_note
+from graphrag_mcp.text.citing import LICENCE, file_and_key, is_note
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -877,7 +877,7 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
 def _files(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     """The file of each of these passages: rows of a sheet and mails of a box are parts of one."""
     named = dict(rows_of(snapshot.rows("passages", columns=["id", "uri"])))
-    return [named.get(id, id).partition("#")[0] for id in ids]
+    return [file_and_key(named.get(id, id))[0] for id in ids]
 
 
 def _central(vectors: Any, languages: Any, files: Sequence[str]) -> Any:

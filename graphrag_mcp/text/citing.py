@@ -83,11 +83,24 @@ LICENCE = (
 )
 
 
+def file_and_key(uri: str) -> tuple[str, str]:
+    """The uri of a document's file, and the key of the document in it; "" for the file itself. A file with keys has a
+    suffix, so that a `#` in the name of a folder or a file begins no key (`C# notes/Minutes #3.rtf`)."""
+    at = uri.find("#")
+    while at >= 0 and not suffix_of(uri[:at].rpartition("/")[2]).isalnum():
+        at = uri.find("#", at + 1)
+    return (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
+
+
+def suffix_of(name: str) -> str:
+    """`md` of `Notes.MD`; "" for a name without one."""
+    return name.rpartition(".")[2].casefold() if "." in name.lstrip(".") else ""
+
+
 def is_note(uri: str, metadata: Mapping[str, Any]) -> bool:
     """Is a document a note? A file that says `kind: note` of itself is one; a row of a table or a file in
     another one (`visits.csv#3`) is none, whatever stands in its column `kind`."""
-    file, within, _ = uri.partition("#")
-    if within and "." in file.rpartition("/")[2]:
+    if file_and_key(uri)[1]:
         return False
     return any(
         name.casefold() == "kind" and str(value).casefold() == "note"

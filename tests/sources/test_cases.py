@@ -19,7 +19,8 @@ from graphrag_mcp.sources.piece import MOST_BLANK, grid
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.walk import find
-from tests.support import ole
+from tests.support import hostile_archives, ole
+from tests.support.hostile_archives import sheet, text_cell
 from tests.support.workload import ends, linear
 
 SHARED = Path(__file__).parents[3] / "shared/data/cases"
@@ -246,6 +247,15 @@ MILLIONS = {"S": {(0, 0): (12_345_678.0, 164), (0, 1): (-1_500.0, 165)}}
 
 HEAD = "From: Oskar Wilde <oskar@x.org>\nTo: Lena Holt <lena@x.org>\nSubject: Re: The pump\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\n"
 PAGE = "MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
+_RUN = "<w:r>{}<w:t>{}</w:t></w:r>"
+_ABOVE, _BELOW = ('<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>', '<w:rPr><w:vertAlign w:val="subscript"/></w:rPr>')
+_RUNS = [("", "Revenue 410"), (_ABOVE, "1"), (_ABOVE, "2"), ("", " and H"), (_BELOW, "2"), ("", "O m"), (_ABOVE, "2")]
+WORD_RAISED = hostile_archives.packed(
+    "docx",
+    '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p>'
+    + "".join(_RUN.format(*run) for run in _RUNS) + "</w:p></w:body></w:document>",
+)  # fmt: skip
+TWO = [(3, "Item", "Cost"), (4, "Tar", "5"), (8, "Name", "Age"), (9, "Ann", "30")]
 
 
 OWN: dict[str, tuple[bytes, list[str]]] = {
@@ -266,6 +276,15 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "rest.vtt": (b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ana>The relay\n\n00:02.000 --> 00:03.000\nburned out.\n\n00:03.000 --> 00:04.000\nWho pays?\n", ["Ana: The relay burned out.\n\nWho pays?\n"]),
     "dialogue.srt": (b"1\n00:00:01,000 --> 00:00:02,000\n-Home.\n-Why?\n\n2\n00:00:03,000 --> 00:00:04,000\nANA: We sold the pump\n- the last one -\nat -5 degrees.\n\n3\n00:00:05,000 --> 00:00:06,000\n- hi\n- hello\n", ["Home.\n\nWhy?\n\nANA: We sold the pump - the last one - at -5 degrees.\n\nhi\n\nhello"]),
     "millions.xls": (ole.xls({164: '0.0,,"M"', 165: "#,##0.0"}, MILLIONS), ["12.3M", "-1,500.0"]),
+    "raised.rtf": (rb"{\rtf1 Revenue 410{\super 1} and 10\super 6\nosupersub  m, H{\sub 2}O, 1{\super st}\par}", ["Revenue 410^1 and 10^6 m, H2O, 1st"]),
+    "raised.html": (b"<p>Revenue 410<sup>1</sup>, 10<sup>-6</sup>, 1<sup>st</sup>, a<sup><a href='#f'>[2]</a></sup> b<sup>3<p>4</p>", ["Revenue 410^1, 10^-6, 1st, a[2] b^3\n\n4\n"]),
+    "raised.odt": (odf("text", '<text:p>Revenue 410<text:span text:style-name="T1">1</text:span> m<text:span text:style-name="T2">2</text:span></text:p>', '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style><style:style style:name="T2"><style:text-properties style:text-position="-33% 58%"/></style:style>'), ["Revenue 410^1 m2\n"]),
+    "raised.docx": (WORD_RAISED, ["Revenue 410^12 and H2O m^2\n"]),
+    "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
+    "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
+    "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
+    "east.xls": (ole.xls({57: "0", 27: "0"}, {"S": {(0, 0): (45000.0, 57), (0, 1): (45000.0, 27)}}), ["| 2023-03-15 | 2023-03-15 |"]),
+    "two.xlsx": (sheet("".join(f'<row r="{row}">{text_cell(f"B{row}", name)}{text_cell(f"C{row}", value)}</row>' for row, name, value in TWO)), ["## One\n\n| Item | Cost |\n| Tar | 5 |\n\n| Name | Age |\n| Ann | 30 |"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
     "boxes.odt": (odf("text", BOXES), ["Tide rose.\n\n| A |\n| B |\n\n- Scope\n\nEnd.\n\nNote 1: In May.\n\nComment: Ask Tom now - one - two\n"]),

@@ -27,6 +27,7 @@ from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.text.citing import file_and_key, is_note
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
 from tests.support.workload import ends
@@ -599,3 +600,10 @@ def test_a_dialogue_takes_nothing_from_the_text_of_a_page(tmp_path: Path, page: 
 )  # fmt: skip
 def test_a_short_text_of_central_europe_is_read_in_both_of_its_encodings(encoding: str, text: str) -> None:
     assert decode.decode(text.encode(encoding))[0] == text
+
+
+@pytest.mark.parametrize("name", ["v1.2 #3.md", "C# notes.md", "Minutes #3.md"])
+def test_a_number_sign_in_the_name_of_a_file_begins_no_key(name: str) -> None:
+    assert file_and_key(f"docs/{name}") == (f"docs/{name}", "")
+    assert is_note(f"docs/{name}", {"kind": "note"}) and not is_note("docs/visits.csv#3", {"kind": "note"})
+    assert file_and_key(f"docs/v1.2 #3.zip#a/{name}") == ("docs/v1.2 #3.zip", f"a/{name}")
