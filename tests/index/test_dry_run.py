@@ -203,6 +203,17 @@ def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_mac
     dry_run._encoding.cache_clear()
 
 
+def test_vectors_of_names_that_rules_find_are_foreseen(tmp_path: Path, server: Server) -> None:
+    """They cost about as much as those of passages, and were not counted where no model reads the texts."""
+    notes, chosen = write(tmp_path / "notes", ENGLISH, 30, 12), settings(server)
+    request = IndexRequest(paths=(str(notes),), method="light")
+    guess = index_documents(tmp_path / "c", replace(request, dry_run=True), chosen).estimate["by_stage"]["embedding"]
+    used = index_documents(tmp_path / "c", request, chosen).usage["by_stage"]["embedding"]
+    assert 0.5 < guess["calls"] / used["calls"] < 2
+    again = index_documents(tmp_path / "c", replace(request, dry_run=True), chosen).estimate
+    assert "embedding" not in again["by_stage"]
+
+
 def test_reports_from_summaries_are_estimated_with_prompts_of_their_own(tmp_path: Path, server: Server) -> None:
     """They hold a sentence or two of each document, and no rows of entities and relationships."""
     request = IndexRequest(paths=(str(write(tmp_path / "files", ENGLISH, 30, 12)),), dry_run=True)
