@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphrag_mcp.index.vectors import missing_texts
-from graphrag_mcp.llm.local import files_of, padded, place, prompts
+from graphrag_mcp.llm.local import files_of, place, prompts
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -68,12 +68,18 @@ def loop(listed: Path, model: str) -> None:
     files = files_of(place(model))
     tokenizer = Tokenizer.from_file(str(files.tokenizer))
     tokenizer.enable_truncation(files.longest)
+    tokenizer.enable_padding()
     session = onnxruntime.InferenceSession(str(files.graph), providers=["CPUExecutionProvider"])
     names = [entry.name for entry in session.get_inputs()]
     before = prompts(place(model))[1]
     texts = [before + text for text in json.loads(listed.read_text("utf-8"))]
     for at in range(0, len(texts), BATCH):
-        feed = padded(tokenizer.encode_batch(texts[at : at + BATCH]))
+        encodings = tokenizer.encode_batch(texts[at : at + BATCH])
+        feed = {
+            "input_ids": np.array([encoding.ids for encoding in encodings]),
+            "attention_mask": np.array([encoding.attention_mask for encoding in encodings]),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encodings]),
+        }
         output = np.asarray(session.run(None, {name: feed[name] for name in names})[0])
         mask = feed["attention_mask"][..., None]
         _ = (output * mask).sum(axis=1) / mask.sum(axis=1)

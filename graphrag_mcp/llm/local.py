@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXTRA = f"Install {extra('vectors')}, or choose a model behind an API"
-# Tokens, padding included, that go through the model together. The values between the layers of more
-# leave the cache: passages of 110 tokens by 256 and by 1,024 tokens are 40 and 30 a CPU second.
-BATCH_TOKENS = 256
 # A fusion of ONNX Runtime that takes more time than what it replaces: 36 passages with it, 43 without.
 SLOW_FUSIONS = ["SkipLayerNormFusion"]
 # Share of the tokens of a text that the tokenizer does not know, above which the model cannot read it.
@@ -76,7 +73,7 @@ class ModelFiles:
 
 
 class _OnnxModel:
-    """An ONNX graph with its tokenizer. Calls run one at a time, the batches of each on every core.
+    """An ONNX graph with its tokenizer. Calls run one at a time, the texts of each on every core.
 
     `name` is the setting, `local:` included."""
 
@@ -112,20 +109,19 @@ class _OnnxModel:
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray, Encoding]]:
         """For each text its number, the graph's output for it, its attention mask and its tokens.
 
-        Texts of like length share a batch, so that little is padded."""
+        Every text is a run of its own: a graph of 8 bits rounds its activations by the largest of a batch, so
+        that a vector would depend on the texts beside it."""
         encodings: list[Encoding] = self._tokenizer.encode_batch(list(texts))
         session = self._session
         names = [entry.name for entry in session.get_inputs()]
 
-        def run(numbers: list[int]) -> tuple[list[int], np.ndarray, np.ndarray]:
-            feed = padded([encodings[number] for number in numbers])
-            output = session.run(None, {name: feed[name] for name in names})[0]
-            return numbers, output, feed["attention_mask"]
+        def run(encoding: Encoding) -> np.ndarray:
+            feed = inputs(encoding)
+            return session.run(None, {name: feed[name] for name in names})[0][0]
 
-        batches = batches_by_length([len(encoding.ids) for encoding in encodings])
-        for numbers, output, mask in self._cores.map(run, batches):
-            for row, number in enumerate(numbers):
-                yield number, output[row], mask[row], encodings[number]
+        outputs = self._cores.map(run, encodings)
+        for number, (output, encoding) in enumerate(zip(outputs, encodings, strict=True)):
+            yield number, output, inputs(encoding)["attention_mask"][0], encoding
 
 
 class LocalEmbedder(_OnnxModel):
@@ -182,34 +178,16 @@ class LocalReranker(_OnnxModel):
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of texts, the shortest first, in batches of BATCH_TOKENS when padded; a longer text is
-    a batch by itself."""
-    batch: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda number: lengths[number]):
-        if batch and (len(batch) + 1) * lengths[number] > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def padded(encodings: Sequence[Encoding]) -> dict[str, np.ndarray]:
-    """The inputs of a graph for one batch, int64 of shape (texts, longest)."""
+def inputs(encoding: Encoding) -> dict[str, np.ndarray]:
+    """The inputs of a graph for one text, int64 of shape (1, tokens)."""
     import numpy as np
 
-    shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
-    feed = {
-        name: np.zeros(shape, np.int64)
-        for name in ("input_ids", "attention_mask", "token_type_ids")
+    values = {
+        "input_ids": encoding.ids,
+        "attention_mask": encoding.attention_mask,
+        "token_type_ids": encoding.type_ids,
     }
-    for row, encoding in enumerate(encodings):
-        length = len(encoding.ids)
-        feed["input_ids"][row, :length] = encoding.ids
-        feed["attention_mask"][row, :length] = 1
-        feed["token_type_ids"][row, :length] = encoding.type_ids
-    return feed
+    return {name: np.array([numbers], np.int64) for name, numbers in values.items()}
 
 
 def pooled(output: np.ndarray, mask: np.ndarray, pooling: str) -> np.ndarray:
@@ -342,7 +320,7 @@ def loaded(files: ModelFiles) -> tuple[Any, Any]:
         tokenizer.enable_truncation(files.longest)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # an error is raised as well: standard error is our log
-        # Two threads that share a batch wait for each other: 31 passages a CPU second instead of 37.
+        # Two threads that share a text wait for each other: 31 passages a CPU second instead of 37.
         options.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(
             str(files.graph),
