@@ -39,11 +39,6 @@ _LEGACY = (
     "gb18030 big5hkscs cp932 euc_jis_2004 cp949 cp1252 cp1251 cp1250 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 "
     "cp874 koi8-r koi8-u iso8859-2 iso8859-5 iso8859-15 mac-roman cp437 cp850 cp852 cp866"
 ).split()
-# Encodings of Latin letters that have most of the letters of cp1252 at its bytes. cp1252 is by far the most frequent of
-# them: it is taken where it is nearly as probable. Of texts of Django with 30 and 60 letters in these encodings and
-# ISO-8859-15, 295 and 429 of 315 and 433 are read right without, 300 and 431 with 0.9.
-_ALIKE = frozenset(("cp1250", "cp1254", "cp1257", "iso8859-2"))
-COMMON = 0.9
 SHIFTED = b"\x1b$"  # by which ISO-2022 goes to two bytes a character, in bytes that are all ASCII
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # no-break, figure, thin and narrow no-break: "Mr.\xa0Weston" is written with one
@@ -115,8 +110,6 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     }
     if guesses:
         best = max(guesses, key=lambda name: guesses[name])
-        if best in _ALIKE and guesses.get("cp1252", 0) >= COMMON * guesses[best]:
-            best = "cp1252"
         return decode_as(data, best.replace("-", "_"))
     if bad * 100 <= len(data):
         return _line_by_line(data)
