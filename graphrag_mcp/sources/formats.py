@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -73,8 +73,9 @@ def as_written(data: bytes, suffix: str) -> Iterator[Piece]:
 _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "body")
 
 
-def row(values: Mapping[str, Any], number: int) -> Piece:
-    """A row as a document: its text column or `key: value` lines; other scalars are metadata."""
+def row(values: Mapping[str, Any], number: int, alone: bool = True) -> Piece:
+    """A row as a document: its text column or `key: value` lines; other scalars are metadata. `alone`: the text
+    column stands alone."""
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
@@ -84,7 +85,7 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
         return next((name for name in present if values[name] not in (None, "")), None)
 
     id_, title, text = pick(_ID), pick(_TITLE), pick(_TEXT)
-    if text is not None and not isinstance(values[text], str):
+    if text is not None and not (alone and isinstance(values[text], str)):
         text = None
     plain = {name: _plain(value) for name, value in values.items()}
     metadata = {
@@ -130,8 +131,8 @@ def _shown(value: Any) -> str:
 
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
-    """csv and tsv: a document a row. Titles and notes above the line that names the columns are no
-    rows; a table whose first line is a row has columns by number."""
+    """csv and tsv: a document a row. Titles and notes above the line that names the columns are one
+    document; a table whose first line is a row has columns by number."""
     text, _ = decode(data)
     first, _, rest = text.lstrip("\n").partition("\n")
     separator = "\t" if suffix in ("tsv", "tab") else ""
@@ -151,10 +152,26 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
         name = " ".join(cell.split())
         names.append(name if name and name not in names else f"column {position}")
     above = [" ".join(filter(None, map(str.strip, line))) for line in sample[: max(at, 0)]]
+    if above:
+        yield Piece("\n".join(above), key="preamble")
+    alone = _text_alone(names, sample[at + 1 :])
     for number, line in enumerate(chain(sample[at + 1 :], filled), 1):
         names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
-        piece = row(dict(zip(names, line, strict=False)), number)
+        piece = row(dict(zip(names, line, strict=False)), number, alone)
         yield replace(piece, metadata=piece.metadata | {"preamble": above}) if above else piece
+
+
+def _text_alone(names: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
+    """Are the rows of a table texts with metadata? Then their text column holds most characters beside id and title.
+    The column `Text` of an account statement does not: date and amount say as much."""
+    folded = [name.casefold() for name in names]
+    position = next((folded.index(name) for name in _TEXT if name in folded), -1)
+    sizes = Counter[bool]()
+    for line in lines:
+        for at, cell in enumerate(line):
+            if at >= len(folded) or folded[at] not in (*_ID, *_TITLE):
+                sizes[at == position] += len(cell.strip())
+    return sizes[True] >= sizes[False]
 
 
 def _separator(text: str) -> str:

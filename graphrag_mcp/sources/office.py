@@ -12,6 +12,7 @@ from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
+from graphrag_mcp.text.places import column_name
 
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
@@ -171,8 +172,8 @@ def _block(node: Node, notes: list[str]) -> str:
 def _list(node: Node, notes: list[str]) -> str:
     indent = "  " * min(int(node.get("level") or 0), 8)
     lines = []
-    for number, item in enumerate(node.get("items", ()), int(node.get("start") or 1)):
-        mark = f"{number}." if node.get("ordered") else "-"
+    for number, item in enumerate(node.get("items", ()), int(node.get("start_number") or 1)):
+        mark = f"{_counted(number, str(node.get('style')))}." if node.get("ordered") else "-"
         text = _blocks(item.get("content") or (), notes, "\n").replace("\n", f"\n{indent}  ")
         lines.append(f"{indent}{mark} {text}")
         nested = item.get("nested") or item.get("children")
@@ -181,6 +182,25 @@ def _list(node: Node, notes: list[str]) -> str:
             below["level"] = int(node.get("level") or 0) + 1
             lines.append(_list(below, notes))
     return "\n".join(lines)
+
+
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+
+
+def _counted(number: int, style: str) -> str:
+    """The number of an item as the style of its list shows it: `3`, `c`, `III`."""
+    if number < 1 or not style.endswith(("_alpha", "_roman")):
+        return str(number)
+    shown = column_name(number - 1).lower()
+    if style.endswith("_roman") and number < 4_000:
+        shown = ""
+        for value, letters in _ROMAN:
+            shown += letters * (number // value)
+            number %= value
+    return shown.upper() if style.startswith("upper") else shown
 
 
 _INLINE = frozenset(

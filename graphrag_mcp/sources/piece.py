@@ -166,17 +166,21 @@ def is_number(cell: str) -> bool:
 
 def header_row(rows: Sequence[Sequence[str]]) -> int:
     """The index of the row that names the columns: the first that fills over half of the columns
-    which rows fill (below titles and notes), when no cell of it is a number; -1 for none. A row with
-    a number that fills fewer columns than most rows do is a note ("As of; 31.01.2026")."""
+    which rows fill (below titles and notes), when no cell of it is a number; -1 for none. A row that
+    fills fewer columns than most rows do is a note where it holds a number ("As of; 31.01.2026"), or where
+    a row below names all columns: one without a number, of which every full row below has one."""
     filled = [sum(1 for cell in row if cell.strip()) for row in rows[:200]]
     width = max(filled, default=0)
     usual = max(filled, key=lambda count: (filled.count(count), count), default=0)
+    numeric = [any(map(is_number, row)) for row in rows[:200]]
+    full = [number for number, count in enumerate(filled) if count >= usual]
+    below = next((number for number in full if not numeric[number]), -1)
+    names_all = 0 <= below < full[-1] and all(numeric[number] for number in full if number > below)
     for number, count in enumerate(filled):
         if count * 2 > width:
-            numeric = any(is_number(cell) for cell in rows[number])
-            if numeric and count < usual:
+            if count < usual and (numeric[number] or (names_all and number < below)):
                 continue
-            named = (count > 1 or width == 1) and not numeric
+            named = (count > 1 or width == 1) and not numeric[number]
             return number if named and number + 1 < len(rows) else -1
     return -1
 

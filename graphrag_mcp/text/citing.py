@@ -83,11 +83,14 @@ LICENCE = (
 )
 
 
+_SUFFIX = re.compile(r"\d*[^\W\d_][^\W_]*")
+
+
 def file_and_key(uri: str) -> tuple[str, str]:
     """The uri of a document's file, and the key of the document in it; "" for the file itself. A file with keys has a
-    suffix, so that a `#` in the name of a folder or a file begins no key (`C# notes/Minutes #3.rtf`)."""
+    suffix with a letter, so that a `#` in the name of a folder or a file begins no key (`C# notes/v1.2#3.rtf`)."""
     at = uri.find("#")
-    while at >= 0 and not suffix_of(uri[:at].rpartition("/")[2]).isalnum():
+    while at >= 0 and not _SUFFIX.fullmatch(suffix_of(uri[:at].rpartition("/")[2])):
         at = uri.find("#", at + 1)
     return (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
 

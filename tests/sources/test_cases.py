@@ -255,6 +255,21 @@ WORD_RAISED = hostile_archives.packed(
     '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p>'
     + "".join(_RUN.format(*run) for run in _RUNS) + "</w:p></w:body></w:document>",
 )  # fmt: skip
+_ITEM = '<w:p><w:pPr><w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+_WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def counted(start: int) -> bytes:
+    return hostile_archives.packed(
+        "docx",
+        f"<w:document {_WORD}><w:body>{_ITEM.format('Hull')}{_ITEM.format('Mast')}<w:p><w:r><w:t>Then</w:t></w:r></w:p>{_ITEM.format('Sail')}</w:body></w:document>",
+        **{
+            "word/numbering.xml": f'<w:numbering {_WORD}><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:start w:val="{start}"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1."/></w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>',
+            "word/_rels/document.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering" Target="numbering.xml"/></Relationships>',
+        },
+    )  # fmt: skip
+
+
 TWO = [(3, "Item", "Cost"), (4, "Tar", "5"), (8, "Name", "Age"), (9, "Ann", "30")]
 
 
@@ -279,6 +294,10 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "raised.rtf": (rb"{\rtf1 Revenue 410{\super 1} and 10\super 6\nosupersub  m, H{\sub 2}O, 1{\super st}\par}", ["Revenue 410^1 and 10^6 m, H2O, 1st"]),
     "raised.html": (b"<p>Revenue 410<sup>1</sup>, 10<sup>-6</sup>, 1<sup>st</sup>, a<sup><a href='#f'>[2]</a></sup> b<sup>3<p>4</p>", ["Revenue 410^1, 10^-6, 1st, a[2] b^3\n\n4\n"]),
     "raised.odt": (odf("text", '<text:p>Revenue 410<text:span text:style-name="T1">1</text:span> m<text:span text:style-name="T2">2</text:span></text:p>', '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style><style:style style:name="T2"><style:text-properties style:text-position="-33% 58%"/></style:style>'), ["Revenue 410^1 m2\n"]),
+    "counted.docx": (counted(1), ["a. Hull\nb. Mast\n\nThen\n\nc. Sail\n"]),
+    "from-c.docx": (counted(3), ["c. Hull\nd. Mast\n\nThen\n\n"]),
+    "account.csv": (b"Account:;DE12 3456\nOwner;Ines Kolb\n;;\nDate;Text;Amount\n05.01.2024;Rent;-800,00\n06.01.2024;Pay;2500,00\n", ["Date: 05.01.2024\nText: Rent\nAmount: -800,00\n", "'preamble': ['Account: DE12 3456', 'Owner Ines Kolb']"]),
+    "corner.csv": (b";Q1;Q2\nNorth;10;20\nSouth;11;22\n", ["column 1: North\nQ1: 10\nQ2: 20"]),
     "raised.docx": (WORD_RAISED, ["Revenue 410^12 and H2O m^2\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),

@@ -602,7 +602,7 @@ def test_a_short_text_of_central_europe_is_read_in_both_of_its_encodings(encodin
     assert decode.decode(text.encode(encoding))[0] == text
 
 
-@pytest.mark.parametrize("name", ["v1.2 #3.md", "C# notes.md", "Minutes #3.md"])
+@pytest.mark.parametrize("name", ["v1.2 #3.md", "notes v1.2#3.md", "C# notes.md", "Minutes #3.md"])
 def test_a_number_sign_in_the_name_of_a_file_begins_no_key(name: str) -> None:
     assert file_and_key(f"docs/{name}") == (f"docs/{name}", "")
     assert is_note(f"docs/{name}", {"kind": "note"}) and not is_note("docs/visits.csv#3", {"kind": "note"})
