@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, grid, parser, raised, table_text
+from graphrag_mcp.sources.piece import Piece, Writer, grid, in_font, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 from graphrag_mcp.text.places import column_name
 
@@ -213,14 +213,15 @@ def _inline(nodes: Sequence[Node]) -> str:
     above = ""  # raised text, which several runs may hold
     for node in [*nodes, {}]:
         kind = node.get("type")
+        text = in_font(str(node.get("text", "")), str(node.get("font_name")))
         if kind == "text" and node.get("vertical_align") == "superscript":
-            above += str(node.get("text", ""))
+            above += text
             continue
         if above:
             parts.append(raised(above))
             above = ""
         if kind == "text":
-            parts.append(str(node.get("text", "")))
+            parts.append(text)
         elif kind == "line_break":
             parts.append("\n")
         elif kind == "tab":

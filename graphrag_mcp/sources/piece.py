@@ -99,6 +99,24 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
+# Characters of the font Symbol, whose bytes are those of Latin letters (Unicode's mapping of Adobe Symbol).
+_SYMBOLS = dict(
+    zip(
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz\xa3\xa5\xae\xb0\xb1\xb3\xb4\xb7\xb9\xba\xbb\xd6\xe5\xf2",
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→°±≥×•≠≡≈√∑∫",
+        strict=True,
+    )
+)
+_SYMBOLS |= {
+    0xF000 + byte: sign for byte, sign in _SYMBOLS.items()
+}  # where Word puts them in Unicode
+
+
+def in_font(text: str, font: str) -> str:
+    """A run as its font shows it: the `m` of Symbol is a μ. What stands in Unicode already is kept."""
+    return text.translate(_SYMBOLS) if font == "Symbol" else text
+
+
 _RAISED_NUMBER = re.compile(r"\s*[-+−]?\d[\d.,]*\s*")
 
 

@@ -249,7 +249,8 @@ HEAD = "From: Oskar Wilde <oskar@x.org>\nTo: Lena Holt <lena@x.org>\nSubject: Re
 PAGE = "MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
 _RUN = "<w:r>{}<w:t>{}</w:t></w:r>"
 _ABOVE, _BELOW = ('<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>', '<w:rPr><w:vertAlign w:val="subscript"/></w:rPr>')
-_RUNS = [("", "Revenue 410"), (_ABOVE, "1"), (_ABOVE, "2"), ("", " and H"), (_BELOW, "2"), ("", "O m"), (_ABOVE, "2")]
+_SYMBOL = '<w:rPr><w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/></w:rPr>'
+_RUNS = [(_SYMBOL, "D"), ("", " of 5 "), (_SYMBOL, "\uf06d"), ("", "m. Revenue 410"), (_ABOVE, "1"), (_ABOVE, "2"), ("", " and H"), (_BELOW, "2"), ("", "O m"), (_ABOVE, "2")]
 WORD_RAISED = hostile_archives.packed(
     "docx",
     '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p>'
@@ -298,7 +299,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "from-c.docx": (counted(3), ["c. Hull\nd. Mast\n\nThen\n\n"]),
     "account.csv": (b"Account:;DE12 3456\nOwner;Ines Kolb\n;;\nDate;Text;Amount\n05.01.2024;Rent;-800,00\n06.01.2024;Pay;2500,00\n", ["Date: 05.01.2024\nText: Rent\nAmount: -800,00\n", "'preamble': ['Account: DE12 3456', 'Owner Ines Kolb']"]),
     "corner.csv": (b";Q1;Q2\nNorth;10;20\nSouth;11;22\n", ["column 1: North\nQ1: 10\nQ2: 20"]),
-    "raised.docx": (WORD_RAISED, ["Revenue 410^12 and H2O m^2\n"]),
+    "raised.docx": (WORD_RAISED, ["Δ of 5 μm. Revenue 410^12 and H2O m^2\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
