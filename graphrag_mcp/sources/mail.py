@@ -440,8 +440,8 @@ def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
     further: list[str] = []
     for line in "\n".join(alternatives["html"]).split("\n"):
         words = Counter(terms(without_addresses(line), ""))
-        if words and words <= plain:
-            plain -= words
+        if words and all(plain[term] >= count for term, count in words.items()):
+            plain.subtract(words)
         else:
             further.append(line)
     return [*alternatives["plain"], "\n".join(further)]

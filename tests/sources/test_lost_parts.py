@@ -15,6 +15,7 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece
 from tests.support import ole
+from tests.support.workload import linear
 
 PLACES = "Lerwick Skarholm Tarbet Oban Mallaig Barra Tiree Coll Islay Jura Rum Eigg Muck Canna".split()
 WORDS = "Die Fähre kostet 12 Kronen.".encode()
@@ -150,6 +151,14 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
 def test_of_two_alternatives_no_words_are_lost_and_none_stand_twice(plain: str, page: str, body: str) -> None:
     (text,), lost = read(alternatives(plain, page), "eml")
     assert text.split("\n\n", 1)[1].strip() == body and not lost
+
+
+def test_two_alternatives_are_compared_in_linear_time() -> None:
+    def compare(size: int) -> None:
+        words = [f"w{number}x" for number in range(size)]
+        read(alternatives("\n".join(words), "<br>".join([*words[:-1], "extra"])), "eml")
+
+    assert linear(compare, 100, largest=8_000)
 
 
 def test_a_calendar_without_a_name_is_read_once() -> None:
