@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).resolve().parent.parent
 TOPICS, QUESTIONS = 5, 3
-READ = 5  # sentences of which one is chosen as the answer
+READ = 5  # passages whose sentences are compared for an answer
 
 
 def try_(options: argparse.Namespace) -> int:
@@ -104,7 +104,7 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
         if counts["documents"]
         else []
     )
-    counts["files"] = len({uri.partition("#")[0] for uri in uris})  # a row of a table is a document
+    counts["files"] = len({str(uri).partition("#")[0] for uri in uris})  # a row of a table is a document
     names = ("files", "documents", "passages", "entities", "relationships")
     listed = ", ".join(counted(counts[name], name) for name in names)
     print(f"{folder}: {listed}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)
@@ -114,25 +114,35 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
 
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
-    """A question on each of the largest topics, with the sentence that says most on it."""
+    """A question on each of the largest topics, with the sentence that names what is asked about and says
+    most on the topic: a line of place and date names it as well, and says nothing."""
     from graphrag_mcp.query import local, topics
+    from graphrag_mcp.query.question import term_worth
     from graphrag_mcp.query.survey import LONG, survey
+    from graphrag_mcp.text import quote
 
     asked: list[dict[str, str]] = []
     seen: set[str] = set()
     for topic, _ in topics.largest(snapshot, 4 * QUESTIONS):
-        chosen = None
+        about = [*topic.names, *(text for text, _ in topic.said)]
+        worth = quote.weights_of(about, lambda found: term_worth(snapshot, found)[0])
         for name in topic.names:
             question = f"What is said about {name}?"
-            source = local.asked(("", snapshot, None), question)
-            for line in survey([source], LONG).lines[:READ] if source else ():
-                if name in line.text and line.text not in seen and chosen is None:
-                    chosen = question, line
-        if chosen is not None:
-            question, line = chosen
-            seen.add(line.text)
-            place = f"{line.hit.uri}:{line.hit.citation.line_start}"
-            asked.append({"question": question, "answer": line.text, "source": place})
+            ranked = local.asked(("", snapshot, None), question)
+            lines = survey([ranked], LONG).lines[:READ] if ranked else []
+            found = [
+                (quotation.score, -place, quotation.text)
+                for place, line in enumerate(lines)
+                for quotation in quote.scored(line.hit.body, worth)
+                if name in quotation.text and quotation.text not in seen
+            ]
+            if found:
+                _, place, text = max(found)
+                seen.add(text)
+                hit = lines[-place].hit
+                source = f"{hit.uri}:{hit.citation.line_start}"
+                asked.append({"question": question, "answer": text, "source": source})
+                break
         if len(asked) == QUESTIONS:
             break
     return asked

@@ -384,7 +384,9 @@ def _placed(radii: Sequence[float], before: Sequence[Circle | None]) -> list[Cir
 
 def spiral(areas: Sequence[float]) -> list[tuple[float, float]]:
     """Points of the unit circle in a spiral from its middle (Vogel 1979), each in the middle of its
-    share of the area, the largest first."""
+    share of the area, the largest first; one alone in the middle."""
+    if len(areas) == 1:
+        return [(0.0, 0.0)]
     golden, whole, before = math.pi * (3 - math.sqrt(5)), sum(areas), 0.0
     points: dict[int, tuple[float, float]] = {}
     for turn, at in enumerate(sorted(range(len(areas)), key=lambda at: -areas[at])):

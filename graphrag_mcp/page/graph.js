@@ -228,7 +228,7 @@ export class Graph {
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
     const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
-    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [year("from", "From year", "from"), year("to", "To year", "to")] : [])));
+    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [element("span", { class: "years" }, year("from", "From year", "from"), year("to", "To year", "to"))] : [])));
     this.list(); this.draw();
   }
 

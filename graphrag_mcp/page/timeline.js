@@ -20,12 +20,12 @@ export function draw(data) {
   const begin = moment(periods[0].period), end = Math.max(next(periods.at(-1).period), begin + 30 * DAY), most = Math.max(...periods.map((one) => one.count));
   const side = Math.min(50, width / 10), base = height - 56, at = (time) => side + ((time - begin) / (end - begin)) * (width - 2 * side);
   const flags = flagged(periods, (period) => (at(moment(period)) + at(next(period))) / 2, width), rows = Math.max(0, ...flags.map((one) => one.row + 1));
-  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line, 40 * most)) : 0.62 * base, tall = (count) => Math.max(3, (room / most) * count);
+  const line = ROW * enlarged(), told = rows > 0 && base - 90 >= rows * line, room = told ? Math.max(40, Math.min(0.3 * base, base - 50 - rows * line, 40 * most)) : 0.8 * base, tall = (count) => Math.max(3, (room / most) * count);
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": "Documents by time; empty time is drawn to scale" });
   const text = (x, y, said, kind) => { const made = shape("text", { x, y, class: kind, "text-anchor": "middle" }); made.textContent = said; return made; };
   svg.append(shape("line", { x1: side, x2: width - side, y1: base, y2: base, class: "main" }));
   for (const [time, name] of marks(begin, end, Math.max(2, Math.floor((width - 2 * side) / 70)))) svg.append(shape("line", { x1: at(time), x2: at(time), y1: base, y2: base + 6, class: "main" }), text(at(time), base + 22, name, "axis"));
-  const gap = told ? Math.min(2 * line, (base - room - 40) / rows) : 0; // the titles take the height that the bars leave
+  const gap = told ? Math.min(3 * line, (base - room - 40) / rows) : 0; // the titles take the height that the bars leave
   for (const one of told ? flags : []) {
     const y = base - room - 12 - gap * one.row, title = text(one.x, y, one.title, "flag");
     title.setAttribute("text-anchor", one.anchor);
@@ -33,13 +33,17 @@ export function draw(data) {
     svg.append(shape("line", { x1: one.stem, x2: one.stem, y1: y + 6, y2: base - tall(one.count) - 3, class: "stem" }));
     one.made = shape("a", { href: "#document/" + one.n, "aria-label": `${one.period}: ${one.title}` }, title);
   }
-  let free = -Infinity;
+  const counted = new Map(); // the bars that have room for their count, the tallest first
+  for (const one of told ? [] : [...periods].sort((a, b) => b.count - a.count)) {
+    const middle = (at(moment(one.period)) + at(next(one.period))) / 2;
+    if ([...counted.values()].every((other) => Math.abs(other - middle) > 26)) counted.set(one, middle);
+  }
   for (const one of periods) {
     const [from, to] = [at(moment(one.period)), at(next(one.period))], room_ = to - from - 1, wide = Math.max(3, Math.min(0.7 * room_, 44)), high = tall(one.count), middle = (from + to) / 2, x = middle - wide / 2;
     const name = shape("title");
     name.textContent = `${one.period}: ${number(one.count)} ${one.count === 1 ? "document" : "documents"}`;
     const bar = shape("a", { href: "#timeline/" + one.period, "aria-label": name.textContent }, shape("rect", { x: from, y: 28, width: Math.max(3, room_), height: base - 28, class: "reach" }), shape("rect", { x, y: base - high, width: wide, height: high, rx: Math.min(3, wide / 2), class: "bar-of" }), name);
-    if (!told && middle - free > 26) { bar.append(text(middle, base - high - 7, number(one.count), "count")); free = middle; }
+    if (counted.has(one)) bar.append(text(middle, base - high - 7, number(one.count), "count"));
     svg.append(bar);
   }
   for (const one of flags) if (one.made) svg.append(one.made);

@@ -679,6 +679,9 @@ def test_the_timeline_has_a_row_a_year(tab: Tab) -> None:
     expect(tab.page.locator("#timeline a[href^='#document/']")).to_have_count(13)  # there is room for their titles
     tab.page.locator("#timeline a[href='#timeline/1996']").click()
     expect(tab.page.locator("#side li strong").first).to_have_text("1996")
+    # on a telephone there is no room for titles: the tallest bars have their counts before the others
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    expect(tab.page.locator("#timeline .count", has_text="2")).to_have_count(1)
 
 
 @browser_only
@@ -1321,6 +1324,16 @@ def test_a_topic_that_changes_stays_near_its_place() -> None:
     second = arranged(children, lambda id: len(moved[id]), anchors(moved, dict.fromkeys("abcd", 0), last))
     for id in "abcd":
         assert abs(complex(first[id].x - second[id].x, first[id].y - second[id].y)) < 0.1
+
+
+def test_the_only_entity_of_a_topic_stands_in_its_middle(tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    write(folder, {"bread.md": "Olga Tamm baked rye bread for the whole street. Then Olga Tamm sold it at the market.\n"})
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    app = App(Settings(home=home), "sample")
+    (topic,) = load(app, "map", {})["communities"]
+    (dot,) = load(app, "map", {"under": str(topic["n"])})["entities"]
+    assert (dot["x"], dot["y"]) == (topic["x"], topic["y"])
 
 
 def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
