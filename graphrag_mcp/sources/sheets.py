@@ -516,6 +516,11 @@ def _sections(code: str) -> list[list[Token]]:
 
 
 def _number(value: float, section: Sequence[Token]) -> str:
+    numeric = (token for token in section if token.kind in ("digits", "general"))
+    if value == 0 and not any(token.text.strip("?") for token in numeric):
+        # accounts show a zero as `"-"??`
+        if words := "".join(token.literal for token in section).replace("@", "").strip():
+            return words
     general = any(token.kind == "general" for token in section)
     if general or not any(token.kind == "digits" for token in section):
         plain = _general(value)

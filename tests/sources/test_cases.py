@@ -305,6 +305,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
     "east.xls": (ole.xls({57: "0", 27: "0"}, {"S": {(0, 0): (45000.0, 57), (0, 1): (45000.0, 27)}}), ["| 2023-03-15 | 2023-03-15 |"]),
     "two.xlsx": (sheet("".join(f'<row r="{row}">{text_cell(f"B{row}", name)}{text_cell(f"C{row}", value)}</row>' for row, name, value in TWO)), ["## One\n\n| Item | Cost |\n| Tar | 5 |\n\n| Name | Age |\n| Ann | 30 |"]),
+    "zero.xls": (ole.xls({164: '0;-0;"-"', 165: '#,##0.00;-#,##0.00;"-"??', 166: ";;;", 167: "#,##0.00"}, {"S": {(0, column): (0.0, 164 + column) for column in range(4)}}), ["| - | - | 0 | 0.00 |"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
     "boxes.odt": (odf("text", BOXES), ["Tide rose.\n\n| A |\n| B |\n\n- Scope\n\nEnd.\n\nNote 1: In May.\n\nComment: Ask Tom now - one - two\n"]),
