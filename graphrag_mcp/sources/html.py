@@ -65,6 +65,7 @@ _DEEPEST = 5_000  # open elements
 _MARK = "\ufdd0"
 _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
+QUOTES = 10  # levels of quotations that are written: each is a mark in each line
 FRAMES = 3  # of frames that hold frames, in the page itself
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # int() refuses thousands of digits; no character has eight
@@ -258,6 +259,9 @@ class _Writer:
         # where in `_elements` those of a name stand; "": blocks and parts of tables
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._open: Counter[str] = Counter()  # flags of open elements
+        # By the number of a part: menus that begin at it, less those that end before it. So for `part.around`.
+        self._menus: Counter[int] = Counter()
+        self._around: Counter[int] = Counter()
 
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
@@ -428,15 +432,13 @@ class _Writer:
             if name == "a":
                 self._page = None
         self._open.subtract(element.flags)
-        inside = self._parts[element.start :] if name in _AROUND or name in ("a", "nav") else ()
-        if explicit and name == "nav":
-            for part in inside:
-                part.menu = True
-        elif explicit and name in _AROUND:
-            for part in inside:
-                part.around = not part.main
+        if explicit and (name == "nav" or name in _AROUND):
+            edges = self._menus if name == "nav" else self._around
+            edges[element.start] += 1
+            edges[len(self._parts)] -= 1
         elif "a" in element.flags and not explicit:
             # Without an end tag, how far the link goes is not known: what it took in is text.
+            inside = self._parts[element.start :]
             self._links = 0 if inside else element.links
             for part in inside:
                 part.links, element.links = element.links, 0
@@ -517,7 +519,7 @@ class _Writer:
         self._parts.append(_Part("", 0))
 
     def _put(self, text: str) -> None:
-        if quoted := "> " * self._open["quote"]:
+        if quoted := "> " * min(self._open["quote"], QUOTES):
             text = "\n".join(f"{quoted}{line}" for line in text.split("\n"))
         plain = _MARKED.sub("", text) if _MARK in text else text
         marked = text if plain != text else ""
@@ -544,6 +546,11 @@ class _Writer:
         self._end_line()
         while self._elements:
             self._leave(self._elements.pop(), False)
+        menus = around = 0
+        for number, part in enumerate(self._parts):
+            menus += self._menus[number]
+            around += self._around[number]
+            part.menu, part.around = menus > 0, around > 0 and not part.main
         parts = [part for part in self._parts if part.text.strip() or not part.text]
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.main for part in parts)

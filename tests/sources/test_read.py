@@ -21,6 +21,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.diff import Unread, changes
+from graphrag_mcp.sources.html import readable
 from graphrag_mcp.sources.ocr import SCANNED
 from graphrag_mcp.sources.piece import header_row
 from graphrag_mcp.sources.read import Document, inline, load
@@ -30,7 +31,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.citing import file_and_key, is_note
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
-from tests.support.workload import ends
+from tests.support.workload import ends, linear
 
 SETTINGS = Settings(home=Path("unused"))
 
@@ -328,6 +329,20 @@ def test_html_becomes_readable_text(tmp_path: Path) -> None:
 def test_hostile_html_is_read_in_linear_time(tmp_path: Path, markup: str) -> None:
     with ends():  # about 0.3 s; the standard parser takes minutes on some
         one(tmp_path, "a.html", markup)
+
+
+@pytest.mark.parametrize("name", ["nav", "aside"])
+def test_menus_in_menus_are_left_out_in_linear_time(name: str) -> None:
+    def read(size: int) -> None:
+        text = readable(f"<p>{'The quay is deep. ' * size}</p>" + f"<{name}>" * size + "<p>Home" * size + f"</{name}>" * size).text
+        assert text.startswith("The quay") and "Home" not in text
+
+    assert linear(read, 100, largest=4_000)
+
+
+def test_quotations_in_quotations_make_no_lines_of_marks() -> None:
+    page = readable("<blockquote type=cite>" * 2_000 + "<br>Sold." * 100, mail=True)
+    assert page.text.count("> Sold.") == 100 and len(page.text) < 5_000
 
 
 # ---- rows -----------------------------------------------------------------------------------------
