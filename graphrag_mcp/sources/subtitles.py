@@ -18,7 +18,7 @@ _VOICE = re.compile(r"<v(?:\.[\w.-]{1,60})?[ \t]+([^>\n]{1,120})>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>\n]{0,200}>|<\d{2}:[\d:.]{1,12}>|\{\\[^{}\n]{0,80}\}")
 _SPEAKER = re.compile(r"(?:>>\s*)?([^\W\d_][\w .'’-]{0,40}):\s+(?=\S)")
 _DASH = re.compile(r"[-–](?:\s+(?=\S)|(?=[^\W\d_]))")
-_ASIDE = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|\Z)")  # blocks of WebVTT that are no cues
+_ASIDE = re.compile(r"NOTE(?:\s|\Z)|(?:STYLE|REGION)\s*\Z")  # blocks of WebVTT that are no cues
 _END = re.compile(r"[.!?…。！？][\"'”’»)\]]*\Z")
 
 
@@ -67,7 +67,7 @@ def _turns(text: str) -> Iterator[_Turn]:
 def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
     """(time, speaker, words) of each part of a cue that one person says. "" is another person without
     a name; with None nothing is told."""
-    lines = text.split("\n")
+    lines, is_webvtt = text.split("\n"), text.startswith("WEBVTT")
     starts = [number for number, line in enumerate(lines) if _CUE.fullmatch(line)]
     before = ""
     for number, following in pairwise([*starts, len(lines)]):
@@ -79,10 +79,10 @@ def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:
         if following < len(lines) and body and body[-1].strip():
             if body[-1].strip().isdecimal() or (len(body) > 1 and not body[-2].strip()):
                 body.pop()
-        blocks = (
-            list(block) for full, block in groupby(body, lambda line: bool(line.strip())) if full
-        )
-        body = [line for block in blocks if not _ASIDE.match(block[0]) for line in block]
+        blocks = [list(block) for _, block in groupby(body, lambda line: bool(line.strip()))]
+        if is_webvtt:  # what stands directly below a time is said
+            blocks[1:] = [block for block in blocks[1:] if not _ASIDE.match(block[0])]
+        body = [line for block in blocks for line in block if line.strip()]
         for speaker, words in _voices(body, before):
             if words:
                 yield time, speaker, words

@@ -371,6 +371,8 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "nested.zip": (packed(**{"b.zip": packed(**{"c.eml": REPLY, "d.exe": "x"})}), ["The pump is sold.", "NOT READ b.zip/d.exe: binary"]),
     "gap.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nWe lost\n\nthe pump.\n\n2\n00:00:02,000 --> 00:00:03,000\nOn Friday.\n", ["We lost the pump.\n\nOn Friday.\n"]),
     "named.vtt": (b"WEBVTT\n\nintro\n00:01.000 --> 00:02.000\nWe lost it.\n\nNOTE unsaid\n\nlast\n00:02.000 --> 00:03.000\nOn Friday.\n", ["\nWe lost it.\n\nOn Friday.\n", "!unsaid", "!last"]),
+    "notes.vtt": (b"WEBVTT\n\nSTYLE\n::cue {}\n\n00:01.000 --> 00:02.000\nNOTE the date.\n\nSTYLE\n::cue {}\n\n00:02.000 --> 00:03.000\nSTYLE\ncosts 4.\n\nSTYLE of May.\n", ["\nNOTE the date.\n\nSTYLE costs 4. STYLE of May.\n"]),
+    "notes.srt": (b"1\n00:00:01,000 --> 00:00:02,000\nNOTE the date.\n\n2\n00:00:02,000 --> 00:00:03,000\nThe town\n\nREGION\n", ["\nNOTE the date.\n\nThe town REGION\n"]),
     "note.vtt": (b"WEBVTT\n\nNOTE nothing is said\n", ["ERROR no text in it: it has no cue"]),
     "frames.mhtml": (b'MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<frameset><frame src="cid:1"><frame src="cid:2"></frameset>\n--b\nContent-Type: text/html\n\n<title>Ferry</title><p>It has a menu.</p>\n--b\nContent-Type: text/html\n\n<p>The ferry sails.</p>\n--b--\n', ["Ferry\nIt has a menu.\n\nThe ferry sails.\n"]),
     "apple.page.eml": (f'{HEAD}{PAGE}<div>See.</div><blockquote type="cite"><div>Begin forwarded message:</div><div><b>From: </b>Ana &lt;ana@x.org&gt;</div><div><b>Subject: </b>Dock</div><div><b>Date: </b>4 March 2024</div><br><div>The dock is closed.</div></blockquote>'.encode(), ["> The dock is closed.\n"]),
