@@ -62,6 +62,7 @@ _SIGNATURE = re.compile(  # RFC 9580, 7
 EARLIER = 50  # mails of a thread of which a reply may hold the text
 # of types that Python does not know
 _BODIES = ("text/plain", "text/html")
+_FIELDS = ("message/delivery-status", "message/disposition-notification", "message/rfc822-headers")
 # Names of types of S/MIME (RFC 5652) as DER writes them.
 _DATA, _SIGNED, _ENVELOPED = (bytes.fromhex(f"06092a864886f70d01070{kind}") for kind in (1, 2, 3))
 _SUFFIXES = {"text/calendar": ".ics", "application/ics": ".ics", "text/vcard": ".vcf"}
@@ -317,11 +318,13 @@ def _collect(
     part: Message, mail: Mail, texts: dict[str, list[str]], depth: int, in_alternative: bool = False
 ) -> None:
     kind, name = part.get_content_type(), _file_name(part)
-    if part.is_multipart() and kind.startswith("message/") and kind != "message/rfc822":
-        fields = "\n\n".join(str(subpart).strip() for subpart in part.get_payload())
-        texts["plain"].append(fields)  # why a mail was not delivered: headers alone (RFC 3464)
+    is_mail = kind.startswith("message/")
+    inner_parts = part.get_payload() if is_mail and part.is_multipart() else []
+    # Why a mail was not delivered (RFC 3464), whether it was read (RFC 8098): fields alone.
+    if inner_parts and (kind in _FIELDS or not any(map(Message.get_payload, inner_parts))):
+        texts["plain"].append("\n\n".join(str(fields).strip() for fields in inner_parts))
         return
-    if part.is_multipart() and kind != "message/rfc822":
+    if part.is_multipart() and not is_mail:
         alternatives: dict[str, list[str]] = {"plain": [], "html": []}
         inner = alternatives if kind == "multipart/alternative" else texts
         lost, passed_over = len(mail.lost), len(mail.passed_over)
@@ -356,7 +359,7 @@ def _collect(
             words = readable(words, mail=True).text
         texts["html" if kind == "text/html" else "plain"].append(_without_base64(words, mail))
         return
-    if kind == "message/rfc822":
+    if is_mail:
         payload = part.get_payload()
         inner_mail = payload[0] if isinstance(payload, list) and payload else None
         data = b""

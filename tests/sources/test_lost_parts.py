@@ -171,6 +171,20 @@ def test_a_calendar_without_a_name_is_read_once() -> None:
         assert len(texts) == 2 and f"Attachments: {name}\n" in texts[0] and "event: Launch" in texts[1] and not lost
 
 
+@pytest.mark.parametrize("kind", ["rfc822", "global", "news"])
+def test_a_mail_in_a_mail_is_decoded_whatever_its_type(kind: str) -> None:
+    inner = mail(base64.b64encode(WORDS), coding="base64").decode()
+    head = "Subject: Fwd\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nSee below.\n"
+    texts, lost = read(f"{head}--B\nContent-Type: message/{kind}\n\n{inner}\n--B--\n".encode(), "eml")
+    assert len(texts) == 2 and "Attachments: Ferry.eml" in texts[0] and WORDS.decode() in texts[1] and not lost
+
+
+@pytest.mark.parametrize("kind", ["disposition-notification", "feedback-report"])
+def test_fields_on_what_became_of_a_mail_are_text(kind: str) -> None:
+    (text,), lost = read(f"Subject: Read\nMIME-Version: 1.0\nContent-Type: message/{kind}\n\nDisposition: displayed\n\n".encode(), "eml")
+    assert "Disposition: displayed" in text and not lost
+
+
 def test_files_in_a_pdf_are_read_or_named() -> None:
     document = pypdfium2.PdfDocument.new()
     document.new_page(100, 100)
