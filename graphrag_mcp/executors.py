@@ -108,6 +108,10 @@ class Processes(Executor):
         return partial(self._result, future)
 
     def _result(self, future: Future[bytes]) -> Done:
+        while (
+            self._waiting and self._waiting[0][0].done()
+        ):  # its part and its result would stay in memory
+            self._waiting.popleft()
         while not future.done() and self._waiting:
             first, part = self._waiting.popleft()
             if first.cancel():

@@ -25,6 +25,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, in_words
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import by_reason, counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -104,7 +105,7 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
         if counts["documents"]
         else []
     )
-    counts["files"] = len({str(uri).partition("#")[0] for uri in uris})  # a row of a table is a document
+    counts["files"] = len({file_and_key(str(uri))[0] for uri in uris})  # a row of a table is a document
     names = ("files", "documents", "passages", "entities", "relationships")
     listed = ", ".join(counted(counts[name], name) for name in names)
     print(f"{folder}: {listed}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)

@@ -137,6 +137,8 @@ class Plan:
     asked: list[str] = field(default_factory=list)
     # label of a source -> what holds of it when all files of this call are read; "" takes an entry away
     marks: dict[str, dict[str, str]] = field(default_factory=dict)
+    # label of a source -> uris of its files that readers of another version read, until they are read again
+    outdated: dict[str, set[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
@@ -145,6 +147,11 @@ class Plan:
     def set_marks(self) -> None:
         """Write the marks into the sources. A run that ends before its last batch has not read every file,
         so its sources keep the marks of the run before."""
+        for label, uris in self.outdated.items():
+            left = json.dumps(sorted(uris & self.by_file.keys()), ensure_ascii=False)
+            self.marks.setdefault(label, {}).update(
+                readers=str(READERS), outdated="" if left == "[]" else left
+            )
         for label, marks in self.marks.items():
             source = self.found.sources[label]
             for name, value in marks.items():
@@ -188,11 +195,8 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
     of another version read, with a model that describes pictures (`vision`) those that may hold pictures which
     it has not seen, and with the extra [ocr] those of which pictures were left since it was not installed."""
     sources = plan.found.sources
-    readers = str(READERS)
-    read_before = {file.partition("/")[0] for file in plan.by_file}
-    for label in {file.source for file in plan.found.files} - read_before:
-        sources[label]["readers"] = readers  # also where this call reads a part of its files
-    outdated = {label for label in sources if sources[label].get("readers", "") != readers}
+    for label in {file.source for file in plan.found.files}:
+        plan.outdated[label] = _outdated(plan, label)
     waiting: set[str] = set()
     if walk.ocr_installed():
         waiting = {uri for source in sources.values() for uri in _waiting(source)}
@@ -211,21 +215,25 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
             again = any(uri.startswith(f"{file.uri}#") for uri in back)
             again |= file.uri in waiting
             again |= file.source in unseen and _holds_pictures(file)
-            again |= file.source in outdated
+            again |= file.uri in plan.outdated[file.source]
             if known and plan.live[known[0]]["file_sha"] == sha and not again:
                 plan.unchanged += len(known)
             else:
                 plan.to_read.append(file)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
-    known_before = {file.partition("/")[0] for file in plan.by_file}
-    for label, source in sources.items():
-        if source.get("kind") == "import":  # it has no files
-            continue
-        marks = plan.marks.setdefault(label, {})
-        if f"{label}/" in whole or label not in known_before:
-            marks["readers"] = readers
-        if label in unseen and f"{label}/" in whole:
-            marks["vision"] = vision
+    for label in unseen:
+        if f"{label}/" in whole:
+            plan.marks.setdefault(label, {})["vision"] = vision
+
+
+def _outdated(plan: Plan, label: str) -> set[str]:
+    """Uris of the files of a source that readers of another version read."""
+    source = plan.found.sources[label]
+    if source.get("readers", "") != str(READERS):
+        return {uri for uri in plan.by_file if uri.startswith(f"{label}/")}
+    with suppress(ValueError):
+        return set(stored.parsed(source.get("outdated", "[]"), list[str]))
+    return set()
 
 
 def _holds_pictures(file: FoundFile) -> bool:
@@ -461,6 +469,7 @@ def edits(
                 plan.errors.append(plan.quota.left(left))
                 yield from derived(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break
+            plan.outdated[file.source].discard(file.uri)
             try:
                 not_read: list[NotRead] = []
                 documents = list(read.load(file, settings, not_read, describe))

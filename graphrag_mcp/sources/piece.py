@@ -123,7 +123,8 @@ _RAISED_NUMBER = re.compile(r"\s*[-+−]?\d[\d.,]*\s*")
 def raised(text: str) -> str:
     """Raised text, of a number as `^2`: a note or an exponent is no part of the number before it. Superscript
     characters of Unicode would be one, since search normalises them to digits."""
-    return f"^{text.strip()}" if _RAISED_NUMBER.fullmatch(text) else text
+    number = text.strip()
+    return text.replace(number, f"^{number}", 1) if _RAISED_NUMBER.fullmatch(text) else text
 
 
 def with_descriptions(piece: Piece, pictures: Sequence[tuple[Picture, Described]]) -> Piece:

@@ -220,6 +220,8 @@ def test_files_that_readers_of_an_earlier_release_read_are_read_again(
         with pytest.raises(KilledHere):
             index(corpus, docs)
     assert texts().count(True) == 1, "a run that ends after its first batch has read one file with the readers of this release"
+    index(corpus, docs / "2.md")
+    assert texts()[2] and index(corpus, docs / "2.md").counts["unchanged"] == 1
     index(corpus, docs)
     assert texts() == [True] * 3
     index(fresh, docs)

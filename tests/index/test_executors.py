@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,17 @@ def indexed(home: Path, folder: Path, **settings: object) -> IndexResult:
     return index_documents(
         home, IndexRequest((str(folder),)), Settings(home=home.parent, roots=(folder,), **settings)
     )
+
+
+def test_parts_that_other_processes_have_done_are_let_go_by_one_that_shares_the_work() -> None:
+    parts, kept = 3 * AHEAD, 0
+    with contextlib.closing(Processes(1, shares=True)) as engine:
+        for n, _ in enumerate(engine.map(squared, range(parts * PART))):
+            if n % PART == 0:
+                time.sleep(0.01)  # a writer that is slower than the others
+                kept = max(kept, sum(isinstance(found, Future) for found in gc.get_objects()))
+    assert kept <= AHEAD + 5
+
 
 
 @pytest.mark.parametrize(
