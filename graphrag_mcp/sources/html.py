@@ -157,10 +157,9 @@ def _feed(writer: _Writer, markup: str, depth: int) -> None:
             end = end_tag.start() if end_tag else len(markup)
             writer.raw(name, inside, markup[position:end])
             if name == "iframe" and "srcdoc" in inside and depth < FRAMES:
-                page = _attributes(markup[tag.end() : position]).get("srcdoc", "")
-                writer.tag("section", False, inside)
-                _feed(writer, page, depth + 1)
-                writer.tag("section", True, "")
+                whole = markup[tag.end() : position]
+                with writer.frame(whole):
+                    _feed(writer, _attributes(whole).get("srcdoc", ""), depth + 1)
             position = end
         else:
             writer.tag(name, bool(tag[1]), inside)
@@ -258,6 +257,7 @@ class _Writer:
         self._elements: list[_Element] = []
         # where in `_elements` those of a name stand; "": blocks and parts of tables
         self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._frame = 0  # elements outside of the frame that is read
         self._open: Counter[str] = Counter()  # flags of open elements
         # By the number of a part: menus that begin at it, less those that end before it. So for `part.around`.
         self._menus: Counter[int] = Counter()
@@ -266,7 +266,7 @@ class _Writer:
     def raw(self, name: str, inside: str, content: str) -> None:
         if name == "title" and not self.title:
             self.title = " ".join(html.unescape(_NUMERIC.sub("", content)).split())
-        elif name == "textarea":
+        elif name == "textarea" and "hidden" not in self._flags(name, _attributes(inside)):
             self.text(content)
         elif name == "script" and "ld+json" in inside:
             with contextlib.suppress(ValueError, RecursionError):
@@ -310,6 +310,16 @@ class _Writer:
                 self._page.words.append(piece)
         table = self._tables[-1] if self._tables else None
         (table.parts if table and table.cell is not None else self._line).append(piece)
+
+    @contextlib.contextmanager
+    def frame(self, inside: str) -> Iterator[None]:
+        """A page in the page: it ends no element around it, and its elements end with it."""
+        self.tag("section", False, inside)
+        outer, self._frame = self._frame, len(self._elements)
+        yield
+        self._end_from(self._frame)
+        self._frame = outer
+        self.tag("section", True, "")
 
     def tag(self, name: str, closing: bool, inside: str) -> None:
         if closing:
@@ -403,7 +413,8 @@ class _Writer:
         """End the last open element of this name with those inside of it; False where none can be ended here.
         `explicit`: by its end tag, which ends no blocks inside of an inline element."""
         places = self._places.get(name)
-        if not places or places[-1] < self._last(_SCOPES.get(name, _SCOPE)):
+        outside = max(self._frame, self._last(_SCOPES.get(name, _SCOPE)))
+        if not places or places[-1] < outside:
             return False
         at = places[-1]
         if name not in _BLOCK and name not in _TABLE_PARTS and at < self._last(("",)):
@@ -412,13 +423,17 @@ class _Writer:
                 self._elements[at] = _Element("", False, (), 0, 0)
                 self._places[name].pop()
             return name == "a"
+        self._end_from(at, explicit)
+        return True
+
+    def _end_from(self, at: int, explicit: bool = False) -> None:
+        """End the open elements from this place on. `explicit`: the first of them by its end tag."""
         while len(self._elements) > at:
             element = self._elements.pop()
             self._leave(element, explicit and len(self._elements) == at)
             for key in (element.name, ""):
                 if self._places[key] and self._places[key][-1] == len(self._elements):
                     self._places[key].pop()
-        return True
 
     def _leave(self, element: _Element, explicit: bool) -> None:
         name = element.name
@@ -544,8 +559,7 @@ class _Writer:
     def page(self, every: bool) -> Page:
         """`every`: with what stands around the main text, but for menus."""
         self._end_line()
-        while self._elements:
-            self._leave(self._elements.pop(), False)
+        self._end_from(0)
         menus = around = 0
         for number, part in enumerate(self._parts):
             menus += self._menus[number]
