@@ -54,6 +54,11 @@ _MAILBOX = re.compile(
     re.MULTILINE,
 )
 _UNDATED = re.compile(rb"^From [^\r\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.MULTILINE)
+# Two fields or more, `From` among them, which no mail is without (RFC 5322, 3.6).
+_FIELD_LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*+"
+_HEADER = re.compile(
+    rb"(?=%b[A-Za-z][A-Za-z0-9-]*:)(?:(?!From:)%b)*+From:" % (_FIELD_LINE, _FIELD_LINE), re.I
+)
 _ESCAPED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _SIGNATURE = re.compile(  # RFC 9580, 7
@@ -100,7 +105,12 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     others."""
     dated = list(_MAILBOX.finditer(data))
     undated = list(_UNDATED.finditer(data))
-    starts = dated if dated and dated[0].start() == undated[0].start() else undated
+    starts = undated
+    if dated and dated[0].start() == undated[0].start():  # undated lines may be of a body
+        known = {match.start() for match in dated}
+        starts = [
+            match for match in undated if match.start() in known or _HEADER.match(data, match.end())
+        ]
     if not starts:
         raise ReadError("it is damaged, or no mailbox: no mail begins in it")
     if len(starts) > MAILS:
@@ -319,9 +329,10 @@ def _collect(
 ) -> None:
     kind, name = part.get_content_type(), _file_name(part)
     is_mail = kind.startswith("message/")
-    inner_parts = part.get_payload() if is_mail and part.is_multipart() else []
+    payload: Any = part.get_payload() if is_mail else None
+    inner_parts: list[Message] = payload if isinstance(payload, list) else []
     # Why a mail was not delivered (RFC 3464), whether it was read (RFC 8098): fields alone.
-    if inner_parts and (kind in _FIELDS or not any(map(Message.get_payload, inner_parts))):
+    if inner_parts and (kind in _FIELDS or not any(fields.get_payload() for fields in inner_parts)):
         texts["plain"].append("\n\n".join(str(fields).strip() for fields in inner_parts))
         return
     if part.is_multipart() and not is_mail:

@@ -185,6 +185,13 @@ def test_fields_on_what_became_of_a_mail_are_text(kind: str) -> None:
     assert "Disposition: displayed" in text and not lost
 
 
+def test_a_mailbox_of_dated_and_undated_lines_is_split_at_each_mail() -> None:
+    body = b"It sails.\n\nFrom the list:\nPrice: 88\nTerm: May\n"
+    lines = (b"a@b.example Mon Jan  6 10:00:00 2025", b"c@d.example 2025-01-06", b"MAILER-DAEMON", b"a@b.example Mon Jan  6 10:00:00 2025")
+    texts, lost = read(b"".join(b"From " + line + b"\n" + mail(body) + b"\n" for line in lines), "mbox")
+    assert len(texts) == 4 and not lost and all("From the list:\nPrice: 88\nTerm: May\n" in text for text in texts)
+
+
 def test_files_in_a_pdf_are_read_or_named() -> None:
     document = pypdfium2.PdfDocument.new()
     document.new_page(100, 100)
