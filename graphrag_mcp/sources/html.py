@@ -63,6 +63,7 @@ _SCOPE = (*_CELLS, "table")
 _DEEPEST = 5_000  # open elements
 # Around the number of a link, in front of its first word, until its place is known: no character (Unicode 23.7).
 _MARK = "\ufdd0"
+QUOTE = "\ufdd1"  # begins the lines of a quotation in a mail
 _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
 QUOTES = 10  # levels of quotations that are written: each is a mark in each line
@@ -110,7 +111,7 @@ def decoded(data: bytes, whole: bool = False) -> tuple[Page, dict[str, Any]]:
 
 def readable(markup: str, mail: bool = False, whole: bool = False) -> Page:
     """The page of some markup. `mail`: quotations of earlier mails, as programs mark them, are lines with
-    `> `, as in plain mails. `whole`: as in `decoded`."""
+    QUOTE. `whole`: as in `decoded`."""
     writer = _written(markup, mail, frozenset())
     page = writer.page(whole)
     if not writer.layouts:
@@ -298,7 +299,7 @@ class _Writer:
             piece = raised(piece)
         if self._open["author"] and piece.strip():
             self._said.setdefault("author", piece.strip())
-        piece = piece.replace(_MARK, "")
+        piece = piece.replace(_MARK, "").replace(QUOTE, "")
         if self._page and piece.strip():
             if not self._page.words:
                 first = len(piece) - len(piece.lstrip())
@@ -534,7 +535,7 @@ class _Writer:
         self._parts.append(_Part("", 0))
 
     def _put(self, text: str) -> None:
-        if quoted := "> " * min(self._open["quote"], QUOTES):
+        if quoted := f"{QUOTE} " * min(self._open["quote"], QUOTES):
             text = "\n".join(f"{quoted}{line}" for line in text.split("\n"))
         plain = _MARKED.sub("", text) if _MARK in text else text
         marked = text if plain != text else ""

@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from email.errors import InvalidBase64LengthDefect
 from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
+from functools import cached_property
 from typing import Any
 
 from graphrag_mcp.sources.decode import (
@@ -35,7 +36,7 @@ from graphrag_mcp.sources.decode import (
     web_encoding,
     without_base64,
 )
-from graphrag_mcp.sources.html import DECLARED, Page, decoded, readable
+from graphrag_mcp.sources.html import DECLARED, QUOTE, Page, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import terms
@@ -44,8 +45,9 @@ from graphrag_mcp.text.terms import terms
 _REPLY = re.compile(
     r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE
 )
-_QUOTED = re.compile(r"[ \t]*[>＞]")
-_DATED = re.compile(r"\d{1,2}:\d\d|\b\d{4}(?!\d)")
+_QUOTED = re.compile(rf"[ \t]*[>＞{QUOTE}]")
+_MARKS = re.compile(rf"^[ \t>＞{QUOTE}]+", re.MULTILINE)
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 _WHEN = re.compile(r"@|\d{1,2}:\d\d|\b\d{4}(?!\d)")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
 # RFC 4155: an address and a date, as `Mon Mar  4 09:15:00 2024`; some boxes have neither.
@@ -93,6 +95,14 @@ class Mail:
     lost: list[str] = field(default_factory=list)  # why parts of its body are in no text
     passed_over: list[str] = field(default_factory=list)  # types of parts that are no text
 
+    @cached_property
+    def own(self) -> str:
+        return _own_text(self)
+
+    @cached_property
+    def words(self) -> str:
+        return f" {' '.join(_MARKS.sub('', self.body).split())} "
+
 
 def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     if not re.match(rb"\s*(?:>?From .*\r?\n)?[A-Za-z][A-Za-z0-9-]*:", data[:2_000]):
@@ -117,23 +127,20 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
         raise ReadError(f"it holds over {MAILS:,} mails. Split it")
     ends = [match.start() for match in starts[1:]] + [len(data)]
     mails: list[Mail | NotRead] = []
-    texts: dict[str, str] = {}  # by the ids of mails
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         try:
-            mail = _parsed(_ESCAPED.sub(rb"\1", data[start.end() : end]))
-            texts[mail.id] = _own_text(mail)
-            mails.append(mail)
+            mails.append(_parsed(_ESCAPED.sub(rb"\1", data[start.end() : end])))
         except MemoryError:
             raise
         except Exception as error:  # bytes from anywhere: the library raises what it likes
             reason = f"cannot be read as a mail ({type(error).__name__})"
             mails.append(NotRead(str(number), reason))
-    texts.pop("", None)
+    by_id = {mail.id: mail for mail in mails if isinstance(mail, Mail) and mail.id}
     for number, mail in enumerate(mails, 1):
         if isinstance(mail, NotRead):
             yield mail
             continue
-        earlier = [texts[id] for id in mail.reply_to[-EARLIER:] if id in texts and id != mail.id]
+        earlier = [by_id[id] for id in mail.reply_to[-EARLIER:] if id in by_id and id != mail.id]
         try:
             yield from list(_given(mail, str(number), earlier))
         except ReadError as error:
@@ -168,21 +175,25 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
 # ---- writing ---------------------------------------------------------------------------------------
 
 
-def _own_text(mail: Mail) -> str:
-    """The body; of a reply without what `>` marks, unless that is all of it."""
+def _own_text(mail: Mail, earlier: Sequence[Mail] = ()) -> str:
+    """The body; of a reply without what it quotes, unless that is all of it."""
     body = tidy(mail.body)
+    whole = body.replace(QUOTE, ">")
     if not mail.reply_to and not _REPLY.match(mail.subject):
-        return body
-    people = (part for person in (*mail.sender, *mail.to, *mail.cc) for part in person.split(" <"))
-    names = [name.rstrip(">") for name in people]
-    return tidy(without_quotes(body, [name for name in names if len(name) > 1])) or body
+        return whole
+    people = [*mail.sender, *mail.to, *mail.cc]
+    people += (sender for other in earlier for sender in other.sender)
+    names = [name.rstrip(">") for person in people for name in person.split(" <")]
+    names = [name for name in names if len(name) > 1]
+    own = without_quotes(body, names, [other.words for other in earlier])
+    return tidy(own.replace(QUOTE, ">")) or whole
 
 
 def _given(
-    mail: Mail, key: str, earlier: Sequence[str] = ()
+    mail: Mail, key: str, earlier: Sequence[Mail] = ()
 ) -> Iterator[Piece | Attachment | NotRead]:
-    """The mail as a document, what of it is not read, and what is attached to it. `earlier`: texts of mails before
-    it in its thread."""
+    """The mail as a document, what of it is not read, and what is attached to it. `earlier`: mails before it in its
+    thread."""
     lines = [("From", ", ".join(mail.sender)), ("To", ", ".join(mail.to))]
     lines += [("Cc", ", ".join(mail.cc)), ("Date", mail.date[:16].replace("T", " "))]
     inner = [
@@ -194,7 +205,7 @@ def _given(
     names = [
         person.partition(" <")[0] for person in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])
     ]
-    body = without_earlier(_own_text(mail), earlier)
+    body = without_earlier(_own_text(mail, earlier), [other.own for other in earlier])
     writer = Writer()
     writer.add(
         f"# {mail.subject}" if mail.subject else ""
@@ -233,44 +244,77 @@ def _given(
                 yield replace(found, metadata=origin | found.metadata)
 
 
-def without_quotes(body: str, people: Sequence[str]) -> str:
-    """A reply without the blocks that `>` marks, and the lines that introduce them. A block that begins with the
-    header of a mail is kept: it is forwarded, and may stand nowhere else."""
+def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()) -> str:
+    """A reply without the blocks that it quotes, and the lines that introduce them. The HTML of a mail marks its
+    quotations. Lines with `>` are one from the first introduction on, and where they stand in an earlier mail; others
+    may be prompts, or say "more than". A block that begins with the header of a mail is kept: it is forwarded, and may
+    stand nowhere else. `earlier`: the words of earlier mails."""
     lines = body.split("\n")
     kept: list[str] = []
-    quoting = forwarded = False
-    for number, line in enumerate(lines):
-        marked = _QUOTED.match(line) is not None
-        if marked and not quoting:
-            forwarded = _is_forwarded(lines[number : number + 20])
-            if not forwarded:
-                _drop_introduction(kept, people)
-        if not marked or forwarded:
-            kept.append(line)
-        quoting = marked or (quoting and not line.strip())
+    number, introduced = 0, False
+    while number < len(lines):
+        if not _QUOTED.match(lines[number]):
+            kept.append(lines[number])
+            number += 1
+            continue
+        start = end = number
+        while number < len(lines) and (_QUOTED.match(lines[number]) or not lines[number].strip()):
+            number += 1  # blank lines may stand inside of a block
+            end = number if lines[number - 1].strip() else end
+        number, block = end, lines[start:end]
+        above = len(kept)
+        while above and not kept[above - 1].strip():
+            above -= 1
+        introduction = _introduction(kept[max(0, above - 3) : above], people)
+        bare = [*filter(None, (_MARKS.sub("", line).strip() for line in block))]
+        introduced = introduced or introduction > 0
+        introduced = introduced or any(_introduction(bare[:count], people) for count in (1, 2, 3))
+        words = f" {' '.join(' '.join(bare).split())} "
+        quoted = introduced or QUOTE in block[0] or any(words in text for text in earlier)
+        if _is_forwarded(block[:20]) or not quoted:
+            kept += block
+        else:
+            kept[above - introduction :] = [""]
     return "\n".join(kept).strip()
 
 
-def _drop_introduction(kept: list[str], people: Sequence[str]) -> None:
-    """`On 4 March 2024, Ana wrote:`, over up to three lines: it ends with a colon and names a person of the mail and
-    a year or a time."""
-    while kept and not kept[-1].strip():
-        kept.pop()
-    for count in (1, 2, 3):
-        lines = kept[-count:]
-        text = " ".join(lines).strip()
-        if not text.endswith((":", "：")) or not all(map(str.strip, lines)):
-            return
-        if _DATED.search(text) and any(name in text for name in people):
-            del kept[-count:]
-            return
+def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
+    """How many of these lines, from the last, are nothing but an introduction, as `On 4 March 2024 at 9:12, Ana wrote:`:
+    a person, a day and its year or a time, and up to five words between and five beside the numbers. A line with more may
+    hold what stands nowhere else."""
+    for count in range(1, len(lines) + 1):
+        text = " ".join(lines[-count:]).strip()
+        if (
+            len(text) > 500
+            or not text.endswith((":", "："))
+            or not all(map(str.strip, lines[-count:]))
+        ):
+            return 0
+        if not any(name in text for name in people):
+            continue
+        for name in sorted(people, key=len, reverse=True):
+            text = text.replace(name, " ")
+        text = " ".join(word for word in text.split() if "@" not in word)
+        text, times = _TIME_OF_DAY.subn(" 0 ", text)
+        numbers = [*re.finditer(r"\d+", text)]
+        if not numbers or re.search(r"[A-Za-z]\d", text):
+            continue
+        first, last = numbers[0].start(), numbers[-1].end()
+        parts = (text[first:last], text[:first] + text[last:])
+        words = [len(re.findall(r"[^\W\d_]+", part)) for part in parts]
+        values = [int(number[0]) if len(number[0]) < 5 else 9_999 for number in numbers]
+        years = sum(1900 <= value < 2100 for value in values)
+        fits = all(value < 60 or 1900 <= value < 2100 for value in values) and years < 2
+        if fits and times + years and 1 < len(values) < 7 and max(words) < 6:
+            return count
+    return 0
 
 
 def _is_forwarded(lines: Sequence[str]) -> bool:
     """Does a block begin with the header of a mail? Three fields or more, an address or a time among them."""
     fields: list[str] = []
     for line in lines:
-        words = line.lstrip(" \t>＞")
+        words = _MARKS.sub("", line)
         if _FIELD.fullmatch(words):
             fields.append(words)
         elif words and (fields or not _QUOTED.match(line)):
@@ -280,7 +324,8 @@ def _is_forwarded(lines: Sequence[str]) -> bool:
 
 def without_earlier(body: str, earlier: Iterable[str]) -> str:
     """A reply without the earlier mails that stand in it whole below its own words, however their lines are
-    broken."""
+    broken. One of a single line, which a reply may have of its own, is left out only below the header of a mail or
+    a rule of dashes."""
     for text in earlier:
         found = list(re.finditer(r"\S+", body))
         words = text.split()
@@ -290,8 +335,11 @@ def without_earlier(body: str, earlier: Iterable[str]) -> str:
         if not words or at <= 0:
             continue
         start, end = found[first].start(), found[first + len(words) - 1].end()
-        before, after = body[:start].rpartition("\n")[2], body[end:].partition("\n")[0]
-        if not before.strip() and not after.strip():
+        above, _, before = body[:start].rpartition("\n")
+        after = body[end:].partition("\n")[0]
+        last = above.rstrip().rpartition("\n")[2]
+        introduced = "\n" in text.strip() or _FIELD.fullmatch(last) or last.endswith(("--", "__"))
+        if not before.strip() and not after.strip() and introduced:
             body = f"{body[:start]}\n\n{body[end:]}"
     return tidy(body)
 
