@@ -163,8 +163,7 @@ def source(base: Path, fingerprint: Fingerprint) -> str:
 
 
 def _source(base: Path, fingerprint: Fingerprint) -> Path:
-    name = f"{fingerprint.length}-{fingerprint.hash}.txt"
-    return base / HIDDEN / "sources" / name
+    return base / HIDDEN / "sources" / f"{str(fingerprint).replace(' ', '-')}.txt"
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -214,7 +214,7 @@ def _target(snapshot: Snapshot, path: Path, id: str, result: Linked) -> Target |
     if str(path) in _files(snapshot, row["uri"]):
         raise BadInput(f"{id} is a part of this note", "A note cites its sources, not itself")
     text = row["text"][span.start : span.end]
-    of = citing.fingerprint(text)
+    of = citing.Searchable(row["text"]).part(text)
     result.cited[of] = text
     start = span.start + len(text) - len(text.lstrip())
     first = row["text"].count("\n", 0, start) + 1

@@ -29,6 +29,7 @@ from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of, values_of
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.terms import counted
 
 OF_ROWS = ("topic", "entity", "type", "rating")  # of more than what is known of a document
@@ -450,6 +451,9 @@ def _holds(fact: Fact, conditions: Sequence[Condition]) -> bool:
             is_fact = name in ("document", "title", "uri", "date")
             value = fact[name] if is_fact else fact["metadata"].get(name)
             values = value if isinstance(value, list) else [] if value is None else [value]
+            if name == "kind" and not is_note(fact["uri"], fact["metadata"]):
+                # A row or a list of kinds with this value makes no note, and would hide those that are.
+                values = [kind for kind in values if str(kind).casefold() != "note"]
             passes = _all(of_field, values)
         if not passes:
             return False

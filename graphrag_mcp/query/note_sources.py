@@ -368,7 +368,7 @@ def _holding(
             citation = gone[key].citation
             of, uri = citation.fingerprint, facts[id]["uri"]
             if citation.whole:
-                holds = of.length == len(bare) and searchable.fingerprint == of
+                holds = of.length == len(bare) and searchable.is_all(of)
             elif (
                 id in apart
                 or of.length > len(bare)
@@ -444,11 +444,13 @@ def _moved_rows(
         ids = [id for uri, id in by_uri.items() if file_and_key(uri)[0] == file]
         rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
         lengths = {source.citation.fingerprint.length for _, source in pairs}
-        same = {
-            citing.fingerprint(row["text"]): row["id"]
+        prints = {
+            row["id"]: citing.fingerprint(row["text"])
             for row in rows
             if len("".join(row["text"].split())) in lengths
         }
+        same = {of.characters: id for id, of in prints.items()}
+        same |= {of: id for id, of in prints.items()}
         for key, source in pairs:
             if id := same.get(source.citation.fingerprint):
                 alias, _, _, uri, _ = facts[id]["document"]
@@ -522,7 +524,7 @@ def _compared(
             places[citation.fingerprint] = text.find(citation.fingerprint)
         place = places[citation.fingerprint]
         whole = citation.whole
-        if place is None or (whole and text.fingerprint != citation.fingerprint):
+        if place is None or (whole and not text.is_all(citation.fingerprint)):
             yield Source(citation, "changed", uri, document, alias)
             continue
         inside = [row for row in passages if row["char_start"] <= place[0] < row["char_end"]]

@@ -3,29 +3,34 @@ fingerprint of the text that was cited.
 
     Ines Calloway opened the canister [1].
 
-    [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708"
+    [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708-51c0d2aa"
 
     [documents-seen]: #texts "cited all 668 3f2a9c0d1e2f4b5a"
 
 Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
-title how many characters it has without white space and their hash; `cited all` says that all of a document or of a
-row of a table is meant. The last line says how many documents there were when the note was written, with a hash of
+title how many characters it has without white space, their hash, and a hash of where its words end; `cited all` says
+that all of a document or of a row of a table is meant. The last line says how many documents there were when the note was written, with a hash of
 their texts. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
 the note and the document. Notes of earlier releases have links of this form within their lines,
-which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
+or no hash of words, which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
 (1987), modulo 2^64: all windows of a document are compared at once."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
+from graphrag_mcp.text.terms import dense_runs
+
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
-_CITED = r"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})"
+_CITED = (
+    r"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})(?:-(?P<words>[0-9a-f]{8}))?"
+)
 _TITLE = rf'"{_CITED}"'
 _SEEN = "documents-seen"
 _OF_TEXTS = "texts"  # fragment of the line's address; notes with none there have a hash of ids, which no other corpus has
@@ -41,20 +46,28 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 MARK = re.compile(r"(?<!\\)\[(\d{1,6})\](?!\()")
-_IN_LINE = re.compile(r' "cited (?:all )?\d{1,9} [0-9a-f]{16}"(?=\))')
+_IN_LINE = re.compile(r' "cited (?:all )?\d{1,9} [0-9a-f]{16}(?:-[0-9a-f]{8})?"(?=\))')
 _LINE = re.compile(r"L(\d+)(?:-L?\d+)?")
 _BLANK = [code for code in range(0x3001) if chr(code).isspace()]
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """`length`: characters that are no white space; `hash`: 16 hexadecimal digits of them."""
+    """`length`: characters that are no white space; `hash`: 16 hexadecimal digits of them; `words`: 8 of the places of
+    the white space between them. With `words` "", as in notes of earlier releases, any white space will do, and the
+    text may begin or end inside a word."""
 
     length: int
     hash: str
+    words: str = ""
+
+    @property
+    def characters(self) -> Fingerprint:
+        """The same without the places of the white space."""
+        return replace(self, words="")
 
     def __str__(self) -> str:
-        return f"{self.length} {self.hash}"
+        return f"{self.length} {self.hash}{self.words and '-'}{self.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +144,42 @@ class Searchable:
         terms = (codes[places].astype(np.uint64) + np.uint64(1)) * powers[:-1]
         return places, powers, np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
 
-    @property
+    @cached_property
+    def _glued(self) -> Any:
+        """For each character that is no white space: does it belong to the word of the next one? No blanks stand between
+        words of Chinese, Japanese or Thai, so a blank or a new line beside their characters says nothing."""
+        import numpy as np
+
+        places = self._sums[0]
+        glued = np.diff(places, append=len(self.text) + 1) == 1
+        if not self.text.isascii():
+            dense = np.zeros(len(self.text), bool)
+            for start, end in dense_runs(self.text):
+                dense[start:end] = True
+            dense = dense[places]
+            glued &= ~(dense | np.append(dense[1:], False))
+        return glued
+
+    def _words(self, first: int, end: int) -> str:
+        """8 hexadecimal digits of the places at which words end between these characters."""
+        import numpy as np
+
+        return sha256(np.packbits(self._glued[first : end - 1]).tobytes()).hexdigest()[:8]
+
+    @cached_property
     def fingerprint(self) -> Fingerprint:
         places, _, sums = self._sums
-        return Fingerprint(len(places), f"{int(sums[-1]):016x}")
+        return Fingerprint(len(places), f"{int(sums[-1]):016x}", self._words(0, len(places)))
+
+    def is_all(self, cited: Fingerprint) -> bool:
+        """Is this the fingerprint of the whole text?"""
+        return cited in (self.fingerprint, self.fingerprint.characters)
+
+    def part(self, text: str) -> Fingerprint:
+        """The fingerprint of a part of this text; without its words where it begins or ends inside one, so that it is
+        found here."""
+        found = fingerprint(text)
+        return found if self.find(found) else found.characters
 
     def find(self, cited: Fingerprint) -> tuple[int, int] | None:
         """The characters (start, end) of the first text with this fingerprint; None without one."""
@@ -152,7 +197,14 @@ class Searchable:
         for first in np.flatnonzero(
             windows == np.uint64(int(cited.hash, 16)) * powers[:count]
         ).tolist():
-            yield int(places[first]), int(places[first + cited.length - 1]) + 1
+            end = first + cited.length
+            if cited.words and (
+                (first and self._glued[first - 1])
+                or self._glued[end - 1]
+                or self._words(first, end) != cited.words
+            ):
+                continue
+            yield int(places[first]), int(places[end - 1]) + 1
 
 
 def fingerprint(text: str) -> Fingerprint:
@@ -201,7 +253,7 @@ def citations(text: str) -> Iterator[Citation]:
 
 def _citation(found: re.Match[str], label: str, mark: str = "") -> Citation:
     path, fragment = place_of(_target_of(found))
-    of = Fingerprint(int(found["length"]), found["hash"])
+    of = Fingerprint(int(found["length"]), found["hash"], found["words"] or "")
     whole = bool(found["all"]) or not fragment
     return Citation(label or _label(path, fragment), path, fragment, of, *found.span(), whole, mark)
 

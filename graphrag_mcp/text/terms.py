@@ -19,7 +19,7 @@ import tomllib
 import unicodedata
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from os.path import commonprefix
@@ -33,12 +33,12 @@ V = TypeVar("V")
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
-_CJK = (
+_HAN_AND_KANA = (
     "々〆〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     # kana, bopomofo
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"
-    + _HANGUL
 )
+_CJK = _HAN_AND_KANA + _HANGUL
 # Thai, Lao, Burmese, Khmer: no spaces between words
 _UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"
 
@@ -59,7 +59,15 @@ class Patterns:
         return pattern
 
 
-_SCRIPTS = Patterns({"cjk": f"[{_CJK}]", "unspaced": f"[{_UNSPACED}]", "hangul": f"[{_HANGUL}]+"})
+_SCRIPTS = Patterns(
+    {
+        "cjk": f"[{_CJK}]",
+        "unspaced": f"[{_UNSPACED}]",
+        "hangul": f"[{_HANGUL}]+",
+        # with their punctuation
+        "dense": f"[{_HAN_AND_KANA}{_UNSPACED}\u3001-\u303f\uff01-\uff0f\uff1a-\uff1f\uff5b-\uff65]+",
+    }
+)
 
 
 def composed(text: str) -> str:
@@ -75,6 +83,11 @@ def is_cjk(ch: str) -> bool:
 def holds_cjk(text: str) -> bool:
     """Does a text hold a character of which `is_cjk` is true?"""
     return not text.isascii() and _SCRIPTS.cjk.search(text) is not None
+
+
+def dense_runs(text: str) -> Iterator[tuple[int, int]]:
+    """The characters (start, end) of each run in scripts that put no blanks between words."""
+    return (run.span() for run in _SCRIPTS.dense.finditer(text))
 
 
 class Lines:

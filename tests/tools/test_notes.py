@@ -23,6 +23,7 @@ from graphrag_mcp.query.note_sources import notes, with_ids
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.sources.links import read_links
+from graphrag_mcp.text.citing import Searchable, citations
 from graphrag_mcp.tools.index import status
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
@@ -1298,3 +1299,63 @@ def test_a_vault_of_notes_alone_says_what_it_lacks_and_why(root: Path, tmp_path:
         call.good("index_documents", paths=["."], wait_seconds=50)
         assert "All 3" not in call.good("graph_status")["text"]
         assert "Ada Byron" in call.good("get_entity", id_or_name="Ada Byron")["text"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("The mast of Corran cost in all: 300", "The mast of Corran cost in all: 3000"),
+        ("The bill of Dorran was 1,300", "The bill of Dorran was 1,300,000"),
+        ("12 keepers lived on Gull Point.", "112 keepers lived on Gull Point."),
+        ("The lamp burned for 5 10 15 days.", "The lamp burned for 51 01 5 days."),
+        ("The keeper is now here.", "The keeper is nowhere."),
+        ("塔の高さは300", "塔の高さは3000"),
+    ],
+)
+def test_an_edit_at_the_edge_of_a_cited_text_or_of_its_blanks_marks_the_note(
+    call: Caller, root: Path, before: str, after: str
+) -> None:
+    page = root / "page.md"
+    page.write_text(f"# Page\n\n{before}\n", "utf-8")
+    indexed(call)
+    id = found_id(call, before)
+    call.good("write_note", title="Kept", text=f"So it says [{id}].")
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert "changed since" not in listed
+    page.write_text(f"# Page\n\n{after}\n", "utf-8")
+    indexed(call)
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert "1 of 1 source changed since" in listed
+
+
+def test_other_white_space_between_the_same_words_marks_no_note(call: Caller, root: Path) -> None:
+    page = root / "page.md"
+    page.write_text("# Page\n\nThe mast of Gull Point is high.\n\n塔は山の上に立っている。\n", "utf-8")
+    indexed(call)
+    call.good("write_note", title="Kept", text=f"High [{found_id(call, 'is high')}].")
+    page.write_text("Above.\n\n# Page\n\nThe mast\nof  Gull Point is high.\n\n塔は山の\n上に 立っている。\n", "utf-8")
+    indexed(call)
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert "Kept" in listed and "since" not in listed, listed
+
+
+def test_fingerprints_of_earlier_releases_count_as_they_are() -> None:
+    text = Searchable("The mast is 300 metres\nhigh. 塔の高さは300")
+    for part in ("mast is 300 metres high.", "塔の高さは300"):
+        of = text.part(part)
+        assert of.words and text.find(of) == text.find(of.characters) is not None
+    inside = text.part("ast is 30")  # a passage that ends inside a very long word
+    assert not inside.words and text.find(inside) == (5, 14)
+    [old] = citations(f'High [1].\n\n[1]: a.md#L1 "cited {text.part("mast is").characters}"\n')
+    assert Searchable("Themastisone").find(old.fingerprint) == (3, 9)
+
+
+def test_a_row_or_page_with_a_kind_of_that_name_hides_no_note(call: Caller, root: Path) -> None:
+    (root / "visits.csv").write_text("day,name,kind\n1962-01-02,Ann Wills,note\n", "utf-8")
+    (root / "page.md").write_text("---\nkind:\n  - note\n---\nThe mast of the pier.\n", "utf-8")
+    indexed(call)
+    call.good("write_note", title="Payer", text="Fenn paid for the mast [d1].")
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert listed.count("\n- [") == 1 and "Payer" in listed, listed
+    found = call.good("local_search", query="Who paid for the mast?", filters=["kind=note"])["text"]
+    assert "Fenn paid for the mast" in found and "pier" not in found, found
