@@ -70,12 +70,21 @@ def _decoded(data: bytes) -> tuple[str, dict[str, Any]]:
     """The text of a file, in which values may be in encodings of their own."""
     if not _CHARSET.search(data):
         return decode(data)
-    lines = []
-    for line in data.replace(b"\r\n", b"\n").split(b"\n"):
-        charset = _CHARSET.match(line)
-        encoding = web_encoding(charset[1].decode("ascii")) if charset else ""
-        lines.append((decode_as(line, encoding) if encoding else decode(line))[0])
-    return "\n".join(lines), {}
+    lines = (data + b"\n").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    texts: dict[int, str] = {}
+    others: dict[int, bytes] = {}
+    encoding = ""
+    for number, line in enumerate(lines):
+        if not line.startswith((b" ", b"\t")):  # else it goes on with the line before
+            charset = _CHARSET.match(line)
+            encoding = web_encoding(charset[1].decode("ascii")) if charset else ""
+        if encoding:
+            texts[number] = decode_as(line, encoding)[0]
+        else:
+            others[number] = line
+    text, metadata = decode(b"\n".join(others.values()))
+    texts |= zip(others, text.split("\n"), strict=True)
+    return "\n".join(texts[number] for number in range(len(lines))), metadata
 
 
 def _take(record: _Record, name: str, options: str, value: str) -> None:

@@ -21,7 +21,7 @@ from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.walk import find
 from tests.support import hostile_archives, ole
 from tests.support.hostile_archives import sheet, text_cell
-from tests.support.workload import ends, linear
+from tests.support.workload import calls, ends, linear
 
 SHARED = Path(__file__).parents[3] / "shared/data/cases"
 SETTINGS = Settings(home=Path("unused"))
@@ -451,6 +451,15 @@ def test_long_paragraphs_of_a_mail_that_flows_are_joined_in_linear_time() -> Non
 def test_a_long_cell_of_rtf_is_read_in_linear_time() -> None:
     words = b"Some words here \\par "
     assert linear(lambda size: list(rtf(b"{\\rtf1\\pard\\intbl " + words * size + b"}", "rtf")), 500, largest=160_000)
+
+
+def test_lines_of_cards_without_a_charset_are_decoded_together() -> None:
+    card = b"BEGIN:VCARD\nFN;CHARSET=GBK:" + "张三\n 李".encode("gbk") + b"\nNOTE:caf\xe9 in M\xfcnchen\nEND:VCARD\n"
+    first, *_ = pieces = list(cards(card * 50, "vcf"))
+    assert len(pieces) == 50 and first.text == "name: 张三李\nnote: café in München\n"
+    assert calls(lambda: list(cards(card * 50, "vcf")), "detect_all") == 1
+    (piece,) = cards(b"BEGIN:VCARD\nFN;CHARSET=UTF-8:Ana\nNOTE:\x81\x8d\xff\x00\x01\x8f\xff\nTITLE:" + b"Head of pumps " * 60 + b"\nEND:VCARD\n", "vcf")
+    assert "name: Ana\n" in piece.text and "title: Head of pumps" in piece.text
 
 
 def test_a_card_whose_line_is_signs_alone_ends_at_once() -> None:
