@@ -20,7 +20,7 @@ def test_a_budget_of_nothing_buys_nothing_keeps_what_was_paid_for_and_lists_what
     docs, home = written(tmp_path / "docs", 4), tmp_path / "home"
 
     def index(*options: str) -> dict:
-        assert main(["index", str(docs), "--home", str(home), "--corpus", "kb", "--json", *options]) == 0
+        assert main(["index", str(docs), "--home", str(home), "--corpus", "kb", "--method", "llm", "--json", *options]) == 0
         return json.loads(capsys.readouterr().out)
 
     def by() -> list[str]:
