@@ -25,7 +25,7 @@ from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, 
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
-from graphrag_mcp.sources.mail import eml, mbox, mhtml, msg
+from graphrag_mcp.sources.mail import MAILBOX, eml, mbox, mhtml, msg
 from graphrag_mcp.sources.office import office, xls
 from graphrag_mcp.sources.opendocument import opendocument
 from graphrag_mcp.sources.pdf import pdf
@@ -53,6 +53,9 @@ _MAIL = re.compile(
 
 
 def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    if MAILBOX.match(data):  # a folder of Thunderbird has no suffix
+        yield from mbox(data, suffix)
+        return
     text, metadata = decode(data)
     if _MAIL.match(text):
         yield from eml(data, suffix)
@@ -200,7 +203,18 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
     elif isinstance(value, dict) and (piece := _alone(value)):
         yield piece
     else:
+        text = _ESCAPE.sub(_unescaped, text) if value is not None else text
         yield Piece(text, metadata=metadata, prose=False)
+
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u\w{4}|.)")
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character of an escape of JSON, such as `\\u00d6`; the escape of one that is not shown, or has to be
+    escaped."""
+    character = str(json.loads(f'"{escape[0]}"'))
+    return character if character.isprintable() and character not in '"\\' else escape[0]
 
 
 def canvas(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -462,7 +476,7 @@ def _words(element: archive.Element) -> str:
 OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps".split())
 OPEN = frozenset("odt ott odp otp ods ots".split())
 SHEETS = frozenset("xlsx xlsm xltx".split())
-MAIL = frozenset("eml mbox msg mht mhtml".split())
+MAIL = frozenset("eml emlx mbox msg mht mhtml".split())
 APART = (
     OFFICE
     | OPEN
@@ -473,7 +487,7 @@ APART = (
 )
 ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
 # Files that hold NUL bytes by nature.
-PACKED = APART - {"eml", "mbox", "mht", "mhtml", "rtf", "xml"}
+PACKED = APART - {"eml", "emlx", "mbox", "mht", "mhtml", "rtf", "xml"}
 
 Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
@@ -508,7 +522,7 @@ FORMATS: dict[str, Reader] = {
     "epub": epub,
     "xml": xml,
     "zip": zipped,
-    "eml": eml,
+    **dict.fromkeys(("eml", "emlx"), eml),
     "mbox": mbox,
     "msg": msg,
     **dict.fromkeys(("mht", "mhtml"), mhtml),

@@ -39,8 +39,13 @@ _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section arti
 _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
-_CONTROLS = frozenset(("select", "button", "datalist"))
-_FLAGGED = {*_MAIN, *_CONTROLS, "pre", "sup"}
+# Elements whose text is not shown: of a ruby annotation the text that it is of is read.
+_UNREAD = frozenset(("button", "datalist", "rt", "rp"))
+_FLAGGED = {*_MAIN, *_UNREAD, "option", "pre", "sup"}
+# Types of inputs whose value is shown (WHATWG HTML, 4.10.5.1).
+_SHOWN = frozenset(
+    " text search tel url email date month week time datetime-local number".split(" ")
+)
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _CELLS = ("td", "th", "caption")
 _TABLE_PARTS = frozenset((*_CELLS, *"tr tbody thead tfoot".split()))
@@ -52,6 +57,8 @@ _ENDED_BY = {
     **{name: (name, "p") for name in ("li", "form")},
     **dict.fromkeys(("dt", "dd"), ("dt", "dd", "p")),
     **{name: (name,) for name in ("a", "option", "button")},
+    **dict.fromkeys(("rt", "rp", "rb"), ("rt", "rp")),
+    "ruby": (),
 }
 _SCOPES = {
     "li": (*_CELLS, "table", "ul", "ol"),
@@ -348,7 +355,8 @@ class _Writer:
         """What the content of an element is."""
         flags = []
         if name not in ("html", "body") and (
-            name in _CONTROLS
+            name in _UNREAD
+            or (name == "option" and "selected" not in attributes)
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
             or ("style" in attributes and _UNSEEN.search(attributes["style"]))
@@ -380,6 +388,9 @@ class _Writer:
             self._said.setdefault("time", attributes["datetime"])
         elif name == "img" and attributes.get("alt", "").strip():
             self.text(f" [image: {attributes['alt'].strip()}] ".replace("&", "&amp;"))
+        elif name == "input" and attributes.get("type", "").lower() in _SHOWN:
+            if value := attributes.get("value", "").strip():
+                self.text(f" {value} ".replace("&", "&amp;"))
         elif name == "a":
             to = page_of(attributes.get("href", ""), self._base)
             self._page = _Link(*to) if to else None

@@ -51,7 +51,7 @@ _TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 _WHEN = re.compile(r"@|\d{1,2}:\d\d|\b\d{4}(?!\d)")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
 # RFC 4155: an address and a date, as `Mon Mar  4 09:15:00 2024`; some boxes have neither.
-_MAILBOX = re.compile(
+MAILBOX = re.compile(
     rb"^From \S.{0,250} [A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d{1,2}:\d\d.{0,40}\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)",
     re.MULTILINE,
 )
@@ -105,6 +105,8 @@ class Mail:
 
 
 def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    if suffix == "emlx" and (size := re.match(rb"(\d{1,9})\s*?\n", data)):  # of Apple Mail
+        data = data[size.end() : size.end() + int(size[1])]
     if not re.match(rb"\s*(?:>?From .*\r?\n)?[A-Za-z][A-Za-z0-9-]*:", data[:2_000]):
         raise ReadError("it is damaged, or no mail: it begins with no header")
     yield from _given(_parsed(data), "")
@@ -113,7 +115,7 @@ def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
 def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     """Each mail of a mailbox as a document; its key is its number. One that cannot be read ends none of the
     others."""
-    dated = list(_MAILBOX.finditer(data))
+    dated = list(MAILBOX.finditer(data))
     undated = list(_UNDATED.finditer(data))
     starts = undated
     if dated and dated[0].start() == undated[0].start():  # undated lines may be of a body
@@ -590,13 +592,26 @@ def _header(message: Message, name: str) -> str:
             text = _text(written, next(filter(None, charsets), "windows-1252"))
             value = email.policy.default.header_factory(name, " ".join(text.split()))
         else:
-            value = message.get(name)
+            text = _CHARSET.sub(_larger, " ".join(written.decode("ascii").split()))
+            value = (
+                email.policy.default.header_factory(name, text)
+                if "=?" in text
+                else message.get(name)
+            )
     except Exception:  # headers from anywhere: the library raises what it likes
         value = raw
     text = str(value or "").encode("utf-8", "replace").decode("utf-8", "replace")
     # Signs of windows-1252 in words that say that they are ISO-8859-1.
     text = re.sub("[-]", lambda sign: sign[0].encode("latin-1").decode("cp1252", "replace"), text)
     return " ".join(text.split())
+
+
+_CHARSET = re.compile(r"=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[bBqQ]\?)")
+
+
+def _larger(charset: re.Match[str]) -> str:
+    """The charset of an encoded word as Python calls the one that its letters are of."""
+    return f"=?{web_encoding(charset[1]) or charset[1]}"
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
