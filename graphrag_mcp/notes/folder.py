@@ -53,8 +53,8 @@ def file_name(name: str) -> str:
     return f"{plain} note" if _DEVICE.fullmatch(plain) else plain
 
 
-def place(base: Path, title: str, folder: str = "") -> Path:
-    """The file of a note, of which the folder need not exist. A name that differs from one that is
+def place(base: Path, title: str, folder: str = "", number: int = 1) -> Path:
+    """The file of a note, of which the folder need not exist; `number` above 1 where other titles lead to that name. A name that differs from one that is
     there only in case or in the form of its accents is that one. BadInput for a folder outside of
     `base`, and for a name that no index reads."""
     if len(folder) > LONGEST_FOLDER:
@@ -70,7 +70,8 @@ def place(base: Path, title: str, folder: str = "") -> Path:
         if walk.folder_reason(at.name, ()):
             what = f"a folder of the name {at.name[:60]!r} is not indexed"
             raise BadInput(what, "Give it another name")
-    path = at / _spelled(at, f"{file_name(title)}.md")
+    name = file_name(title) if number == 1 else f"{file_name(title)} {number}"
+    path = at / _spelled(at, f"{name}.md")
     if reason := walk.file_reason(path.name):
         raise BadInput(f"a file {path.name[:60]!r} is not indexed ({reason})", "Give another title")
     if path.parent.resolve() != path.parent or not path.parent.is_relative_to(base):
@@ -132,6 +133,7 @@ def write(
         what = f"the note would have {len(data):,} bytes, and may have {LARGEST:,}"
         raise BadInput(what, "Write several notes that link to each other")
     before = read(path) or ""
+    _check_mode(path)
     if corpus:
         mark(base, corpus)
     keep(base, path, before, check_of(text))
@@ -175,9 +177,18 @@ def _replace(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            os.chmod(new, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _check_mode(path: Path) -> None:
+    """Refuse to replace a file that its owner made read-only: the folder would allow it."""
+    with suppress(FileNotFoundError):
+        if not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK):
+            raise BadInput(f"the file {path.name!r} is read-only", "Write a note of another title")
 
 
 # ---- what a note was before --------------------------------------------------------------------------
@@ -213,13 +224,14 @@ def keep(base: Path, path: Path, text: str, followed_by: str) -> None:
 
 def undo(base: Path, path: Path, check: str = "") -> str:
     """Give a note the content before the last write, which is returned: "" where the write made the
-    note, whose file goes. What it was stays in the hidden folder. NotFound where nothing is kept,
+    note, whose file goes. What it was stays in the hidden folder (`undone`). NotFound where nothing is kept,
     BadInput where the file was edited since, unless `check` says that this edit is meant too."""
     now, known = read(path), earlier(base, path)
     if now is None or not known:
         raise NotFound(
             f"there is nothing to undo of {path.name!r}", "list_documents shows the notes"
         )
+    _check_mode(path)
     current = check_of(now)
     last = next((version for version in reversed(known) if version.followed_by == current), None)
     if last is None and check != current:
@@ -227,13 +239,24 @@ def undo(base: Path, path: Path, check: str = "") -> str:
         raise BadInput(what, f'Give check="{current}" to undo this too')
     last = last or known[-1]
     before = last.text()
-    _replace(_old(base, path) / "undone.md", now.encode("utf-8", "replace"))
+    known_undone = undone(base, path)
+    number = int(known_undone[-1].stem.partition(".")[2]) + 1 if known_undone else 1
+    _replace(_old(base, path) / f"undone.{number:06d}.md", now.encode("utf-8", "replace"))
+    for file in known_undone[: max(len(known_undone) + 1 - KEPT, 0)]:
+        file.unlink(missing_ok=True)
     if before:
         _replace(path, before.encode("utf-8"))
     else:
         path.unlink(missing_ok=True)
     last.file.unlink(missing_ok=True)
     return before
+
+
+def undone(base: Path, path: Path) -> list[Path]:
+    """The files with what undo took away from a note, oldest first."""
+    with suppress(OSError):
+        return sorted(_old(base, path).glob("undone.*.md"))
+    return []
 
 
 def _old(base: Path, path: Path) -> Path:

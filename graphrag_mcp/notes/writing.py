@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
 from graphrag_mcp.text.citing import Fingerprint, file_and_key
+from graphrag_mcp.text.terms import lists_of
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
@@ -47,6 +49,7 @@ _CODE = re.compile(
 )
 _PAGE = re.compile(r"p\. (\d+)")
 _NUMBER = re.compile(r"\[\^?(\d{1,6})\]")
+_SAFE = "/:@!$&*+,;=~.-_"  # in addresses
 _LARGE = 9_999  # numbers above are none that marks count on from
 
 
@@ -71,11 +74,15 @@ class Target:
     whole: bool = False
 
 
-def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
+def linked(
+    snapshot: Snapshot | None, path: Path, text: str, before: str = "", old: str = ""
+) -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
-    in all of it. NotFound names ids of nothing: a note is not written with them. In capitals or as the ends of a range
+    in all of it. What get_source showed of a citation of `old` whose text has changed or gone is that citation again.
+    NotFound names ids of nothing: a note is not written with them. In capitals or as the ends of a range
     ([D4], [t5-t7]) they may be no ids: those of nothing stay in the text."""
-    result = Linked("")
+    result, marks = Linked(""), _Marks(before, text)
+    text = _read_back(text, old, marks)
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
     known = pages(snapshot) if snapshot is not None else None
 
@@ -109,7 +116,7 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
         )
         advice = "What they named has changed or is gone, or is in another corpus: search again, or leave them out"
         raise NotFound(what, advice)
-    marks, links = _Marks(before, text), dict[str, str]()
+    links = dict[str, str]()
     shown, at = [], 0
     for match, given in groups:
         named = dict.fromkeys(id for ids, _ in given for id in ids)
@@ -133,6 +140,23 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
     result.left += _left(text, at, len(text), is_text)
     result.text, result.definitions = "".join([*shown, text[at:]]), marks.written
     return result
+
+
+def _read_back(text: str, old: str, marks: _Marks) -> str:
+    """The text with marks for what `note_sources.with_ids` showed of citations of the old text."""
+    by_label = lists_of((citation.label, citation) for citation in citing.citations(old))
+    if not by_label:
+        return text
+    code = [match.span() for match in _CODE.finditer(text)]
+    labels = "|".join(map(re.escape, sorted(by_label, key=len, reverse=True)))
+    states = "changed since|gone since|not in this corpus"
+
+    def read(shown: re.Match[str]) -> str:
+        if any(start <= shown.start() < end for start, end in code):
+            return shown[0]
+        return ", ".join(f"[{marks.again(citation)}]" for citation in by_label[shown[1]])
+
+    return re.sub(rf"\[({labels}), (?:{states})\]", read, text)
 
 
 def _ids_of(given: re.Match[str]) -> tuple[list[str], bool]:
@@ -175,7 +199,15 @@ class _Marks:
 
     def of(self, target: Target) -> str:
         """The mark of a source; the same for what the note cites already."""
-        key = (*citing.place_of(target.address), target.fingerprint)
+        return self.number((*citing.place_of(target.address), target.fingerprint), target)
+
+    def again(self, cited: citing.Citation) -> str:
+        """The mark of a source that the note cited before."""
+        address = quote(cited.path, safe=_SAFE) + ("#" if cited.fragment else "")
+        address += quote(cited.fragment, safe=_SAFE)
+        return self.number(cited.key, Target(address, cited.fingerprint, cited.whole))
+
+    def number(self, key: tuple[str, str, Fingerprint], target: Target) -> str:
         if key not in self.known:
             self.last += 1
             while self.last in self.taken:
@@ -241,7 +273,7 @@ def address(snapshot: Snapshot, path: Path, uri: str, fragment: str = "") -> str
     files = [] if uri.startswith("text:") else _files(snapshot, uri)
     if not files:
         target = uri if uri.startswith("text:") else f"graphrag:{uri}"
-        return quote(target, safe="/:@!$&*+,;=~.-_")
+        return quote(target, safe=_SAFE)
     try:
         relative = os.path.relpath(files[0], path.parent).replace(os.sep, "/")
     except ValueError:  # on another drive
@@ -298,7 +330,12 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
 
 def composed(title: str, linked: Linked, date: str, writer: str) -> str:
     """A new note."""
-    facts = {"kind": "note", "title": f'"{_plain(title)}"', "date": date, "writer": _plain(writer)}
+    facts = {
+        "kind": "note",
+        "title": f'"{_plain(title)}"',
+        "date": date,
+        "writer": _scalar(_plain(writer)),
+    }
     matter = "\n".join(f"{name}: {value}" for name, value in facts.items())
     return f"---\n{matter}\n---\n\n# {_plain(title)}\n\n{_body(title, linked.text, linked.definitions)}\n"
 
@@ -309,13 +346,14 @@ def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> st
     matter, rest = _divided(old, title, date, writer)
     rest, definitions = citing.definitions(rest)
     definitions = sorted([*definitions, *linked.definitions], key=citing.is_collection)
-    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, definitions)}\n"
+    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, definitions, old)}\n"
 
 
 def replaced(old: str, title: str, linked: Linked, date: str, writer: str) -> str:
     """A note with another text below its front matter, in which a person may have put tags."""
     matter, _ = _divided(old, title, date, writer)
-    return f"{matter}\n# {_plain(title)}\n\n{_body(title, linked.text, linked.definitions)}\n"
+    body = _body(title, linked.text, linked.definitions, old)
+    return f"{matter}\n# {_plain(title)}\n\n{body}\n"
 
 
 def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
@@ -327,7 +365,7 @@ def _divided(old: str, title: str, date: str, writer: str) -> tuple[str, str]:
         new = composed(title, Linked(""), date, writer)
         return new[: front_matter(new)[1]], old
     block = old[:end].rstrip()
-    for name, value in {"date": date, "writer": writer}.items():
+    for name, value in {"date": date, "writer": _scalar(writer)}.items():
         line = re.compile(rf"(?mi)^{name}[ \t]*:.*$(?:\n[ \t]*- .*$)*")  # and the lines of a list
         if name in facts and line.search(block):
             block = line.sub(lambda _, line=f"{name}: {value}": line, block)
@@ -344,11 +382,23 @@ def _writers(known: object, writer: str) -> str:
     return _plain(f"{before}, {writer}")
 
 
-def _body(title: str, text: str, definitions: Sequence[str] = ()) -> str:
-    """The text without a front matter, and without a heading that is the title; the definitions at its end, outside
+def is_of(title: str, old: str, path: Path) -> bool:
+    """Is this the title of the note in a file, in any case? Or the name of the file, whatever title a person gave it."""
+    of = str(front_matter(old)[0].get("title", title))
+    names = {unicodedata.normalize("NFC", name).lower() for name in (of, _plain(of), path.stem)}
+    return not names.isdisjoint(
+        unicodedata.normalize("NFC", name).lower() for name in (title, _plain(title))
+    )
+
+
+def _body(title: str, text: str, definitions: Sequence[str] = (), old: str = "") -> str:
+    """The text without a front matter that the note has anyway, and without a heading that is the title; the definitions at its end, outside
     of a block of code that is open."""
     text = clean(text).strip()  # a file with a NUL is no text to an index
-    text = text[front_matter(text)[1] :].strip()
+    (facts, end), known = front_matter(text), front_matter(old)[0]
+    own = ("kind", "title", "date", "writer")
+    if facts and all(name in own or known.get(name) == value for name, value in facts.items()):
+        text = text[end:].strip()
     first, _, rest = text.partition("\n")
     same = first.startswith("# ") and first[2:].strip().casefold() == title.strip().casefold()
     body = rest.strip() if same else text
@@ -359,6 +409,11 @@ def _body(title: str, text: str, definitions: Sequence[str] = ()) -> str:
     if code and code[-1].end() == len(body) and not re.search(rf"\n{code[-1][1]}\Z", body):
         body += f"\n{code[-1][1]}"
     return "\n".join([body, "", *defined, *definitions])
+
+
+def _scalar(plain: str) -> str:
+    """A plain value as YAML: in quotes where it would be no text without them (`@scope/agent`)."""
+    return f'"{plain}"' if re.search(r"\A(?!\w)|: | #|:\Z", plain) else plain
 
 
 def _plain(text: str) -> str:

@@ -185,8 +185,8 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     base = app.notes_folder()
     name, snapshot = _corpus(app, corpus, base)
     with files.locked(base):
-        path = files.place(base, title, note.folder)
-        shown, old = path.relative_to(base).as_posix(), files.read(path)
+        path, old = _file(base, title, note)
+        shown = path.relative_to(base).as_posix()
         written_note = Written(name, path, NoteResult(corpus=name, path=shown), (str(path),))
         _compare(note, old, shown)
         if note.op != "undo" and (by_file := _ignored(app, snapshot, base, path)):
@@ -196,10 +196,12 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             written_note.verb = "Brought back"
             if not files.undo(base, path, note.check.strip()):
                 written_note.paths = (str(path.parent),)
+            undone = files.undone(base, path)[-1].relative_to(base).as_posix()
+            written_note.remarks.append(f"What was there is kept as {undone}.")
             return written_note
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
-        linked = writing.linked(snapshot, path, note.text, before)
+        linked = writing.linked(snapshot, path, note.text, before, old or "")
         if snapshot is not None and not before:
             linked.definitions.append(citing.collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
@@ -223,11 +225,31 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         )
         beside = "; beside the note stands whether the documents are as they were"
         written_note.remarks.append(f"{remark}{beside if citing.seen(text) else ''}.")
-    elif not linked.cited and note.op == "new":
+    elif note.op in ("new", "replace") and not any(citing.citations(text)):
         written_note.remarks.append(
             "The note cites nothing, so searches cannot say when it is out of date."
         )
     return written_note
+
+
+def _file(base: Path, title: str, note: Note) -> tuple[Path, str | None]:
+    """The file of a note and its text, None without one: a title that leads to the file of another one (`A:B` and
+    `A/B`) has the same name with a number."""
+    from graphrag_mcp.notes import folder as files
+    from graphrag_mcp.notes.writing import is_of
+    from graphrag_mcp.sources.decode import front_matter
+
+    first = path = files.place(base, title, note.folder)
+    old, number = files.read(path), 1
+    while old is not None and not is_of(title, old, path):
+        number += 1
+        path = files.place(base, title, note.folder, number)
+        old = files.read(path)
+    if old is None and number > 1 and note.op != "new":
+        there = front_matter(files.read(first) or "")[0].get("title", first.stem)
+        what = f"the file {first.name!r} is the note {there!r}, not {title!r}"
+        raise NotFound(what, 'Give that title, or op="new" for a note of its own')
+    return path, old
 
 
 def _compare(note: Note, old: str | None, shown: str) -> None:

@@ -18,8 +18,9 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.notes.folder import undone as undone_files
 from graphrag_mcp.notes.writing import linked
-from graphrag_mcp.query.note_sources import notes, with_ids
+from graphrag_mcp.query.note_sources import check_of, notes, with_ids
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.sources.links import read_links
@@ -1359,3 +1360,80 @@ def test_a_row_or_page_with_a_kind_of_that_name_hides_no_note(call: Caller, root
     assert listed.count("\n- [") == 1 and "Payer" in listed, listed
     found = call.good("local_search", query="Who paid for the mast?", filters=["kind=note"])["text"]
     assert "Fenn paid for the mast" in found and "pier" not in found, found
+
+
+def test_a_citation_is_read_back_from_the_form_that_shows_it_as_changed(call: Caller, root: Path) -> None:
+    text = "Paid by Fenn [d1]. Opened by Calloway [d2]."
+    call.good("write_note", title="Mast", text=text)
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    shown = call.good("get_source", ids=["d3"])["text"]
+    assert "[ledger.md, changed since]" in shown
+    check = shown.partition("check value is ")[2] or shown.partition("check value ")[2]
+    text = "It was paid by Fenn [ledger.md, changed since], and opened by Calloway [d2]."
+    said = call.good("write_note", title="Mast", text=text, op="replace", check=check[:12])
+    assert said["cites"] == 2, said["text"]
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert "1 of 2 sources changed since" in listed
+    said = call.good("write_note", title="Mast", text="Paid.", op="replace", check=said["check"])
+    assert "cites nothing" in said["hint"]
+
+
+def test_undo_keeps_what_it_takes_back_of_each_step(call: Caller, root: Path) -> None:
+    file = root / "notes" / "Mast.md"
+    call.good("write_note", title="Mast", text="It is high.")
+    check = call.good("write_note", title="Mast", text="It is old.", op="append")["check"]
+    file.write_text(file.read_text("utf-8") + "\nBy hand.\n", "utf-8")
+    indexed(call)
+    assert "another check value" in call.bad("write_note", title="Mast", op="undo", check=check)
+    for step in (1, 2):
+        check = check_of(file.read_text("utf-8"))
+        said = call.good("write_note", title="Mast", op="undo", check=check)
+        assert f"kept as .graphrag/old/Mast/undone.{step:06d}.md" in said["hint"], said
+    kept = [undone.read_text("utf-8") for undone in undone_files(root / "notes", file)]
+    assert ["By hand." in text for text in kept] == [True, False]
+
+
+def test_a_block_between_dashes_at_the_start_of_a_text_is_kept(call: Caller, root: Path) -> None:
+    text = "---\ntags: [mast]\nheight: 40 m\n---\n\nIt is high."
+    call.good("write_note", title="Mast", text=text)
+    written = (root / "notes" / "Mast.md").read_text("utf-8")
+    assert "tags: [mast]\nheight: 40 m\n" in written and written.count("kind: note") == 1
+    call.good("write_note", title="Mast", text="---\nowner: Fenn\n---\n\nAnd old.", op="append")
+    assert "owner: Fenn" in (root / "notes" / "Mast.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("Masse", "Maße"), ("A/B test", "A:B test"), ("й" * 90 + " 1", "й" * 90 + " 2")]
+)
+def test_titles_that_lead_to_one_file_are_notes_of_their_own(
+    call: Caller, first: str, second: str
+) -> None:
+    one = call.good("write_note", title=first, text="The first.")
+    refused = call.bad("write_note", title=second, text="The second.", op="append")
+    assert first in refused and second in refused
+    two = call.good("write_note", title=second, text="The second.")
+    assert two["path"] != one["path"]
+    assert call.good("write_note", title=second, text="More.", op="append")["path"] == two["path"]
+    assert call.good("write_note", title=first, text="More.", op="append")["path"] == one["path"]
+
+
+@pytest.mark.skipif(os.sep == "\\", reason="Windows has no such modes")
+def test_a_note_keeps_the_mode_of_its_file_and_a_read_only_one_is_refused(
+    call: Caller, root: Path
+) -> None:
+    file = root / "notes" / "Mast.md"
+    check = call.good("write_note", title="Mast", text="It is high.")["check"]
+    file.chmod(0o664)
+    check = call.good("write_note", title="Mast", text="It is old.", op="append")["check"]
+    assert file.stat().st_mode & 0o777 == 0o664
+    file.chmod(0o444)
+    assert "read-only" in call.bad("write_note", title="Mast", text="More.", op="append")
+    assert "read-only" in call.bad("write_note", title="Mast", op="undo", check=check)
+    assert "More." not in file.read_text("utf-8")
+
+
+def test_a_writer_of_any_name_leaves_front_matter_that_is_yaml(app: App, root: Path) -> None:
+    for text, op in (("It is high.", "new"), ("It is old.", "append")):
+        path = write(app, Note("Mast", text, op=op), "", "@scope/agent").path
+        assert '\nwriter: "@scope/agent"\n' in path.read_text("utf-8")
