@@ -3,9 +3,8 @@
 Who reads the texts: method "fast" no model; "llm" the configured model, in full; "agent" the calling
 agent (index/work.py); "light" no model, but the configured model writes a summary of every document and
 the reports of topics; "reports" no model, but the agent writes the reports of the top topics; "auto"
-"light" if a model is configured, else none. An index that a model or an agent has read stays as it is
-under "auto", also when the model is switched off: in full where texts were read in full, so that no reply
-that was paid for is thrown away.
+the way in which a model or an agent last read the index (`last_reading`), also when the model is switched
+off, else "light" if a model is configured, else none.
 
 What a model is asked is imported where one is: most runs ask none."""
 
@@ -51,6 +50,7 @@ class Models:
     embedding: str = ""
     light: bool = False  # summaries and topic reports are asked for, and nothing else
     agent: bool = False  # what no one answers is left open for an agent
+    reading: str = ""  # as `last_reading` finds it after this run
 
     @property
     def reader(self) -> Reader:
@@ -91,6 +91,7 @@ class Models:
             "vectors": VECTOR_FORM if self.embedding else "",
             "agent": self.agent,
             "light": self.light,
+            "reading": self.reading,
         }
 
 
@@ -99,39 +100,36 @@ def choose(
 ) -> Models:
     """Raises BadInput for a method that cannot be had."""
     settings = with_tuned(settings, folder)
-    before = manifest.parameters if manifest else {}
     if method in ("llm", "light") and not asker.model:
         raise BadInput(
             f"method {method!r} needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
-    auto, was_light = method == "auto", bool(before.get("light"))
-    read_before = manifest is not None and reads_in_full(manifest)
-    was_full = not was_light and (read_before or asker.has_answers("extract"))
-    top = method == "reports" or (auto and bool(before.get("reports")))
-    reads = method in ("llm", "agent") or (auto and was_full)
-    light = method == "light" or (auto and not was_full and (was_light or bool(asker.model)))
-    agent = method == "agent" or (auto and not asker.model and bool(before.get("agent")))
+    way = reading_of(method, manifest, asker)
+    light, reads, agent = way == "light", way in ("llm", "agent"), way == "agent"
+    reading = way or last_reading(manifest)
     embedding = asker.embedding_model if method != "fast" else ""
     summaries = None
     if light or (method != "fast" and asker.has_answers("summary")):
         from graphrag_mcp.index.summaries import params_from as summary_params
 
         summaries = summary_params(settings, folder)
-    if not (light or reads or top):
-        return Models(asker, settings, summaries=summaries, embedding=embedding)
+    if not way:
+        models = Models(asker, settings, summaries=summaries, embedding=embedding)
+        return replace(models, reading=reading)
     from graphrag_mcp.index.report_writing import prompt_from as report_prompt
 
     if light:
         prompt = report_prompt(settings, folder)
         models = Models(asker, settings, reports=prompt, summaries=summaries, embedding=embedding)
-        return replace(models, light=True)
+        return replace(models, light=True, reading=reading)
     if not reads:
         asker.leave_to_agents()
         prompt = report_prompt(settings, folder)
         # with less of each community: an agent reads some thirty of them
         reports = replace(prompt, levels=TOP_LEVELS, tokens=min(prompt.tokens, TOP_TOKENS))
-        return Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
+        models = Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
+        return replace(models, reading=reading)
     from graphrag_mcp.index.claims import params_from as claim_params
     from graphrag_mcp.index.describe import DescribeParams
     from graphrag_mcp.index.extraction import params_from as extract_params
@@ -150,7 +148,36 @@ def choose(
         summaries,
         embedding,
         agent=agent,
+        reading=reading,
     )
+
+
+def reading_of(method: str, manifest: Manifest | None, asker: Asker) -> str:
+    """Who reads the texts in a run with this method: "light", "llm", "agent", "reports", or "" for no one.
+
+    Under "auto" what the index was last read by decides, and replies in the cache do not: one may be left of
+    a trial. Only of an index that no one has read they tell that a first reading in full was interrupted."""
+    if method != "auto":
+        return "" if method == "fast" else method
+    last = last_reading(manifest)
+    answered = asker.has_answers("extract")
+    if not last and answered:
+        return "llm"
+    if last == "agent" and asker.model:
+        return "llm" if answered else "light"
+    return "light" if asker.model and last != "llm" else last
+
+
+def last_reading(manifest: Manifest | None) -> str:
+    """By which method a model or an agent read this index last, "" for none; "fast" keeps it."""
+    before = manifest.parameters if manifest else {}
+    if "reading" in before:
+        return str(before["reading"])
+    if before.get("light"):
+        return "light"
+    if manifest is not None and reads_in_full(manifest):
+        return "agent" if before.get("agent") else "llm"
+    return "reports" if before.get("reports") else ""
 
 
 def reads_in_full(manifest: Manifest) -> bool:

@@ -124,11 +124,12 @@ def _fitting(lines: Sequence[Line], tokens: int) -> list[Line]:
 @dataclass(frozen=True, slots=True)
 class About:
     """What a reply was made of: the level of the topic, all its texts, and those that its rows of
-    Sources show, in their order."""
+    Sources show, in their order. `asked`: of a prompt of one's own or a language that is set, which."""
 
     level: int
     texts: frozenset[str]
     shown: Sequence[str] = ()
+    asked: str = ""
 
     def kept(self, reply: str) -> str:
         """The reply with this in it; as it is, where it is no object."""
@@ -139,6 +140,7 @@ class About:
         if not isinstance(value, dict):
             return reply
         about = {"level": self.level, "texts": sorted(self.texts), "shown": list(self.shown)}
+        about |= {"asked": self.asked} if self.asked else {}
         return json.dumps({**value, ABOUT: about}, ensure_ascii=False)
 
 
@@ -150,15 +152,16 @@ class Earlier:
     _read: list[tuple[About, str]] | None = field(default=None)
 
     def nearest(self, about: About) -> tuple[About, str] | None:
-        """The reply, with what it is about, that shares most texts with a topic, at
-        least SHARED of either's; None where none does."""
+        """The reply to the same prompt in the same language, with what it is about, that shares most texts
+        with a topic, at least SHARED of either's; None where none does."""
         if self._read is None:
             self._read = list(self._replies())
         best: tuple[float, str, tuple[About, str]] | None = None
         for reply in self._read:
             texts = reply[0].texts
             common = len(texts & about.texts) / max(len(texts), len(about.texts), 1)
-            if reply[0].level == about.level and common >= SHARED:
+            alike = (reply[0].level, reply[0].asked) == (about.level, about.asked)
+            if alike and common >= SHARED:
                 place = (-common, reply[1], reply)
                 best = min(best, place, key=lambda each: each[:2]) if best else place
         return best[2] if best else None
@@ -167,7 +170,8 @@ class Earlier:
         for stored in self.asker.book.of_kind("report", f'"{ABOUT}"') if self.asker.book else ():
             try:
                 value: Any = json.loads(stored.text).get(ABOUT)
-                about = About(value["level"], frozenset(value["texts"]), tuple(value["shown"]))
+                texts, shown = frozenset(value["texts"]), tuple(value["shown"])
+                about = About(value["level"], texts, shown, value.get("asked", ""))
             except (ValueError, TypeError, KeyError, AttributeError):
                 continue  # of another form
             yield about, stored.text

@@ -57,6 +57,14 @@ class ReportPrompt:
         words = self.template.template, self.topic.template, self.language
         return content_id("report", *words, *map(str, numbers))
 
+    @property
+    def of_topics(self) -> str:
+        """What a report from summaries is asked with; "" for the shipped prompt without a language, so that
+        reports stay where a release changes its wording."""
+        own = self.topic.template
+        own = "" if own == prompts.load("topic").template else own
+        return content_id("topic", own, self.language) if own or self.language else ""
+
 
 def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
     return ReportPrompt(
@@ -143,7 +151,8 @@ class Writing:
             assert shown is not None
         identity = {text.unit: text.identity for text in texts}
         sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
-        about = About(community.level, frozenset(identity.values()), sources)
+        texts_of = frozenset(identity.values())
+        about = About(community.level, texts_of, sources, self.prompt.of_topics)
         ask = report_ask(shown, self.prompt.topic, self.prompt.language, about.kept)
         draft, note = None, ""
         open_ = not self.asker.refreshes and self.asker.known(ask) is None

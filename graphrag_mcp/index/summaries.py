@@ -418,9 +418,10 @@ def in_calls(parts: Sequence[Part], longest: int = LONGEST) -> list[list[Part]]:
 
 
 async def _call(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> list[Written]:
-    """One call for these texts; what is missing or unsupported of several is asked again alone."""
+    """One call for these texts; what is missing or unsupported of several is asked again alone, but not
+    where the call itself failed: no shorter question would be answered."""
     answer = await asker.ask(ask(parts, params))
-    if len(parts) == 1 or (not answer.by and not asker.on):
+    if len(parts) == 1 or answer.failed or (not answer.by and not asker.on):
         return [Written(part, answer.value.get(1), answer.by, answer.reason) for part in parts]
     return await asyncio.gather(
         *(

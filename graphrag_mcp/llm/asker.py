@@ -184,6 +184,7 @@ class Answer(Generic[T]):
     fresh: bool = False  # a call was made for it now
     raw: str = ""  # the reply as it stands in the book
     cut: bool = False
+    failed: bool = False  # the call failed for another reason than its texts
 
 
 def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
@@ -450,7 +451,8 @@ class Asker:
                 self.broken.append(reason)
                 if self._streak.failed(error):
                     self.why_off = reason
-                return first or Answer(ask.without(), reason=reason)
+                failed = not error.divisible
+                return first or Answer(ask.without(), reason=reason, failed=failed)
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
                 self._doubted -= 1

@@ -133,7 +133,7 @@ class Manifest:
     def readers(self) -> dict[str, Any]:
         """The parameters that say who has read the texts. They stay where everything else is derived
         again: then what a model or an agent answered is looked up, and not thrown away."""
-        names = ("extraction", "agent", "light", "reports")
+        names = ("extraction", "agent", "light", "reading", "reports")
         return {name: self.parameters[name] for name in names if name in self.parameters}
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:

@@ -591,9 +591,10 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     text = f"Model: {result.model}{vectors}. "
     who = "Waiting for an agent (claim_work) or a model:"
     if settings.chat_model:
-        from graphrag_mcp.index.models import reads_in_full
+        from graphrag_mcp.index.models import last_reading
 
-        read = "reads every text with it" if reads_in_full(snapshot.manifest) else SUMMARISES
+        full = last_reading(snapshot.manifest) in ("llm", "agent")
+        read = "reads every text with it" if full else SUMMARISES
         text += f"Indexing {read}; searches with answer=true use it."
         who = "It has still to answer"
     else:

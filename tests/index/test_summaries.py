@@ -34,6 +34,7 @@ from graphrag_mcp.index.summaries import (
     whole_of,
 )
 from graphrag_mcp.index.work import claim, method_of, submit
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query import local
 from graphrag_mcp.query.community import get_community_report
@@ -289,6 +290,23 @@ def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_n
     assert "summary" in kinds(index(corpus, docs, server, "light"))
     write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
     assert "extract" not in kinds(index(corpus, docs, server, "auto"))
+
+
+def test_what_an_index_was_last_read_by_decides_and_not_a_reply_that_a_trial_left(
+    tmp_path: Path, server: Server
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, "llm", max_calls=1, concurrency=1)
+    index(corpus, docs, server, "light")
+    index(corpus, docs, server, "fast")
+    assert index(corpus, docs, server, "auto").usage["calls"] == 0, "fast keeps which way it was"
+    assert open_snapshot(corpus).manifest.parameters["light"]
+
+
+def test_an_index_for_an_agent_that_answered_nothing_is_light_with_a_model(tmp_path: Path, server: Server) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    assert index(corpus, docs, None, "agent").pending["extract"]
+    assert "extract" not in kinds(index(corpus, docs, server, "auto")) and told(corpus)
 
 
 def test_a_dry_run_tells_the_price_of_both_ways_before_the_first_one_is_paid(
@@ -760,6 +778,27 @@ def test_a_report_is_told_from_summaries_and_stays_while_four_fifths_of_them_do(
         and "as they are now" not in reports(corpus)[0]["full_content"]
         and doctor(corpus) == []
     )
+
+
+def test_a_topic_is_reported_again_in_another_language_and_with_another_prompt(
+    server: Server, tmp_path: Path
+) -> None:
+    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
+    first = calls(index(corpus, docs, server), "report")
+    assert first and calls(index(corpus, docs, server, output_language="German"), "report") == first
+    (corpus / "prompts").mkdir()
+    own = f"Write for engineers.\n{prompts.load('topic').template}"
+    (corpus / "prompts" / "topic.md").write_text(own, "utf-8")
+    assert calls(index(corpus, docs, server, output_language="German"), "report") == first
+    assert index(corpus, docs, server, output_language="German").usage["calls"] == 0
+
+
+def test_a_server_that_fails_is_asked_once_and_not_once_for_each_text(server: Server, tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", harbours(6))
+    server.script = [500] * 40
+    result = index(tmp_path / "c", docs, server)
+    server.script = []
+    assert calls(result, "summary") == 1 and result.pending["summary"] == 6
 
 
 def test_references_beside_each_other_in_a_report_are_one_blank_apart(
