@@ -21,6 +21,7 @@ from graphrag_mcp.index import models, pictures, summaries, vectors
 from graphrag_mcp.index.chunk import chunk, chunk_params
 from graphrag_mcp.index.derive import metadata_json
 from graphrag_mcp.index.models import Models
+from graphrag_mcp.index.report_topics import Earlier
 from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
@@ -30,6 +31,7 @@ from graphrag_mcp.llm.replies import words
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log
+from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, notes_of, values_of
 from graphrag_mcp.text.citing import is_note
@@ -114,6 +116,7 @@ class Tally:
         self.run, self.models, self.asker, self.refresh = run, chosen, asker, refresh
         self.stages: dict[str, Counter[str]] = defaultdict(Counter)
         self.counts: Counter[str] = Counter()
+        self.summarised = 0  # texts whose summary is asked for
         # To be embedded, by table, in the order in which the run does.
         self.texts: dict[str, dict[str, None]] = defaultdict(dict)
 
@@ -138,7 +141,7 @@ class Tally:
     def summarise(self, rows: Iterable[Row]) -> None:
         """The questions about documents without a summary, several short texts in one."""
         params = self.models.summaries
-        if params is None or not self.asker.on:
+        if params is None or self.models.extract is not None or not self.asker.on:
             return
         parts: list[summaries.Part] = []
         for row in rows:
@@ -147,6 +150,7 @@ class Tally:
                 brief = words(part.text) <= summaries.BRIEF
                 if not (brief or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
+        self.summarised += len(parts)
         for texts in summaries.in_calls(parts, params.longest):
             self.ask("summary", summaries.ask(texts, params).messages, None)
             self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
@@ -170,9 +174,9 @@ class Tally:
         """Add what follows from replies. The description of an entity or relationship is a part of
         the reply about a text, so these are embedded with as many tokens as the replies have."""
         texts = self.stages["extract"]["calls"]
-        if not texts and self.stages["summary"]["calls"]:
+        if self.models.extract is None:
             report = replace(OF_SUMMARIES, reply=habits["report"].reply)
-            texts, habits = self.counts["text_units"], {"report": report}
+            texts, habits = self._retold(), {"report": report}
         settings = self.run.settings
         if settings.gleanings != "auto" and "glean" in habits:
             glean = replace(habits["glean"], calls=int(settings.gleanings))
@@ -181,10 +185,13 @@ class Tally:
         report = habits["report"]
         most = settings.report_tokens + REPORT_PROMPT
         habits = {**habits, "report": replace(report, prompt=min(report.prompt, most))}
-        for kind, habit in habits.items() if texts else ():
+        for kind, habit in habits.items() if texts or self._least_reports(0) else ():
             stage = self.stages[kind]
             if USUAL[kind].calls != 1:
                 calls = round(habit.calls * texts)
+                stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
+            if kind == "report":
+                calls = max(0, self._least_reports(texts) - stage["calls"])
                 stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
             stage.update(output_tokens=round(stage["calls"] * habit.reply))
         tokens = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
@@ -199,6 +206,33 @@ class Tally:
             names = NAMES * asked["passages"]
             calls = -(-names // self.run.settings.embedding_batch)
             self.stages["embedding"].update(calls=calls, prompt_tokens=NAME_TOKENS * names)
+
+    def _retold(self) -> int:
+        """Texts whose topics are reported from summaries: those of new summaries, or all where the reports
+        are asked in other words than before and the reply cache has none of these."""
+        prompt, before = self.models.reports, self.run.manifest
+        if prompt is None or not self.asker.on:
+            return 0
+        new = before is None or before.parameters.get("reports") != prompt.fingerprint
+        if not new or not (self.summarised or Earlier(self.asker).none_of(prompt.of_topics)):
+            return self.summarised
+        stored = before.counters.get("text_units", 0) if before else 0
+        return max(self.summarised, stored, self.counts["text_units"])
+
+    def _least_reports(self, texts: int) -> int:
+        """Reports that an earlier run left open; where a model reads texts in full, no fewer than the one of
+        each level that a new text is of."""
+        before = self.run.manifest
+        if self.models.reports is None or not self.asker.on or before is None:
+            return 0
+        rows = self.run.snapshot().rows("pending", "kind = 'report'", ["reason"]).to_pylist()
+        left = sum(not self.asker.still_refused(row["reason"]) for row in rows)
+        if self.models.extract is None or not texts:
+            return left
+        levels = set(values_of(self.run.snapshot().rows("communities", columns=["level"])["level"]))
+        methods = values_of(self.run.snapshot().rows("reports", columns=["method"])["method"])
+        written = sum(method.startswith("llm") for method in methods)
+        return max(left, min(written, texts * len(levels)))
 
     def record(self) -> dict[str, Any]:
         """As `Spent.record` has it."""
@@ -218,18 +252,26 @@ def _row(document: Document) -> Row:
     return {**fields, "metadata": metadata_json(document.metadata)}
 
 
-def _not_summarised(run: Run, replaced: Collection[str]) -> Iterator[Row]:
-    """Stored documents without a summary, except those that the run reads or removes."""
+def _not_summarised(run: Run, replaced: Collection[str], refresh: bool) -> Iterator[Row]:
+    """Stored documents without a summary, or all to `refresh` them, except those that the run reads or
+    removes."""
     if run.manifest is None or run.models.summaries is None:
         return
     snapshot = run.snapshot()
     same = run.manifest.parameters.get("summaries") == run.models.summaries.fingerprint
+    same = same and not refresh
     have = values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
     known = notes_of(snapshot) | (set(have) if same else set())
     for batch in snapshot.batches("documents", COLUMNS):
         for row in batch.to_pylist():
             if row["id"] not in known and row["uri"] not in replaced:
                 yield row
+
+
+def _derives(chosen: Models, before: Manifest | None, run: Run) -> bool:
+    """Are all documents derived again with these models?"""
+    wanted = parameters(run.settings, chosen)
+    return before is not None and wanted != {name: before.parameters.get(name) for name in wanted}
 
 
 def estimate(
@@ -242,13 +284,6 @@ def estimate(
     if before is not None:
         run.edits = edit_log.fold(edit_log.load(folder, before))
     plan = planning.make(folder, before, request, run.settings, run.edits)
-    run_parameters = parameters(run.settings, run.models)
-    again: set[str] = set()
-    if before is not None and run_parameters != {
-        name: before.parameters.get(name) for name in run_parameters
-    }:
-        notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
-        again = set(plan.live)
     # Where `auto` takes the cheaper way for the first time, what the other one costs is counted too.
     methods = [request.method]
     if (
@@ -267,6 +302,13 @@ def estimate(
         for method in methods
     ]
     tally, status = tallies[0], "done"
+    # of each way the documents that are read though their files did not change
+    again = [set(plan.live) if _derives(each.models, before, run) else set() for each in tallies]
+    if again[0]:
+        notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
+    for each, uris in zip(tallies, again, strict=True):
+        if request.refresh_answers and each.models.extract is not None:
+            uris.update(plan.live)
     replaced: set[str] = set()
     summarised_rows: list[Row] = []
 
@@ -280,21 +322,27 @@ def estimate(
             describe = pictures.counter(asker, folder, run.settings, picture)
         if describe or run.models.extract or run.models.embedding or run.models.summaries:
             kept = vectors.without_others(before, run.models.embedding)
-            if run.models.embedding and kept is not None and not again:
+            if run.models.embedding and kept is not None and not again[0]:
                 for table, texts in vectors.missing_texts(Snapshot(folder, kept)):
                     for text in texts.values():
                         tally.embed(table, text)
-            again |= open_units(run)
-            edits = planning.edits(folder, before, plan, request, run.settings, again, describe)
+            again[0].update(open_units(run))
+            every = set().union(*again)
+            edits = planning.edits(folder, before, plan, request, run.settings, every, describe)
             for edit in edits:
                 run.check()
-                replaced.add(edit.uri)
-                if edit.document is not None and edit.what != "relog":
-                    for each in tallies:
+                if edit.document is None:
+                    replaced.add(edit.uri)
+                if edit.document is None or edit.what == "relog":
+                    continue
+                for each, uris in zip(tallies, again, strict=True):
+                    if edit.what == "put" or edit.uri in uris:
                         each.read(edit.document)
+                if edit.what == "put" or edit.uri in again[0]:
+                    replaced.add(edit.uri)
                     if not is_note(edit.document.uri, edit.document.metadata):
                         summarised_rows.append(_row(edit.document))
-            summarised_rows += _not_summarised(run, replaced)
+            summarised_rows += _not_summarised(run, replaced, request.refresh_answers)
             for each in tallies:
                 each.summarise(summarised_rows)
     except Cancelled:

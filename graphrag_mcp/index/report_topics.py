@@ -166,6 +166,10 @@ class Earlier:
                 best = min(best, place, key=lambda each: each[:2]) if best else place
         return best[2] if best else None
 
+    def none_of(self, asked: str) -> bool:
+        """Is there no reply to this prompt in this language, or is each asked for again?"""
+        return self.asker.refreshes or all(about.asked != asked for about, _ in self._replies())
+
     def _replies(self) -> Iterable[tuple[About, str]]:
         for stored in self.asker.book.of_kind("report", f'"{ABOUT}"') if self.asker.book else ():
             try:

@@ -375,11 +375,11 @@ def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST)
 
 
 async def summarise(
-    asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams
+    asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams, asks: bool = True
 ) -> list[Written]:
     """The summaries of these documents, given as their sections: first of all sections, then of each
-    document that has several, made of theirs."""
-    sections = await _of_parts(asker, [part for parts in documents for part in parts], params)
+    document that has several, made of theirs. Not `asks`: only those that the reply cache holds."""
+    sections = await _of_parts(asker, [part for parts in documents for part in parts], params, asks)
     of = {section.part.id: section for section in sections}
     wholes, waiting = [], []
     for parts in (parts for parts in documents if len(parts) > 1):
@@ -390,10 +390,12 @@ async def summarise(
         else:
             whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
-    return [*sections, *await _of_parts(asker, wholes, params), *waiting]
+    return [*sections, *await _of_parts(asker, wholes, params, asks), *waiting]
 
 
-async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> list[Written]:
+async def _of_parts(
+    asker: Asker, parts: Sequence[Part], params: SummaryParams, asks: bool
+) -> list[Written]:
     found: dict[str, Written] = {}
     missing: list[Part] = []
     for part in parts:
@@ -403,8 +405,10 @@ async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams) 
             found[part.id] = Written(part, known.value[1], known.by)
         elif why := asker.refused(ask([part], params)):
             found[part.id] = Written(part, None, reason=why)
-        else:
+        elif asks:
             missing.append(part)
+        else:
+            found[part.id] = Written(part, None)
     for written in await asyncio.gather(
         *(_call(asker, call, params) for call in in_calls(missing, params.longest))
     ):

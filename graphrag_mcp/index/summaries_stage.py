@@ -42,7 +42,8 @@ COLUMNS = ["id", "uri", "title", "text", "metadata"]
 
 def summaries(run: Run, refresh: bool) -> None:
     """Bring the table to what the documents and the replies about them are. `refresh`: every question
-    is asked again."""
+    is asked again. Where a model reads the texts in full, it is asked for none: those that there are stay
+    as long as their text does."""
     models, snapshot, manifest = run.models, run.snapshot(), run.committed
     fingerprint = models.summaries.fingerprint if models.summaries else ""
     before = manifest.parameters.get("summaries", "")
@@ -54,7 +55,8 @@ def summaries(run: Run, refresh: bool) -> None:
     have: set[str] = set(
         values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
     )
-    again = refresh or fingerprint != before
+    asks = models.extract is None or not models.asker.on
+    again = (refresh and asks) or fingerprint != before
     ids = [
         row["id"]
         for row in sorted(there, key=lambda row: row["uri"])
@@ -65,7 +67,9 @@ def summaries(run: Run, refresh: bool) -> None:
         with run.stage("summaries"):
             for start in range(0, len(ids), DOCUMENTS):
                 run.progress("summaries", start, len(ids))
-                written += _written(run, ids[start : start + DOCUMENTS])
+                written += _written(run, ids[start : start + DOCUMENTS], asks)
+    if not asks:
+        written = [result for result in written if result.summary is not None]
     summary_rows = [result.row() for result in written if result.summary is not None]
     missing = {result.part.document_id: result for result in written if result.summary is None}
     left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
@@ -128,7 +132,7 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
     return len(used), len(known) - len(used)
 
 
-def _written(run: Run, ids: Sequence[str]) -> list[Written]:
+def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:
     rows = run.snapshot().served("documents", list(ids), COLUMNS)
     params = run.models.summaries
     if params is None:
@@ -136,4 +140,4 @@ def _written(run: Run, ids: Sequence[str]) -> list[Written]:
     parts = [parts_of(row, params.longest) for row in rows]
     run.check()
     asker = run.models.asker
-    return run.take(asker.start(summarise(asker, parts, params)))
+    return run.take(asker.start(summarise(asker, parts, params, asks)))

@@ -19,7 +19,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest
-from tests.support.openai_server import Server, openai_server
+from tests.support.openai_server import Server, demonstrated, openai_server
 from tests.support.reply_forms import claim, description, entity, records, relation
 from tests.support.reply_forms import claims as told_claims
 
@@ -224,3 +224,31 @@ def test_reports_from_summaries_are_estimated_with_prompts_of_their_own(tmp_path
     assert of["light"]["calls"] < of["llm"]["calls"]
     mean = {method: stage["prompt_tokens"] / stage["calls"] for method, stage in of.items()}
     assert mean["light"] < mean["llm"] / 3
+
+
+def foreseen(folder: Path, files: Path, chosen: Settings, method: str, **more: Any) -> dict[str, Any]:
+    request = IndexRequest(paths=(str(files),), method=method, dry_run=True, **more)
+    return index_documents(folder, request, chosen).estimate
+
+
+def test_both_ways_are_priced_over_an_index_without_a_model_as_over_none(tmp_path: Path, server: Server) -> None:
+    files, chosen = write(tmp_path / "files", ENGLISH, 20, 12), settings(server, embedding_model="")
+    fresh = foreseen(tmp_path / "fresh", files, chosen, "auto")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(files),)), Settings())
+    over = foreseen(tmp_path / "c", files, chosen, "auto")
+    assert over["full"]["calls"] == fresh["full"]["calls"] > 20 and over["by_stage"] == fresh["by_stage"]
+    assert over["by_stage"]["report"]["calls"]
+
+
+def test_what_is_asked_again_and_what_follows_a_new_text_are_foreseen(tmp_path: Path, server: Server) -> None:
+    files, server.answer = write(tmp_path / "files", ENGLISH, 12, 12), demonstrated()
+    chosen = settings(server, embedding_model="", report_min_size=1, report_min_units=1)
+    for method, kind in (("light", "summary"), ("llm", "extract")):
+        folder = tmp_path / method
+        index_documents(folder, IndexRequest(paths=(str(files),), method=method), chosen)
+        assert foreseen(folder, files, chosen, "auto")["calls"] == 0
+        again = foreseen(folder, files, chosen, "auto", refresh_answers=True)["by_stage"]
+        assert again[kind]["calls"] and again["report"]["calls"]
+    write(tmp_path / "more", ENGLISH, 1, 12, seed=2)
+    (tmp_path / "more" / "000.md").rename(files / "later.md")
+    assert foreseen(tmp_path / "llm", files, chosen, "auto")["by_stage"]["report"]["calls"]

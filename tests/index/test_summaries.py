@@ -309,6 +309,17 @@ def test_an_index_for_an_agent_that_answered_nothing_is_light_with_a_model(tmp_p
     assert "extract" not in kinds(index(corpus, docs, server, "auto")) and told(corpus)
 
 
+def test_a_model_that_reads_in_full_is_asked_for_no_summary_and_takes_none_away(tmp_path: Path, server: Server) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, "light")
+    before = told(corpus)
+    write(docs, {"a.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
+    result = index(corpus, docs, server, "llm")
+    assert "summary" not in kinds(result) and "summary" not in result.pending
+    assert told(corpus) == {where: text for where, text in before.items() if where != "docs/a.md/0"}
+    assert "summary" in kinds(index(corpus, docs, server, "light"))
+
+
 def test_a_dry_run_tells_the_price_of_both_ways_before_the_first_one_is_paid(
     tmp_path: Path, server: Server
 ) -> None:
