@@ -160,10 +160,10 @@ def _cuts(atoms: _Atoms, params: ChunkParams) -> list[int]:
         return _filled(atoms, room)
     # A full part has less overlap than others.
     if atoms.tokens(0, len(atoms)) <= SHORT * params.size:
-        return [0, *_divided(atoms, 0, len(atoms), params.size)]
+        return [0, *_divided(atoms, 0, len(atoms), params.size, bool(atoms.headers))]
     cuts = [0]
     for at in [*_peaks(atoms, int(WINDOW * room)), len(atoms)]:
-        cuts += _divided(atoms, cuts[-1], at, room)
+        cuts += _divided(atoms, cuts[-1], at, room, bool(atoms.headers))
     return cuts
 
 
@@ -194,8 +194,11 @@ def _peaks(atoms: _Atoms, window: int) -> list[int]:
     return [i for i in range(1, count) if reach[i] > window]
 
 
-def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
-    """Ends of about equal parts of `first:last`, none over `limit`; `last` included."""
+def _divided(
+    atoms: _Atoms, first: int, last: int, limit: int, before_headers: bool = False
+) -> list[int]:
+    """Ends of about equal parts of `first:last`, none over `limit`; `last` included. `before_headers`: rather smaller
+    parts than rows without their header."""
     total, ends, todo = atoms.total, [], [(first, last)]
     while todo:
         first, last = todo.pop()
@@ -204,6 +207,9 @@ def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
             ends.append(last)
             continue
         cut = _best_cut(atoms, first, last, parts, limit)
+        if before_headers and atoms.priority[cut] >> 32 < _PARAGRAPH:
+            smaller = _best_cut(atoms, first, last, parts + 1, limit)
+            cut = smaller if atoms.priority[smaller] >> 32 >= _PARAGRAPH else cut
         todo += [(cut, last), (first, cut)]
     return ends
 

@@ -70,13 +70,16 @@ def written(sheets: Iterable[Sheet]) -> Piece:
             for n in numbers
         }
         for table in _tables(rows):
+            last = 0
             for lines, indices in blocks([rows[n] for n in table]):
                 below = [table[index] for index in indices]
-                writer.add("\n".join(lines), places=_places(sheet, lines, below, lowest))
+                again = indices[0] < last  # the header
+                last = indices[-1]
+                writer.add("\n".join(lines), places=_places(sheet, lines, below, lowest, again))
         for cell, note in sheet.notes:
             writer.add(f"{cell} {note}", f"{sheet.name}!{cell}")
         for text in sheet.texts:
-            writer.add(text)
+            writer.add(text, sheet.name)
     return writer.piece(prose=False)
 
 
@@ -99,13 +102,15 @@ def _tables(rows: Mapping[int, Sequence[str]]) -> Iterator[list[int]]:
 
 
 def _places(
-    sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: int
+    sheet: Sheet, lines: Sequence[str], numbers: Sequence[int], lowest: int, again: bool
 ) -> list[tuple[int, str]]:
-    """The place of each line that is not the row below the line before."""
+    """The place of each line that is not the row below the line before. `again`: the first line is a header that was
+    shown before."""
     places, offset, before = [], 0, -1
     for line, number in zip(lines, numbers, strict=True):
         if number != before + 1:
-            places.append((offset, f"{sheet.name}!{column_name(lowest)}{number}"))
+            row = f"${number}" if again and not places else f"{number}"
+            places.append((offset, f"{sheet.name}!{column_name(lowest)}{row}"))
         offset += len(line) + 1
         before = number
     return places

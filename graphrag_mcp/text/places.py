@@ -1,8 +1,9 @@
 """Where in its original a part of a document stands: page, slide, cell of a sheet, time of a cue.
 
 A place is a list of (offset, name), ascending: the text from `offset` on stands at `name`. Names are
-`p. 3`, `slide 4`, `Costs!A7` (the first cell of a row; each further line of a table is the next row)
-and `00:03:06` (hours, minutes, seconds). Text before the first offset has no place."""
+`p. 3`, `slide 4`, `Costs!A7` (the first cell of a row; each further line of a table is the next row),
+`Costs!A$1` (row 1, the header, shown again below) and `00:03:06` (hours, minutes, seconds). Text before the first
+offset has no place."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ BAR, TALL_BAR = (
     "|",
     "│",
 )  # between the cells of a row; the second in tables whose cells hold the first
-_CELL = re.compile(r"(.+)!([A-Z]{1,3})([0-9]{1,7})\Z", re.DOTALL)
+_CELL = re.compile(r"(.+)!([A-Z]{1,3})\$?([0-9]{1,7})\Z", re.DOTALL)
+_AGAIN = re.compile(r".+!([A-Z]{1,3})\$([0-9]{1,7})\Z", re.DOTALL)
 _NUMBERED = re.compile(r"(p\.|slide) ([0-9]+)\Z")
 
 
@@ -46,7 +48,8 @@ def place_of(document: Placed, start: int, end: int) -> str:
     start = max(start, starts[first])
     if _CELL.match(places[first][1]):
         return _cells(document, first, last, start, end)
-    return _joined(places[first][1], places[last][1])
+    cell = _CELL.match(places[last][1])
+    return _joined(places[first][1], f"{cell[1]}!{cell[2]}{cell[3]}" if cell else places[last][1])
 
 
 def _joined(first: str, last: str) -> str:
@@ -60,30 +63,41 @@ def _joined(first: str, last: str) -> str:
 
 
 def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str:
-    """The cells from the first to the last character; rows of one sheet as one range."""
+    """The cells from the first to the last character; rows of one sheet as one range. A header that is shown again and
+    a comment below a table are outside of it, unless the text holds nothing else."""
     places, text = document.places, document.text
-    begin = _cell_at(text, places[first], start)
-    before = text[start:end].rstrip()
-    if _CELL.match(places[last][1]) is None:
-        return f"{begin}-{places[last][1]}"
-    final = _cell_at(text, places[last], start + max(len(before) - 1, 0))
-    first_cell, last_cell = _CELL.match(begin), _CELL.match(final)
-    assert first_cell is not None and last_cell is not None
-    if first_cell[1] != last_cell[1]:
-        return f"{begin}-{final}"
-    rows = sorted((int(first_cell[3]), int(last_cell[3])))
-    columns = sorted((first_cell[2], last_cell[2]), key=lambda name: (len(name), name))
-    if rows[0] != rows[1]:  # whole rows, which are as wide as the last
-        lowest = min(
-            column_number(found[2])
-            for _, name in places[first : last + 1]
-            if (found := _CELL.match(name))
-        )
-        line = text.rfind("\n", 0, start + len(before)) + 1
+    ends = [offset for offset, _ in places[first + 1 : last + 1]] + [end]
+    runs: list[tuple[int, int, str]] = []  # first and last character, place
+    for (offset, name), stop in zip(places[first : last + 1], ends, strict=True):
+        begin = max(offset, start)
+        runs.append((begin, max(begin, begin + len(text[begin:stop].rstrip()) - 1), name))
+    rows = [
+        run
+        for run in runs
+        if text.startswith((BAR, TALL_BAR), text.rfind("\n", 0, run[0]) + 1)
+        and _CELL.match(run[2])
+        and not _AGAIN.match(run[2])
+    ]
+    cells = [run for run in rows or runs if _CELL.match(run[2])]
+    offsets = [
+        (at, places[bisect_right(places, at, key=_offset) - 1]) for run in cells for at in run[:2]
+    ]
+    found = [_CELL.match(_cell_at(text, place, at)) for at, place in offsets]
+    ranges = [(cell[1], cell[2], int(cell[3])) for cell in found if cell]
+    sheet, final = ranges[0][0], f"{ranges[-1][0]}!{ranges[-1][1]}{ranges[-1][2]}"
+    beyond = next((name for _, _, name in runs if not _CELL.match(name) and name != sheet), "")
+    if beyond or any(name != sheet for name, _, _ in ranges):
+        return f"{sheet}!{ranges[0][1]}{ranges[0][2]}-{beyond or final}"
+    lowest, highest = min(row for _, _, row in ranges), max(row for _, _, row in ranges)
+    numbers = sorted(column_number(column) for _, column, _ in ranges)
+    columns = [numbers[0], numbers[-1]]
+    if lowest != highest:  # whole rows, which are as wide as the last
+        columns[0] = min(column_number(cell[2]) for run in cells if (cell := _CELL.match(run[2])))
+        line = text.rfind("\n", 0, cells[-1][1] + 1) + 1
         bars = text.count(_bar(text, line), line, _line_end(text, line))
-        columns = [column_name(lowest), column_name(lowest + max(bars - 2, 0))]
-    top, bottom = f"{columns[0]}{rows[0]}", f"{columns[1]}{rows[1]}"
-    return f"{first_cell[1]}!{top}" + (f":{bottom}" if top != bottom else "")
+        columns[1] = columns[0] + max(bars - 2, 0)
+    top, bottom = f"{column_name(columns[0])}{lowest}", f"{column_name(columns[1])}{highest}"
+    return f"{sheet}!{top}" + (f":{bottom}" if top != bottom else "")
 
 
 def _bar(text: str, line: int) -> str:
@@ -156,14 +170,7 @@ def divisions(places: Places) -> frozenset[int]:
 
 def headers(document: Placed) -> frozenset[int]:
     """The offsets at which a long table of a sheet shows the row of its header again."""
-    found: list[int] = []
-    row = 0
-    for offset, name in document.places:
-        cell = _CELL.match(name)
-        if cell and int(cell[3]) < row and document.text[offset] in (BAR, TALL_BAR):
-            found.append(offset)
-        row = int(cell[3]) if cell else 0
-    return frozenset(found)
+    return frozenset(offset for offset, name in document.places if _AGAIN.match(name))
 
 
 def write(places: Places) -> str:

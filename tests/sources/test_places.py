@@ -40,6 +40,44 @@ def test_a_part_of_a_text_has_its_place(part: Part, words: str, place: str) -> N
     assert place_of(part, start, start + len(words)) == place
 
 
+@pytest.mark.parametrize(
+    ("text", "marks", "place"),
+    [
+        ("## S\n\n| a | b |\n| 1 | 2 |\n\nB1 Comment: why", {"## S": "S!A1", "| a": "S!A1", "B1": "S!B1"}, "S!A1:B2"),
+        ("| a | b |\n| 8 | 9 |\n| 7 | 6 |\n", {"| a": "S!A$1", "| 8": "S!A290"}, "S!A290:B291"),
+        ("| a | b |\n| 8 | 9 |\n\n| a | b |\n| 7 | 6 |", {"| a": "S!A1", "\n| a": "S!A$1", "| 7": "S!A3"}, "S!A1:B3"),
+        ("| a | b |", {"| a": "S!A$1"}, "S!A1:B1"), ("| a |\n\nChart", {"| a": "S!A1", "Chart": "S"}, "S!A1"),
+    ],
+)  # fmt: skip
+def test_a_range_of_cells_begins_at_its_first_row_and_ends_at_its_last(
+    text: str, marks: dict[str, str], place: str
+) -> None:
+    found = [(text.index(words) + words.startswith("\n"), name) for words, name in marks.items()]
+    assert place_of(Part(text, found), 0, len(text)) == place
+
+
+def test_each_passage_of_a_long_sheet_has_the_header_and_the_range_of_its_rows() -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheets = [book.active, book.create_sheet("Long")]
+    for sheet, rows in zip(sheets, (90, 300), strict=True):
+        sheet.append(("Date", "Product", "Count"))
+        for row in range(rows):
+            sheet.append((f"2024-01-{row % 28 + 1:02}", f"Goods AG{row:03}", row))
+    book.save(stream := io.BytesIO())
+    (piece,) = (found for found in formats.pieces(stream.getvalue(), "xlsx") if isinstance(found, Piece))
+    units = chunk(piece.text, ChunkParams(), None, places.divisions(piece.places), places.headers(piece))
+    rows = 1
+    for passage in (passage for unit in units for passage in unit.passages):
+        text = piece.text[passage.start : passage.end]
+        sheet, _, span = place_of(piece, passage.start, passage.end).partition("!")
+        first, last = (int(cell.strip("ABC")) for cell in span.split(":"))
+        assert "| Date | Product | Count |" in text
+        assert first == (1 if text.startswith("##") else rows + 1) and f"AG{last - 2:03}" in text
+        rows = last
+
+
 def test_places_of_a_part_count_from_its_start() -> None:
     text = "| a |\n| b |\n| c |\n"
     assert places.part(((0, "S!A1"),), text, 6, 17) == [(0, "S!A2")]
