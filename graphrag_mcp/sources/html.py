@@ -16,6 +16,7 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as, web_encoding
 from graphrag_mcp.sources.links import page_of
+from graphrag_mcp.sources.mathml import as_text
 from graphrag_mcp.sources.piece import Piece, blocks, grid, raised, table_lines, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
@@ -164,6 +165,8 @@ def _feed(writer: _Writer, markup: str, depth: int) -> None:
             end_tag = _RAW[name].search(markup, position)
             end = end_tag.start() if end_tag else len(markup)
             writer.raw(name, inside, markup[position:end])
+            if name == "math":
+                writer.text(html.escape(as_text(markup[position:end])))
             if name == "iframe" and "srcdoc" in inside and depth < FRAMES:
                 whole = markup[tag.end() : position]
                 with writer.frame(whole):

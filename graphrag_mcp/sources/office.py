@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from graphrag_mcp.sources import archive
+from graphrag_mcp.sources import archive, word
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, grid, in_font, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
@@ -39,7 +39,8 @@ def _read(data: bytes, suffix: str, kind: Kind) -> Node:
     import office_oxide
 
     if suffix in ("docx", "pptx", "docm", "pptm"):
-        archive.checked(data, suffix)
+        parts = archive.checked(data, suffix)
+        data = word.rewritten(parts, data) if kind == "docx" else data
     elif not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09")):  # or Excel before 5.0
         raise ReadError(f"it is damaged, or no {suffix} file")
     try:

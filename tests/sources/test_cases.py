@@ -271,6 +271,25 @@ def counted(start: int) -> bytes:
     )  # fmt: skip
 
 
+_M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+_W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def _field(instruction: str, result: str) -> str:
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    return f"{mark.format('begin')}{instruction}{mark.format('separate')}{_RUN.format('', result)}{mark.format('end')}"
+
+
+def _formula(*runs: str) -> str:
+    return "".join(f"<m:r><m:t>{run}</m:t></m:r>" for run in runs)
+
+
+WORD_FORMULAS = hostile_archives.packed(
+    "docx",
+    f'<w:document xmlns:w="{_W}" xmlns:m="{_M}"><w:body><w:p>{_RUN.format("", "Share ")}<m:oMath><m:f><m:num>{_formula("1")}</m:num>'
+    f'<m:den>{_formula("a", "+", "b")}</m:den></m:f><m:sSup><m:e>{_formula("10")}</m:e><m:sup>{_formula("6")}</m:sup></m:sSup></m:oMath></w:p>'
+    f'<w:p>{_field("<w:r><w:instrText> IF </w:instrText></w:r>" + _field("", "17"), "25")}{_RUN.format("", " EUR")}</w:p></w:body></w:document>',
+)  # fmt: skip
 TWO = [(3, "Item", "Cost"), (4, "Tar", "5"), (8, "Name", "Age"), (9, "Ann", "30")]
 
 
@@ -300,6 +319,8 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "account.csv": (b"Account:;DE12 3456\nOwner;Ines Kolb\n;;\nDate;Text;Amount\n05.01.2024;Rent;-800,00\n06.01.2024;Pay;2500,00\n", ["Date: 05.01.2024\nText: Rent\nAmount: -800,00\n", "'preamble': ['Account: DE12 3456', 'Owner Ines Kolb']"]),
     "corner.csv": (b";Q1;Q2\nNorth;10;20\nSouth;11;22\n", ["column 1: North\nQ1: 10\nQ2: 20"]),
     "raised.docx": (WORD_RAISED, ["Δ of 5 μm. Revenue 410^12 and H2O m^2\n"]),
+    "formulas.docx": (WORD_FORMULAS, ["Share 1/(a+b)10^6\n", "\n25 EUR\n"]),
+    "formulas.html": (b"<p>Share <math><mfrac><mn>1</mn><mrow><mi>a</mi><mo>&plus;</mo><mi>b</mi></mrow></mfrac></math> of <math><msup><mn>10</mn><mn>6</mn></msup></math>, <math><mi>x<mn>2</math>", ["Share 1/(a+b) of 10^6, x 2"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
