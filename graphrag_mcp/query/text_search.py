@@ -61,6 +61,9 @@ UNSEEN = "\u00ad\u200b\u2060\ufeff"
 _PLAIN = {**SIMPLIFY, **dict.fromkeys(map(ord, UNSEEN))}
 _ESCAPE = re.compile(rf"\\(?=[{re.escape(string.punctuation)}])")
 
+# Readers write a raised number as `^2`, and NFKC makes `²` the digit 2: "10² Mio" is not "102 Mio".
+_RAISED = "[⁺⁻⁰¹²³⁴-⁹]+"
+
 
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
@@ -101,11 +104,12 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
 
 
 def plain(text: str) -> str:
-    """The text in the form in which literals are compared: NFKC, case folded, traditional
-    characters as simplified characters, white space as one space, no line breaks in Chinese
+    """The text in the form in which literals are compared: NFKC, raised numbers as `^2`, case folded,
+    traditional characters as simplified characters, white space as one space, no line breaks in Chinese
     words, nothing UNSEEN."""
     if text.isascii():  # the rest changes nothing there
         return " ".join(text.casefold().split())
+    text = re.sub(_RAISED, lambda found: "^" + found[0].replace("⁻", "-"), text)
     whole = unwrapped(unicodedata.normalize("NFKC", text))
     return " ".join(whole.casefold().translate(_PLAIN).split())
 
@@ -144,7 +148,11 @@ def _holding(
         map(pattern, (literal for group in folded for literal in group) if most else read)
     )
     texts = snapshot.rows("passages", "", ["id", "text"])
-    normal = pc.call_function("utf8_normalize", [texts["text"]], pc.Utf8NormalizeOptions("NFKC"))
+    column = texts["text"]
+    if "^" in alternatives:
+        column = pc.replace_substring_regex(column, f"({_RAISED})", r"^\1")
+        column = pc.replace_substring(column, "⁻", "-")
+    normal = pc.call_function("utf8_normalize", [column], pc.Utf8NormalizeOptions("NFKC"))
     whole = pc.replace_substring_regex(normal, f"[{UNSEEN}]", "")
     kept = pc.match_substring_regex(whole, alternatives, ignore_case=True)
     ids = values_of(texts["id"].filter(kept))

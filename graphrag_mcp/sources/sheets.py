@@ -19,7 +19,7 @@ from zipfile import ZipFile
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, blocks, header_row
+from graphrag_mcp.sources.piece import Piece, Writer, blocks, header_row, raised
 from graphrag_mcp.text.places import column_name, column_number
 
 ROWS, COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has it
@@ -275,7 +275,8 @@ class _SheetReader:
         self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
         # formulas that several cells have, with the row and column of the first
         self.shared: dict[str, tuple[str, int, int]] = {}
-        self.phonetic = False
+        self.phonetic = self.raised = False
+        self.begun = 0  # parts of `into` before the open element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
@@ -290,10 +291,13 @@ class _SheetReader:
             self.cells, self.column = {}, -1
         elif name in ("v", "f", "t"):
             self.into = None if self.phonetic else self.parts.setdefault(name, [])
+            self.begun = len(self.into or ())
             if name == "f":
                 self.formula = attributes
         elif name == "rPh":
             self.phonetic = True
+        elif name == "vertAlign":
+            self.raised = attributes.get("val") == "superscript"
 
     def words(self, text: str) -> None:
         if self.into is not None:
@@ -302,7 +306,9 @@ class _SheetReader:
     def end(self, tag: str) -> None:
         name = tag.rpartition(":")[2]
         if name in ("v", "f", "t"):
-            self.into = None
+            if self.raised and self.into is not None:
+                self.into[self.begun :] = [raised("".join(self.into[self.begun :]))]
+            self.into, self.raised = None, False
         elif name == "rPh":
             self.phonetic = False
         elif name == "c":
@@ -363,7 +369,10 @@ def _rich(element: Element) -> str:
         if local(child.tag) == "t":
             parts.append(child.text or "")
         elif local(child.tag) == "r":
-            parts += [x.text or "" for x in child if local(x.tag) == "t"]
+            text = "".join(x.text or "" for x in child if local(x.tag) == "t")
+            marks = (x for x in child.iter() if local(x.tag) == "vertAlign")
+            above = any(mark.get("val") == "superscript" for mark in marks)
+            parts.append(raised(text) if above else text)
     return "".join(parts)
 
 

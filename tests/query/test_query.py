@@ -392,6 +392,14 @@ def test_a_word_that_a_soft_hyphen_divides_is_found(tmp_path: Path) -> None:
     assert "took the" in search_text(found, '"Gaddafi"').text and "took the" in local_search(found, "Gaddafi").text
 
 
+def test_a_raised_number_is_found_in_either_form_and_is_no_part_of_the_number_before_it(tmp_path: Path) -> None:
+    texts = ("The deck has 50 m^2 and 10^-6 bar.", "The hold has 70 m² and 10² barrels, at 10⁻⁶ bar.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    asked = {'"50 m²"': 1, '"50 m^2"': 1, '"70 m²"': 1, '"70 m^2"': 1, '"10⁻⁶ bar"': 2, '"10^-6 bar"': 2, '"102 barrels"': 0}
+    assert {query: len(search_text(found, query).citations) for query in asked} == asked
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [("MAX_RETRY_COUNT", 3), (r"MAX\_RETRY\_COUNT", 1), ("anna_meier@firm.ch", 1), ("50% of [all]", 1), (r"C:\_cache", 1), ("C:_cache", 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -390,3 +391,24 @@ def test_a_sign_that_says_something_stays(tmp_path: Path) -> None:
     assert one(tmp_path, "a.rtf", fonts + words).text == "The limit is 50 kg, 5 ± 3.\n\n7.\tSign.\n"
     boxes = "<p>&#61694; Paid</p><p>&#61608; Owed</p>"
     assert one(tmp_path, "b.html", boxes.encode()).text == "\uf0fe Paid\n\n\uf0a8 Owed\n"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_raised_numbers_of_a_sheet_are_told_apart(tmp_path: Path, shared: bool) -> None:
+    import openpyxl
+
+    rich = '<r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>3</t></r><r><t xml:space="preserve"> m</t></r>'
+
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append(["RICH"])
+    book.save(stream := io.BytesIO())
+    changed = io.BytesIO()
+    with zipfile.ZipFile(stream) as parts, zipfile.ZipFile(changed, "w") as copy:
+        for name in parts.namelist():
+            data = parts.read(name).replace(b"<t>RICH</t>", rich.encode())
+            if not shared:
+                inline = f'<c r="A1" t="inlineStr"><is>{rich}</is></c>'.encode()
+                data = re.sub(rb'<c r="A1"[^>]*>.*?</c>', inline, data)
+            copy.writestr(name, data)
+    assert "| 10^3 m |" in one(tmp_path / "d", "raised.xlsx", changed.getvalue()).text
