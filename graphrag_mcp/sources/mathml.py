@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\w+);)\w+;?")
-_MARKUP = re.compile(r"<[^>]*>")
+_MARKUP = re.compile(r"<[^<>]*>")
 _OPERAND = re.compile(r"[^\W_]*(?:[.,]\d+)?")
 _INVISIBLE = str.maketrans("", "", "\u2061\u2062\u2063\u2064")
 

@@ -46,7 +46,7 @@ CASES: dict[str, list[str]] = {
     "enc/cp1250.txt": ["Jiří Dvořák"], "enc/cp1251.txt": ["Сергей Громов"], "enc/cp1252.txt": ["Møller’s”"], "enc/cp1253.txt": ["Νίκος Παπάς"],
     "enc/cp1255.txt": ["דוד לוי"], "enc/cp1256.txt": ["أحمد منصور"], "enc/euckr.txt": ["김철수"], "enc/gbk.txt": ["王建国"], "enc/sjis.txt": ["佐藤健一"],
     "enc/tis620.txt": ["สมชาย"], "enc/mixed.txt": ["Grüße von Günther Förster", "1 lines of cp1252"], "enc/utf16le-nobom.txt": ["Сергей Громов"],
-    "enc/cp437.txt": ["ERROR its encoding is not known"], "enc/macroman.txt": ["ERROR its encoding is not known"],
+    "enc/cp437.txt": ["Die Größe der Tür: 3 Fuß. Käthe Jäger übergab sie."], "enc/macroman.txt": ["Le café de René à Besançon, où Éloïse naquit."],
     "fm/double.md": ["Minutes of the Tern Society\n", "2024-05-06"], "fm/bomfm.md": ["With BOM\n"], "fm/tabs.md": ["Tabbed\n"], "fm/unclosed.md": ["Never closed\n"],
     "unsup/deed.rtf": ["The deed of Ronan Pike."], "unsup/old.doc": ["ERROR it is damaged"], "unsup/sheet.ods": ["ERROR it is damaged"],
 }  # fmt: skip
