@@ -105,7 +105,9 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
         if counts["documents"]
         else []
     )
-    counts["files"] = len({file_and_key(str(uri))[0] for uri in uris})  # a row of a table is a document
+    counts["files"] = len(
+        {file_and_key(str(uri))[0] for uri in uris}
+    )  # a row of a table is a document
     names = ("files", "documents", "passages", "entities", "relationships")
     listed = ", ".join(counted(counts[name], name) for name in names)
     print(f"{folder}: {listed}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)
