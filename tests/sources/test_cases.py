@@ -76,7 +76,7 @@ def wrong(text: str, wanted: list[str]) -> list[str]:
     ]
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cases are not beside the checkout")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the evaluation data is not beside the checkout")
 def test_all_shared_cases_are_read_right() -> None:
     found = {name: wrong(said(SHARED / name), wanted) for name, wanted in CASES.items()}
     assert {name: one for name, one in found.items() if one} == {}
