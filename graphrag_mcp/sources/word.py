@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from graphrag_mcp.sources import archive
+from graphrag_mcp.sources.decode import ReadError
 
 _TOKEN = re.compile(
     rb"<(?P<end>/?)(?P<prefix>\w+:)?(?P<name>fldChar|t|num|den|sup|rad|d|begChr|endChr)(?P<rest>(?:\s[^<>]*?)?)(?P<empty>/?)>"
@@ -99,21 +101,17 @@ def rewritten(parts: zipfile.ZipFile, data: bytes) -> bytes:
     """The file with its texts as they are shown; `data` itself where that changes nothing, or where a part is damaged,
     which the reader says."""
     try:
-        return _rewritten(parts, data)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError):
+        changed: dict[str, bytes] = {}
+        for name in filter(_PARTS.fullmatch, parts.namelist()):
+            xml = archive.part(parts, name)
+            if b"fldChar" in xml or b"oMath" in xml:
+                changed[name] = as_shown(xml)
+        if not changed:
+            return data
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as copy:
+            for name in dict.fromkeys(parts.namelist()):
+                copy.writestr(name, changed.get(name) or archive.part(parts, name))
+        return out.getvalue()
+    except ReadError:
         return data
-
-
-def _rewritten(parts: zipfile.ZipFile, data: bytes) -> bytes:
-    changed: dict[str, bytes] = {}
-    for name in filter(_PARTS.fullmatch, parts.namelist()):
-        xml = parts.read(name)
-        if b"fldChar" in xml or b"oMath" in xml:
-            changed[name] = as_shown(xml)
-    if not changed:
-        return data
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as copy:
-        for name in dict.fromkeys(parts.namelist()):
-            copy.writestr(name, changed.get(name) or parts.read(name))
-    return out.getvalue()
