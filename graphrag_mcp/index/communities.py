@@ -90,6 +90,16 @@ class Texts:
     words: list[str]  # what each term is
 
 
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The terms of text units, the ways of these through the groups that share topics, and a digest of
+    what both follow from."""
+
+    texts: Texts
+    ways: Mapping[str, Way]
+    made_of: str
+
+
 def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
     """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit."""
     import numpy as np

@@ -35,12 +35,15 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    Texts,
+    Topics,
     Way,
     by_rank,
     characteristic,
     cluster,
     texts_of,
     tree_with,
+    ways_of,
 )
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
@@ -59,6 +62,7 @@ from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
+from graphrag_mcp.plugins import readers
 from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
@@ -86,8 +90,28 @@ def links_of(snapshot: Snapshot) -> pa.Table:
     return snapshot.rows("relationships", columns=columns).sort_by("id")
 
 
+def topics_ahead(snapshot: Snapshot, params: ClusterParams) -> Topics | None:
+    """The topics of the texts of a generation to come, before its graph is merged; None where the stored
+    ones hold. `tree_of` takes them where the graph moves no text: Leiden lets Python go on meanwhile."""
+    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
+    uris = listed(snapshot.rows("documents", columns=["id", "uri"]))
+    plugged = {id for id, uri in uris if any(reader.knows(uri) for reader in readers().values())}
+    left_out = plugged | notes_of(snapshot) | licences_of(snapshot)
+    documents = {unit: of for unit, of in documents.items() if of not in left_out}
+    sheets = _sheets(snapshot, documents)
+    made_of = _made_of(params, documents, sheets)
+    if snapshot.manifest.parameters.get("topics") == made_of:
+        return None
+    texts = _texts(snapshot, documents)
+    return Topics(texts, ways_of(texts, params, sheets), made_of)
+
+
 def tree_of(
-    snapshot: Snapshot, params: ClusterParams, links: pa.Table, recluster: bool = False
+    snapshot: Snapshot,
+    params: ClusterParams,
+    links: pa.Table,
+    recluster: bool = False,
+    ahead: Topics | None = None,
 ) -> Hierarchy:
     """The hierarchy of the text units and entities that there are; imports may have a part. Where no
     text but those of plug-ins changed, its groups are those of the stored tree, unless `recluster`."""
@@ -116,16 +140,39 @@ def tree_of(
         ends = (pc.is_in(links[end], placed) for end in ("source_id", "target_id"))
         links = links.filter(pc.invert(pc.and_(*ends)))
     edges = list(listed(links.select(["source_id", "target_id", "weight"])))
-    files = sheets_of(snapshot, {*documents.values()})
-    sheets = {unit: files[of] for unit, of in documents.items() if of in files}
-    parts = repr(params), repr(sorted(documents.items())), repr(sorted(sheets.items()))
-    made_of = content_id(str(VERSION_OF_GROUPS), *parts)
+    sheets = _sheets(snapshot, documents)
+    made_of = _made_of(params, documents, sheets)
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
             tree = tree_with(kept[0], entities, edges, plugged)
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
+    if ahead is not None and ahead.made_of == made_of and not near:
+        texts = ahead.texts
+        tree = tree_with(ahead.ways, entities, edges, plugged)
+    else:
+        texts = _texts(snapshot, documents)
+        if found is not None and near:
+            tree = imported.hierarchy(found, texts, entities, edges, params)
+        else:
+            tree = cluster(texts, entities, edges, params, plugged, sheets)
+    return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+
+
+def _sheets(snapshot: Snapshot, documents: Mapping[str, str]) -> dict[str, str]:
+    """The file of each text unit that is rows of a sheet."""
+    files = sheets_of(snapshot, {*documents.values()})
+    return {unit: files[of] for unit, of in documents.items() if of in files}
+
+
+def _made_of(params: ClusterParams, documents: Mapping[str, str], sheets: Mapping[str, str]) -> str:
+    parts = repr(params), repr(sorted(documents.items())), repr(sorted(sheets.items()))
+    return content_id(str(VERSION_OF_GROUPS), *parts)
+
+
+def _texts(snapshot: Snapshot, documents: Mapping[str, str]) -> Texts:
+    """The terms of text units; `documents`: by text unit."""
     furniture = furniture_of(snapshot)
     left_out = pa.array(sorted(furniture.texts), pa.string())
     columns = ["id", "document_id", "text_unit_id", "text", "terms"]
@@ -133,12 +180,7 @@ def tree_of(
         said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
-    texts = texts_of(batches, documents)
-    if found is not None and near:
-        tree = imported.hierarchy(found, texts, entities, edges, params)
-    else:
-        tree = cluster(texts, entities, edges, params, plugged, sheets)
-    return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+    return texts_of(batches, documents)
 
 
 def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
@@ -581,8 +623,10 @@ def communities(run: Run, recluster: bool) -> None:
     models, numbers = run.models, dict(run.committed.next)
     started = descriptions.begin(run.snapshot(), _to_describe(run), models)
     with run.stage("communities"):
-        params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
-        tree = tree_of(run.snapshot(), params, links_of(run.snapshot()), recluster)
+        ahead = run.take(run.topics) if run.topics else None
+        tree = tree_of(run.snapshot(), _params(run), links_of(run.snapshot()), recluster, ahead)
+        run.topics = None
+        del ahead
         moved, number_of = compare(run.snapshot(), tree, numbers)
     run.check()
     run.progress("reports", 0, len(tree.communities))
@@ -595,6 +639,15 @@ def communities(run: Run, recluster: bool) -> None:
         _embed(run)
     _commit(run, numbers, tree)
     run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def begin_topics(run: Run) -> None:
+    """Divide the texts that were written, beside the merge of what they name."""
+    run.topics = run.beside.submit(topics_ahead, run.draft_snapshot(), _params(run))
+
+
+def _params(run: Run) -> ClusterParams:
+    return ClusterParams(run.settings.max_cluster_size, run.settings.seed)
 
 
 def embed(run: Run) -> None:

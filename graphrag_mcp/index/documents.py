@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.index import descriptions, plugin
+from graphrag_mcp.index import communities_stage, descriptions, plugin
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.derive import DocumentRows
 from graphrag_mcp.index.extract import UnitNames
@@ -125,6 +125,8 @@ def commit_batch(
         run.write(changes)
         del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory
+    if last and topics and run.imports is None:  # an import groups texts by what they name
+        communities_stage.begin_topics(run)
     with run.stage("merge"):
         changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
     with run.stage("write"):

@@ -102,6 +102,7 @@ def index_documents(
         gc.set_threshold(*collects)
         if run is not None:
             run.executor.close()
+            run.beside.shutdown(cancel_futures=True)
         if ours:
             asker.close()
 

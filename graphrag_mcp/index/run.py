@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from graphrag_mcp.store.segments import GRAPHS, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot
 
 if TYPE_CHECKING:
+    from graphrag_mcp.index.communities import Topics
     from graphrag_mcp.index.imported import ImportLog
     from graphrag_mcp.index.models import Models
     from graphrag_mcp.store.leases import Correction
@@ -100,6 +101,10 @@ class Run:
     # rows for the log of imports that belong to no document
     apart: list[Row] = field(default_factory=list)
     executor: Executor = field(default_factory=InProcess)
+    # a thread for work that lets Python go on
+    beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "beside"))
+    # of the texts of the last batch, if something was written
+    topics: Future[Topics | None] | None = None
     _draft: Manifest | None = None  # with the tables that were written since the last commit
     _snapshot: Snapshot | None = None
 
