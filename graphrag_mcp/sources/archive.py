@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from posixpath import join, normpath
 from xml.etree import ElementTree
 
-from graphrag_mcp.sources.decode import ReadError, decode_as
+from graphrag_mcp.sources.decode import ReadError, decode, decode_as, web_encoding
 
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
@@ -21,18 +21,18 @@ _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
 
 Element = ElementTree.Element
 ParseError = ElementTree.ParseError
+_OF_EXPAT = (b"utf-8", b"utf-16", b"us-ascii", b"iso-8859-1")
 _DECLARED = re.compile(rb"<\?xml[^>]{0,100}?encoding=[\"']([\w.:-]{1,40})[\"']")
 
 
 def parsed(data: bytes) -> Element:
-    """The XML of some bytes. Of the encodings with several bytes a letter, expat knows those of Unicode alone."""
-    try:
+    """The XML of some bytes. An encoding by another name than expat has for it is decoded here, also one that nobody
+    knows."""
+    declared = _DECLARED.match(data)
+    if declared is None or declared[1].lower() in _OF_EXPAT:
         return ElementTree.fromstring(data)
-    except ValueError:
-        declared = _DECLARED.match(data)
-        if declared is None:
-            raise
-    text, _ = decode_as(data, declared[1].decode())
+    encoding = web_encoding(declared[1].decode())
+    text, _ = decode_as(data, encoding) if encoding else decode(data)
     if "<!ENTITY" in text:  # which bytes of UTF-7 may hide
         raise ReadError("its XML declares entities, which are not resolved")
     return ElementTree.fromstring(text)
@@ -118,16 +118,20 @@ def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
         raise ReadError(f"it is damaged: {name} is no XML") from error
 
 
-def links(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """The relationships of a part of an Office file (ECMA-376 part 2, 9.3): id -> (kind, name of the part)."""
+def links(
+    archive: zipfile.ZipFile, part: str, external: bool = False
+) -> dict[str, tuple[str, str]]:
+    """The relationships of a part of an Office file (ECMA-376 part 2, 9.3): id -> (kind, name of the part).
+    `external`: those to addresses, with the address."""
     folder, _, name = part.rpartition("/")
     root = tree(archive, f"{folder}/_rels/{name}.rels")
     found = {}
     for relationship in root if root is not None else ():
-        if relationship.get("TargetMode") == "External":
+        if (relationship.get("TargetMode") == "External") is not external:
             continue
-        target = relationship.get("Target", "")
-        path = target[1:] if target.startswith("/") else normpath(join(folder, target))
+        target = path = relationship.get("Target", "")
+        if not external:
+            path = target[1:] if target.startswith("/") else normpath(join(folder, target))
         found[relationship.get("Id", "")] = (relationship.get("Type", "").rpartition("/")[2], path)
     return found
 

@@ -1,7 +1,11 @@
-"""Books (epub) in the order of their spine, and folders of documents in a zip."""
+"""Books (epub) in the order of their spine, and folders of documents in a zip or a tar."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import tarfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from posixpath import join, normpath
@@ -61,6 +65,37 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
         "".join(fields["title"][:1]),
         metadata={name: value for name, value in metadata.items() if value},
     )
+
+
+def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
+    """The files of a tar, which gzip may have packed, or the one file that it has packed."""
+    name = ""
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            with gzip.open(io.BytesIO(data)) as stream:
+                content = stream.read(archive.UNPACKED + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ReadError(f"it is damaged, or no {suffix} file") from error
+        if (
+            data[3] & 8 and not data[3] & 4
+        ):  # RFC 1952, 2.3.1: its name, without further fields before it
+            name = data[10 : data.find(b"\0", 10)].decode("utf-8", "replace").rpartition("/")[2]
+        if len(content) > archive.UNPACKED:
+            raise ReadError(f"it unpacks to more than {archive.UNPACKED / 1e6:g} MB")
+        data = content
+    if suffix == "gz" and not tarfile.is_tarfile(io.BytesIO(data)):
+        yield Attachment(name or "file", data)
+        return
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as files:
+            for entry in files:
+                inside = normpath(entry.name)
+                if inside.startswith(("/", "../")):
+                    yield NotRead(entry.name, "its name leads out of the archive")
+                elif entry.isfile() and (stream := files.extractfile(entry)):
+                    yield Attachment(inside, stream.read())
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ReadError(f"it is damaged, or no {suffix} file") from error
 
 
 def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:

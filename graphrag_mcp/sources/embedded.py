@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
@@ -97,3 +98,24 @@ def _native(data: bytes) -> Attachment:
     size = struct.unpack_from("<I", rest, at)[0]
     label = (names or source).decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
     return Attachment(" ".join(label.split())[:200] or "object", rest[at + 4 : at + 4 + size])
+
+
+_TITLE, _DATA, _BEGINS = 0x8010, 0x800F, 0x9002
+
+
+def of_tnef(data: bytes, name: str) -> list[Attachment]:
+    """The files that Outlook packs into winmail.dat (MS-OXTNEF, 2.1.3); this itself where it is damaged."""
+    found: list[Attachment] = []
+    at = 6  # behind signature and key
+    while data.startswith(b"\x78\x9f\x3e\x22") and at + 9 <= len(data):
+        tag, _, size = struct.unpack_from("<HHI", data, at + 1)
+        content = data[at + 9 : at + 9 + size]
+        at += 9 + size + 2  # a sum of the bytes
+        if tag == _BEGINS:
+            found.append(Attachment(f"attachment {len(found) + 1}", b""))
+        elif tag == _TITLE and found:
+            title = content.rstrip(b"\0").decode("utf-8", "replace").replace("\\", "/")
+            found[-1] = replace(found[-1], name=title.rpartition("/")[2] or found[-1].name)
+        elif tag == _DATA and found:
+            found[-1] = replace(found[-1], data=content)
+    return found or [Attachment(name, data)]

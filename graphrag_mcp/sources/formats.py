@@ -11,26 +11,26 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 from typing import Any
 
 from graphrag_mcp.sources import archive, ocr
-from graphrag_mcp.sources.book import epub, zipped
+from graphrag_mcp.sources.book import epub, unpacked, zipped
 from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, refuse_coded, utc
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
 from graphrag_mcp.sources.mail import MAILBOX, eml, mbox, mhtml, msg
-from graphrag_mcp.sources.office import office, xls
+from graphrag_mcp.sources.office import KINDS, office, xls
 from graphrag_mcp.sources.opendocument import opendocument
 from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
-from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, header_row
+from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, header_row, is_number
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
@@ -39,6 +39,7 @@ from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
 COLUMNS = 2_000  # of a table; each is looked at in every row
+SAMPLE = 200  # rows by which a table is judged
 DEPTH = 4  # of files inside of files: a mail in a mail in a zip
 INSIDE = 2_000  # files inside of one file
 NESTED = "its JSON is nested too deeply"
@@ -143,25 +144,56 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
         text, separator = rest, declared[1]
     csv.field_size_limit(2**31 - 1)
     separator = separator or _separator(text)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    filled = (line for line in lines if any(cell.strip() for cell in line))
-    sample = list(islice(filled, 200))
-    at = header_row(sample)
-    header = sample[at] if at >= 0 else []
-    if max(len(header), *(len(line) for line in sample), 0) > COLUMNS:
-        raise ReadError(f"it has over {COLUMNS:,} columns, which is as many as are read")
-    names: list[str] = []
-    for position, cell in enumerate(header, 1):
-        name = " ".join(cell.split())
-        names.append(name if name and name not in names else f"column {position}")
-    above = [" ".join(filter(None, map(str.strip, line))) for line in sample[: max(at, 0)]]
-    if above:
-        yield Piece("\n".join(above), key="preamble")
-    alone = _text_alone(names, sample[at + 1 :])
-    for number, line in enumerate(chain(sample[at + 1 :], filled), 1):
-        names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
-        piece = row(dict(zip(names, line, strict=False)), number, alone)
-        yield replace(piece, metadata=piece.metadata | {"preamble": above}) if above else piece
+    number = 0
+    for lines in _tables(csv.reader(io.StringIO(text, newline=""), delimiter=separator)):
+        sample = list(islice(lines, SAMPLE))
+        at = header_row(sample)
+        header = sample[at] if at >= 0 else []
+        if max(len(header), *(len(line) for line in sample), 0) > COLUMNS:
+            raise ReadError(f"it has over {COLUMNS:,} columns, which is as many as are read")
+        names: list[str] = []
+        for position, cell in enumerate(header, 1):
+            name = " ".join(cell.split())
+            names.append(name if name and name not in names else f"column {position}")
+        above = [" ".join(filter(None, map(str.strip, line))) for line in sample[: max(at, 0)]]
+        if above:
+            yield Piece("\n".join(above), key="preamble")
+        alone = _text_alone(names, sample[at + 1 :])
+        for line in chain(sample[at + 1 :], lines):
+            number += 1
+            names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
+            piece = row(dict(zip(names, line, strict=False)), number, alone)
+            yield replace(piece, metadata=piece.metadata | {"preamble": above}) if above else piece
+
+
+def _tables(lines: Iterable[list[str]]) -> Iterator[Iterator[list[str]]]:
+    """The rows of each table, which are to be read before the next. Rows below a blank line begin one where both have a
+    header, each row below the second header has a number, and they are no wider than the rows above, as a table is
+    below the facts on an account."""
+    parts = (
+        (list(islice(rows, SAMPLE)), rows)
+        for filled, rows in groupby(lines, lambda line: any(cell.strip() for cell in line))
+        if filled
+    )
+    following = next(parts, None)
+
+    def begins(part: list[list[str]], table: list[list[str]]) -> bool:
+        at = header_row(part)
+        numeric = all(any(map(is_number, line)) for line in part[at + 1 :])
+        wide = max(map(len, part)) <= max(map(len, table), default=0)
+        return at >= 0 and numeric and wide and header_row(table) >= 0
+
+    def rows() -> Iterator[list[str]]:
+        nonlocal following
+        table: list[list[str]] = []
+        while following and not begins(following[0], table):
+            part, further = following
+            table += part[: SAMPLE - len(table)]
+            yield from chain(part, further)
+            following = next(parts, None)
+
+    while following:
+        yield rows()
 
 
 def _text_alone(names: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
@@ -473,17 +505,16 @@ def _words(element: archive.Element) -> str:
 # ---- files in files -------------------------------------------------------------------------------
 
 # Read in a process of their own (read.py): always; and when they are large.
-OFFICE = frozenset("docx docm pptx pptm doc dot ppt pps".split())
 OPEN = frozenset("odt ott odp otp ods ots".split())
-SHEETS = frozenset("xlsx xlsm xltx".split())
+SHEETS = frozenset("xlsx xlsm xltx xltm".split())
 MAIL = frozenset("eml emlx mbox msg mht mhtml".split())
 APART = (
-    OFFICE
+    KINDS.keys()
     | OPEN
     | SHEETS
     | MAIL
     | ocr.PICTURES
-    | frozenset("pdf epub rtf xls zip parquet xml".split())
+    | frozenset("pdf epub rtf xls zip gz tgz tar parquet xml".split())
 )
 ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
 # Files that hold NUL bytes by nature.
@@ -515,13 +546,14 @@ FORMATS: dict[str, Reader] = {
     "parquet": parquet,
     "pdf": pdf,
     "xls": xls,
-    **dict.fromkeys(OFFICE, _with_objects(office)),
+    **dict.fromkeys(KINDS, _with_objects(office)),
     **dict.fromkeys(SHEETS, _with_objects(xlsx)),
     **dict.fromkeys(OPEN, opendocument),
     "rtf": rtf,
     "epub": epub,
     "xml": xml,
     "zip": zipped,
+    **dict.fromkeys(("gz", "tgz", "tar"), unpacked),
     **dict.fromkeys(("eml", "emlx"), eml),
     "mbox": mbox,
     "msg": msg,

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.sources.decode import decode, decode_as, web_encoding
+from graphrag_mcp.sources.formulas import as_text
 from graphrag_mcp.sources.links import page_of
-from graphrag_mcp.sources.mathml import as_text
 from graphrag_mcp.sources.piece import Piece, blocks, grid, raised, table_lines, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
+_MARKUP = re.compile(r"<[^<>]*>")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _ATTRIBUTE = re.compile(
     r"""([A-Za-z][\w:.-]{0,40})(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?"""
@@ -27,7 +28,7 @@ _ATTRIBUTE = re.compile(
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
     for name in tuple(
-        "script style svg template iframe canvas math object title noscript textarea".split()
+        "script style svg template iframe canvas math title noscript textarea".split()
     )
 }
 _BLOCK = frozenset(
@@ -279,6 +280,10 @@ class _Writer:
             self.title = " ".join(html.unescape(_NUMERIC.sub("", content)).split())
         elif name == "textarea" and "hidden" not in self._flags(name, _attributes(inside)):
             self.text(content)
+        elif name == "svg":
+            for words in content.split("</text")[:-1]:
+                words = words[words.rfind("<text") :].partition(">")[2]
+                self.text(f" {_MARKUP.sub(' ', words)} ")
         elif name == "script" and "ld+json" in inside:
             with contextlib.suppress(ValueError, RecursionError):
                 self._linked_data(json.loads(content))

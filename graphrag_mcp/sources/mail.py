@@ -36,8 +36,10 @@ from graphrag_mcp.sources.decode import (
     web_encoding,
     without_base64,
 )
+from graphrag_mcp.sources.embedded import of_tnef
 from graphrag_mcp.sources.html import DECLARED, QUOTE, Page, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
+from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import terms
 
@@ -48,6 +50,7 @@ _REPLY = re.compile(
 _QUOTED = re.compile(rf"[ \t]*[>＞{QUOTE}]")
 _MARKS = re.compile(rf"^[ \t>＞{QUOTE}]+", re.MULTILINE)
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
+_WORD = re.compile(r"[^\W\d_]+")
 _WHEN = re.compile(r"@|\d{1,2}:\d\d|\b\d{4}(?!\d)")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
 # RFC 4155: an address and a date, as `Mon Mar  4 09:15:00 2024`; some boxes have neither.
@@ -66,6 +69,7 @@ _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _SIGNATURE = re.compile(  # RFC 9580, 7
     r"^-----BEGIN PGP SIGNATURE-----$(?:\n(?!-----).*)*\n-----END PGP SIGNATURE-----$", re.MULTILINE
 )
+_CELLS_AND_SENTENCES = re.compile(r"[|│]|(?<=[.!?:])[ \t]+|(?<=[。！？])")
 EARLIER = 50  # mails of a thread of which a reply may hold the text
 # of types that Python does not know
 _BODIES = ("text/plain", "text/html")
@@ -248,12 +252,13 @@ def _given(
 
 def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()) -> str:
     """A reply without the blocks that it quotes, and the lines that introduce them. The HTML of a mail marks its
-    quotations. Lines with `>` are one from the first introduction on, and where they stand in an earlier mail; others
-    may be prompts, or say "more than". A block that begins with the header of a mail is kept: it is forwarded, and may
+    quotations. Lines with `>` are one from the first introduction on, but those that the mail which they are of does not
+    hold where it is known, and where they stand in an earlier mail; others may be prompts, or say "more than". A block that begins with the header of a mail is kept: it is forwarded, and may
     stand nowhere else. `earlier`: the words of earlier mails."""
     lines = body.split("\n")
     kept: list[str] = []
     number, introduced = 0, False
+    known = False  # does an earlier mail hold what it introduces as a quotation?
     while number < len(lines):
         if not _QUOTED.match(lines[number]):
             kept.append(lines[number])
@@ -272,7 +277,9 @@ def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()
         introduced = introduced or introduction > 0
         introduced = introduced or any(_introduction(bare[:count], people) for count in (1, 2, 3))
         words = f" {' '.join(' '.join(bare).split())} "
-        quoted = introduced or QUOTE in block[0] or any(words in text for text in earlier)
+        repeated = any(words in text for text in earlier)
+        known = known or (introduced and repeated)
+        quoted = repeated or QUOTE in block[0] or (introduced and not known)
         if _is_forwarded(block[:20]) or not quoted:
             kept += block
         else:
@@ -286,11 +293,7 @@ def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
     hold what stands nowhere else."""
     for count in range(1, len(lines) + 1):
         text = " ".join(lines[-count:]).strip()
-        if (
-            len(text) > 500
-            or not text.endswith((":", "："))
-            or not all(map(str.strip, lines[-count:]))
-        ):
+        if not text.endswith((":", "：")) or not all(map(str.strip, lines[-count:])):
             return 0
         if not any(name in text for name in people):
             continue
@@ -298,16 +301,12 @@ def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
             text = text.replace(name, " ")
         text = " ".join(word for word in text.split() if "@" not in word)
         text, times = _TIME_OF_DAY.subn(" 0 ", text)
-        numbers = [*re.finditer(r"\d+", text)]
-        if not numbers or re.search(r"[A-Za-z]\d", text):
-            continue
-        first, last = numbers[0].start(), numbers[-1].end()
-        parts = (text[first:last], text[:first] + text[last:])
-        words = [len(re.findall(r"[^\W\d_]+", part)) for part in parts]
-        values = [int(number[0]) if len(number[0]) < 5 else 9_999 for number in numbers]
-        years = sum(1900 <= value < 2100 for value in values)
-        fits = all(value < 60 or 1900 <= value < 2100 for value in values) and years < 2
-        if fits and times + years and 1 < len(values) < 7 and max(words) < 6:
+        numbers = [int(number[:5]) for number in re.findall(r"\d+", text)]
+        before, *between, after = re.split(r"\d+", f"{text}0" if not numbers else text)
+        beside = (" ".join(between), f"{before} {after}")
+        of_day = all(number < 60 or 1900 <= number < 2100 for number in numbers)
+        dated = times > 0 or any(number >= 1900 for number in numbers)
+        if of_day and dated and all(len(_WORD.findall(part)) < 6 for part in beside):
             return count
     return 0
 
@@ -383,7 +382,8 @@ def _collect(
     inner_parts: list[Message] = payload if isinstance(payload, list) else []
     # Why a mail was not delivered (RFC 3464), whether it was read (RFC 8098): fields alone.
     if inner_parts and (kind in _FIELDS or not any(fields.get_payload() for fields in inner_parts)):
-        texts["plain"].append("\n\n".join(str(fields).strip() for fields in inner_parts))
+        fields = (inner.as_bytes(policy=email.policy.compat32).strip() for inner in inner_parts)
+        texts["plain"].append(decode(b"\n\n".join(fields))[0])
         return
     if part.is_multipart() and not is_mail:
         alternatives: dict[str, list[str]] = {"plain": [], "html": []}
@@ -445,6 +445,9 @@ def _collect(
         if _ENVELOPED in data[:60]:
             mail.lost.append("its body is encrypted (S/MIME)")
             return
+    if kind == "application/ms-tnef" or name.casefold() == "winmail.dat":
+        mail.attachments += of_tnef(_payload(part), name or "winmail.dat")
+        return
     if name:
         mail.attachments.append(Attachment(name, _payload(part)))
         return
@@ -492,7 +495,7 @@ def _without_base64(words: str, mail: Mail) -> str:
 
 def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
     """The plain text where it holds all terms of the page as often, as it does of the same text; the page where it
-    holds all of the plain text; else the plain text, and the lines of the page with terms that it lacks."""
+    holds all of the plain text; else the plain text, and the cells and sentences of the page with terms that it lacks."""
     plain, page = (
         Counter(terms(without_addresses("\n".join(alternatives[name])), ""))
         for name in ("plain", "html")
@@ -503,11 +506,16 @@ def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
         return alternatives["html"]
     further: list[str] = []
     for line in "\n".join(alternatives["html"]).split("\n"):
-        words = Counter(terms(without_addresses(line), ""))
-        if words and all(plain[term] >= count for term, count in words.items()):
-            plain.subtract(words)
-        else:
-            further.append(line)
+        new: list[str] = []
+        repeated = False
+        for part in _CELLS_AND_SENTENCES.split(line):
+            words = Counter(terms(without_addresses(part), ""))
+            if all(plain[term] >= count for term, count in words.items()):
+                plain.subtract(words)
+                repeated = repeated or bool(words)
+            else:
+                new.append(part.strip())
+        further.append(" ".join(new) if repeated else line if new else "")
     return [*alternatives["plain"], "\n".join(further)]
 
 
@@ -588,8 +596,7 @@ def _header(message: Message, name: str) -> str:
         return " ".join(decode(written)[0].split())
     try:
         if not written.isascii():
-            charsets = (part.get_content_charset() for part in message.walk())
-            text = _text(written, next(filter(None, charsets), "windows-1252"))
+            text = _text(written, _charset(message))
             value = email.policy.default.header_factory(name, " ".join(text.split()))
         else:
             text = _CHARSET.sub(_larger, " ".join(written.decode("ascii").split()))
@@ -604,6 +611,18 @@ def _header(message: Message, name: str) -> str:
     # Signs of windows-1252 in words that say that they are ISO-8859-1.
     text = re.sub("[-]", lambda sign: sign[0].encode("latin-1").decode("cp1252", "replace"), text)
     return " ".join(text.split())
+
+
+def _charset(message: Message) -> str:
+    """The charset of raw bytes in a header: what a part names, but for ASCII, else that of all headers and texts."""
+    named = (part.get_content_charset() or "" for part in message.walk())
+    charset = next((name for name in named if name and "ascii" not in name), "")
+    raw = b"\n".join(
+        line
+        for line in message.as_bytes(policy=email.policy.compat32).split(b"\n")
+        if not line.isascii()
+    )
+    return charset or str(decode(raw)[1].get("encoding", "utf-8")).partition(" ")[0]
 
 
 _CHARSET = re.compile(r"=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[bBqQ]\?)")
@@ -723,8 +742,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
         mail.body = text("1000")
         if not mail.body.strip():
             page = _page(raw("1013"), numbers)
-            mail.body = page or readable(text("1013"), mail=True).text
-        mail.passed_over += ["compressed RTF"] if raw("1009") else []
+            mail.body = page or readable(text("1013"), mail=True).text or _of_rtf(raw("1009"))
         mail.body = _without_base64(mail.body, mail)
     except ReadError as error:
         mail.lost.append(f"its body: {error}")
@@ -757,6 +775,21 @@ def _page(markup: bytes, numbers: dict[int, int]) -> str:
         with suppress(UnicodeDecodeError, LookupError):
             return readable(markup.decode(web_encoding(name)), mail=True).text
     return readable(decode(markup)[0], mail=True).text if markup else ""
+
+
+def _of_rtf(packed: bytes) -> str:
+    """A body of compressed RTF (MS-OXRTFCP)."""
+    if not packed:
+        return ""
+    from compressed_rtf import decompress
+
+    try:
+        data = decompress(packed)
+    except MemoryError:
+        raise
+    except Exception as error:  # what the library raises of bytes that it does not expect
+        raise ReadError("its compressed RTF is damaged") from error
+    return "\n".join(piece.text for piece in rtf(data, "rtf"))
 
 
 def _split(people: str) -> list[str]:

@@ -36,9 +36,10 @@ PAGES = "its pages are pictures"  # by which a scan is known in an index: it doe
 SCANNED = f"{PAGES}; {INSTALL} reads them"
 SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
-READ = PICTURES | frozenset(
-    "pdf eml mbox msg zip".split()
-)  # files that are pictures or may hold some
+CARRIERS = frozenset(
+    "eml emlx mbox msg zip gz tgz tar".split()
+)  # of files that are documents themselves
+READ = PICTURES | CARRIERS | {"pdf"}  # files that are pictures or may hold some
 
 
 # Called before each picture: the process that reads files gives each of them the time of a file.

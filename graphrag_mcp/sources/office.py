@@ -12,7 +12,8 @@ from graphrag_mcp.sources import archive, word
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, grid, in_font, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
-from graphrag_mcp.text.places import column_name
+from graphrag_mcp.sources.word import NUMBERED
+from graphrag_mcp.sources.word_lists import counted
 
 _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule"))
 
@@ -21,16 +22,12 @@ Kind = Literal["docx", "pptx", "doc", "ppt", "xls"]
 PLACED = 4_000_000  # bytes of an xls file: 2 MB of cells take xlrd 8 s
 
 
-# What office-oxide calls the format of a suffix.
-_KINDS: dict[str, Kind] = {
-    "docx": "docx",
-    "docm": "docx",
-    "pptx": "pptx",
-    "pptm": "pptx",
-    "doc": "doc",
-    "dot": "doc",
-    "ppt": "ppt",
-    "pps": "ppt",
+# Suffix -> what office-oxide calls its format.
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys("docx docm dotx dotm".split(), "docx"),
+    **dict.fromkeys("pptx pptm potx potm ppsx ppsm".split(), "pptx"),
+    **dict.fromkeys("doc dot".split(), "doc"),
+    **dict.fromkeys("ppt pps".split(), "ppt"),
 }
 
 
@@ -38,7 +35,7 @@ def _read(data: bytes, suffix: str, kind: Kind) -> Node:
     """What office-oxide finds; ReadError for a file that is damaged, or has a password."""
     import office_oxide
 
-    if suffix in ("docx", "pptx", "docm", "pptm"):
+    if kind in ("docx", "pptx"):
         parts = archive.checked(data, suffix)
         data = word.rewritten(parts, data) if kind == "docx" else data
     elif not data.startswith((b"\xd0\xcf\x11\xe0", b"\x09")):  # or Excel before 5.0
@@ -77,14 +74,14 @@ def _sheet(section: Node) -> Sheet:
 
 def office(data: bytes, suffix: str) -> Iterator[Piece]:
     """docx, pptx, doc, ppt: what office-oxide finds, as plain text."""
-    kind = _KINDS[suffix]
+    kind = KINDS[suffix]
     found = _read(data, suffix, kind)
     slides = kind in ("pptx", "ppt")
     writer, seen = Writer(), set[str]()
     for number, section in enumerate(found.get("sections", ()), 1):
         place = f"slide {number}" if slides else ""
         for text in _section(section, seen):
-            writer.add(text, place)
+            writer.add(text.replace(NUMBERED, " "), place)
     metadata: dict[str, Any] = {"parser": parser("office-oxide")}
     properties = found.get("metadata", {})
     if author := str(properties.get("author") or "").strip():
@@ -174,8 +171,10 @@ def _list(node: Node, notes: list[str]) -> str:
     indent = "  " * min(int(node.get("level") or 0), 8)
     lines = []
     for number, item in enumerate(node.get("items", ()), int(node.get("start_number") or 1)):
-        mark = f"{_counted(number, str(node.get('style')))}." if node.get("ordered") else "-"
+        mark = f"{counted(number, str(node.get('style')))}." if node.get("ordered") else "-"
         text = _blocks(item.get("content") or (), notes, "\n").replace("\n", f"\n{indent}  ")
+        label, numbered, words = text.partition(NUMBERED)
+        mark, text = (label, words) if numbered else (mark, text)
         lines.append(f"{indent}{mark} {text}")
         nested = item.get("nested") or item.get("children")
         for inner in nested if isinstance(nested, list) else [nested] if nested else []:
@@ -183,25 +182,6 @@ def _list(node: Node, notes: list[str]) -> str:
             below["level"] = int(node.get("level") or 0) + 1
             lines.append(_list(below, notes))
     return "\n".join(lines)
-
-
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-    (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
-
-
-def _counted(number: int, style: str) -> str:
-    """The number of an item as the style of its list shows it: `3`, `c`, `III`."""
-    if number < 1 or not style.endswith(("_alpha", "_roman")):
-        return str(number)
-    shown = column_name(number - 1).lower()
-    if style.endswith("_roman") and number < 4_000:
-        shown = ""
-        for value, letters in _ROMAN:
-            shown += letters * (number // value)
-            number %= value
-    return shown.upper() if style.startswith("upper") else shown
 
 
 _INLINE = frozenset(

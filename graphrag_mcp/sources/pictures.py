@@ -21,9 +21,10 @@ SIGNATURES = {
     b"GIF8": "image/gif",
 }
 PREVIEWS = ("docProps/", "Thumbnails/")  # small pictures of the whole file
-PACKED = frozenset("docx docm pptx pptm xlsx xlsm odt odp ods epub".split())
-CARRIERS = frozenset("eml mbox msg zip".split())  # of files that are documents themselves
-HOLDERS = PACKED | CARRIERS | ocr.PICTURES | {"pdf"}
+PACKED = frozenset(
+    "docx docm dotx dotm pptx pptm potx potm ppsx ppsm xlsx xlsm xltx xltm odt ott odp otp ods ots epub".split()
+)
+HOLDERS = PACKED | ocr.CARRIERS | ocr.PICTURES | {"pdf"}
 
 
 def media_type(data: bytes) -> str:

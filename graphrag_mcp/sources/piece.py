@@ -99,22 +99,28 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
-# Characters of the font Symbol, whose bytes are those of Latin letters (Unicode's mapping of Adobe Symbol).
-_SYMBOLS = dict(
-    zip(
+# Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of its mapping of Wingdings
+# the ticks, boxes, bullets and arrows that lists and forms have.
+_FONTS = {
+    "Symbol": (
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz\xa3\xa5\xae\xb0\xb1\xb3\xb4\xb7\xb9\xba\xbb\xd6\xe5\xf2",
         "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤∞→°±≥×•≠≡≈√∑∫",
-        strict=True,
-    )
-)
-_SYMBOLS |= {
-    0xF000 + byte: sign for byte, sign in _SYMBOLS.items()
-}  # where Word puts them in Unicode
+    ),
+    "Wingdings": (b"loqnx\xa8\xfb\xfc\xfd\xfe\xdf\xe0\xe1\xe2\xe8\xf0", "●☐❑■☒☐✗✓☒☑←→↑↓➔⇨"),
+    "Wingdings 2": (b"OPQRST\xa3", "✗✓☒☑☒☒☐"),
+}
+_SIGNS = {
+    # where Word puts them in Unicode as well
+    font: {at + byte: sign for byte, sign in zip(*table, strict=True) for at in (0, 0xF000)}
+    for font, table in _FONTS.items()
+}
 
 
 def in_font(text: str, font: str) -> str:
-    """A run as its font shows it: the `m` of Symbol is a μ. What stands in Unicode already is kept."""
-    return text.translate(_SYMBOLS) if font == "Symbol" else text
+    """A run as its font shows it: the `m` of Symbol is a μ. What stands in Unicode already is kept, and so are words
+    in a font that has no letters."""
+    is_sign = font == "Symbol" or len(text.strip()) == 1
+    return text.translate(_SIGNS.get(font, {})) if is_sign else text
 
 
 _RAISED_NUMBER = re.compile(r"\s*[-+−]?\d[\d.,]*\s*")

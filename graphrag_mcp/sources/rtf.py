@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, raised, table_text
+from graphrag_mcp.sources.piece import Piece, Writer, in_font, raised, table_text
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+",
@@ -53,6 +53,7 @@ class _State:
     marks: bool = False  # the number or the bullet of an item
     above: bool = False  # raised text
     encoding: str = ""
+    font: int = -1
     after_unicode: int = 1
     apart: bytes = b""
     into: list[str] | None = None
@@ -60,7 +61,7 @@ class _State:
     def inherited(self) -> _State:
         return _State(
             self.skipped, self.hidden, self.deleted, self.about, self.marks, self.above, self.encoding,
-            self.after_unicode, self.apart, self.into,
+            self.font, self.after_unicode, self.apart, self.into,
         )  # fmt: skip
 
 
@@ -108,7 +109,8 @@ class _Reader:
         self.stack: list[_State] = []
         self.state = _State()
         self.default = "cp1252"
-        self.fonts: dict[int, str] = {}
+        self.fonts: dict[int, str] = {}  # their encodings
+        self.names: dict[int, str] = {}
         self.font = -1
         self.in_fonts = 0
         self.pending = bytearray()  # bytes of a code page, which may be halves of a character
@@ -171,7 +173,7 @@ class _Reader:
         elif self.state.skipped and not self.in_fonts:
             pass
         elif word == b"f" and number is not None:
-            self.font = number
+            self.font = self.state.font = number
             self.state.encoding = self.fonts.get(number, "")
         elif word == b"fcharset" and self.in_fonts:
             self.fonts[self.font] = _CHARSETS.get(number or 0, "")
@@ -226,7 +228,7 @@ class _Reader:
             .decode("utf-16-le", "replace")
         )
         self.half = ""
-        self._put(text)
+        self._put(self._signs(text))
 
     def _bytes(self, data: bytes, single: bool = False) -> None:
         if self.skip:
@@ -235,6 +237,9 @@ class _Reader:
             self.skip = left
         if not self.state.skipped:
             self.pending += data
+        elif self.in_fonts:
+            name = data.decode("latin-1").rstrip(";").strip()
+            self.names.setdefault(self.font, name)
 
     def _flush(self) -> None:
         if self.pending:
@@ -245,8 +250,13 @@ class _Reader:
             bullet = len(text) == 1 and (text.isalpha() or not text.isascii())
             if encoding == "signs" and self.state.marks and bullet:  # as Word has it in Unicode
                 text = chr(0xF000 + self.pending[0])
+            text = self._signs(text)
             self.pending.clear()
             self._put(raised(text) if self.state.above else text)
+
+    def _signs(self, text: str) -> str:
+        """Text as its font shows it, but for the bullet of an item."""
+        return text if self.state.marks else in_font(text, self.names.get(self.state.font, ""))
 
     def _put(self, text: str) -> None:
         if self.state.skipped or self.state.hidden or self.state.deleted:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 from xml.parsers import expat
@@ -24,6 +25,7 @@ from graphrag_mcp.text.places import column_name, column_number
 
 ROWS, COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has it
 WIDE = 256  # columns from which on empty cells are left out, else a stray cell takes 16,000 bars
+_HYPERLINK = re.compile(r'HYPERLINK\("([^"]+)"')
 _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
 
 
@@ -37,6 +39,10 @@ class Sheet:
     notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
     texts: list[str] = field(default_factory=list)  # of boxes and charts on it
 
+    def link(self, row: int, column: int, address: str) -> None:
+        if column in self.rows.get(row, ()):
+            self.rows[row][column] = linked(self.rows[row][column], address)
+
     def add_note(self, cell: str, text: str, author: str) -> None:
         """A comment, which often begins with the name of its author."""
         text = " ".join(text.split())
@@ -44,6 +50,13 @@ class Sheet:
         if text:
             note = f"Comment ({author}): {text}" if author else f"Comment: {text}"
             self.notes.append((cell, note))
+
+
+def linked(text: str, address: str) -> str:
+    """The text of a cell with the address on the web or of mail that it leads to, unless it shows it itself."""
+    address = address.removeprefix("mailto:").partition("?subject=")[0].strip()
+    leads = re.match(r"\w+://|[^@\s]+@", address) and address.rstrip("/") not in text
+    return f"[{text}]({address})" if text and leads else text
 
 
 def xlsx(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -88,12 +101,15 @@ def _tables(rows: Mapping[int, Sequence[str]]) -> Iterator[list[int]]:
     of its own."""
     table: list[int] = []
     part: list[int] = []
+    headed = False  # does the table have a header?
     for number in [*rows, 0]:  # 0: the end
         if part and number != part[-1] + 1:
             own = header_row([rows[n] for n in part[:200]]) >= 0
-            if own and 0 < len(table) <= 200 and header_row([rows[n] for n in table]) >= 0:
+            if own and headed:
                 yield table
                 table = []
+            if len(table) < 200:
+                headed = header_row([rows[n] for n in [*table, *part][:200]]) >= 0
             table += part
             part = []
         part.append(number)
@@ -194,8 +210,12 @@ class _Book:
                 parser.ParseFile(stream)
         except KeyError:
             return  # a sheet that is named and not there
-        except (expat.ExpatError, ValueError, EOFError, OSError) as error:
+        except (expat.ExpatError, ValueError, LookupError, EOFError, OSError) as error:
             raise ReadError("it is damaged: a sheet of it cannot be read") from error
+        addresses = archive.links(self.parts, path, external=True) if reader.addresses else {}
+        for cell, id in reader.addresses:
+            if (found := _CELL.match(cell)) and id in addresses:
+                sheet.link(int(found[2]), column_number(found[1]), addresses[id][1])
 
     def value(self, kind: str, style: str, value: str, formula: str) -> str:
         """A cell as it is shown."""
@@ -275,6 +295,7 @@ class _SheetReader:
         self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
         # formulas that several cells have, with the row and column of the first
         self.shared: dict[str, tuple[str, int, int]] = {}
+        self.addresses: list[tuple[str, str]] = []  # (cell, id) of links
         self.phonetic = self.raised = False
         self.begun = 0  # parts of `into` before the open element
 
@@ -294,6 +315,9 @@ class _SheetReader:
             self.begun = len(self.into or ())
             if name == "f":
                 self.formula = attributes
+        elif name == "hyperlink":
+            linked = next((text for key, text in attributes.items() if key.endswith(":id")), "")
+            self.addresses.append((attributes.get("ref", "").partition(":")[0], linked))
         elif name == "rPh":
             self.phonetic = True
         elif name == "vertAlign":
@@ -320,6 +344,8 @@ class _SheetReader:
                 formula = moved(first, self.row - row, self.column - column)
             value = "".join(self.parts.get("v") or self.parts.get("t", ()))
             text = self.book.value(self.cell.get("t", "n"), self.cell.get("s", ""), value, formula)
+            if value and (address := _HYPERLINK.match(formula)):
+                text = linked(text, address[1])
             if text and self.column < COLUMNS:
                 self.cells[self.column] = text
         elif name == "row" and self.cells:
@@ -419,6 +445,8 @@ def _old_sheet(book: Any, number: int) -> Sheet:
                 cells[column] = text
         if cells:
             sheet.rows[row + 1] = cells
+    for (row, column), link in found.hyperlink_map.items():
+        sheet.link(row + 1, column, str(link.url_or_path or ""))
     for (row, column), note in sorted(found.cell_note_map.items()):
         sheet.add_note(f"{column_name(column)}{row + 1}", note.text, note.author)
     book.unload_sheet(number)
@@ -429,6 +457,7 @@ def _old_sheet(book: Any, number: int) -> Sheet:
 
 _BUILT_IN = {
     "1": "0", "2": "0.00", "3": "#,##0", "4": "#,##0.00", "9": "0%", "10": "0.00%", "11": "0.00E+00",
+    "12": "# ?/?", "13": "# ??/??",
     "14": "yyyy-mm-dd", "15": "d-mmm-yy", "16": "d-mmm", "17": "mmm-yy", "18": "h:mm AM/PM",
     "19": "h:mm:ss AM/PM", "20": "h:mm", "21": "h:mm:ss", "22": "yyyy-mm-dd h:mm", "37": "#,##0;(#,##0)",
     "38": "#,##0;(#,##0)", "39": "#,##0.00;(#,##0.00)", "40": "#,##0.00;(#,##0.00)", "45": "mm:ss",
@@ -477,6 +506,8 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
         section, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
         section = sections[2]
+    if not section and len(sections) > 1:  # `;;;` hides what the cell holds
+        return ""
     if any(token.time for token in section):
         return _date(value, section, epoch)
     return _number(value, section)
@@ -543,11 +574,11 @@ def _number(value: float, section: Sequence[Token]) -> str:
             for token in section
         )
         return "".join(shown).strip() if general else plain
-    if any(token.literal == "/" for token in section):  # a fraction
-        return _general(value)
+    if any(token.literal == "/" for token in section):
+        return _fraction(value, "".join(token.text for token in section))
     value *= 100 ** sum(token == Token("sign", "%") for token in section)
-    digits = next(token.text for token in section if token.kind == "digits")
-    whole, _, decimals = digits.partition(".")
+    groups = [token.text for token in section if token.kind == "digits"]
+    whole, _, decimals = "".join(groups).partition(".")
     scaled = [part for part in (whole, decimals) if part.rstrip(",")]
     value /= 1000 ** sum(len(part) - len(part.rstrip(",")) for part in scaled)
     decimals = decimals.rstrip(",")
@@ -564,14 +595,30 @@ def _number(value: float, section: Sequence[Token]) -> str:
         if zeros > 1 and "," not in written:
             sign, bare = ("-", written[1:]) if written.startswith("-") else ("", written)
             written = sign + bare.zfill(zeros + (len(bare) - len(bare.partition(".")[0])))
-    parts = []
-    for token in section:
-        if token.kind == "digits":
-            parts.append(written)
-            written = ""  # only the first group of digits is filled
-        else:
-            parts.append(token.literal)
+    # Of several groups of digits, as `000-0000` has, each but the first takes as many as it has places.
+    filled: list[str] = []
+    for group in reversed(groups[1:] if "," not in written else ()):
+        size = len(group.replace(",", "")) - (group.endswith(".") and "." not in written)
+        filled.append(written[-size:] if written[:-size].strip("-") or size >= len(written) else "")
+        written = written[:-size]
+    filled.append(written)
+    filled = [""] * (len(groups) - len(filled)) + filled
+    parts = (filled.pop() if token.kind == "digits" else token.literal for token in section)
     return "".join(parts).strip()
+
+
+def _fraction(value: float, code: str) -> str:
+    """`2 1/2` of `# ?/?`, of which the code may name the denominator: `# ?/8`."""
+    above, _, below = code.partition("/")
+    places = re.findall(r"^[#0?\d]*", below.strip())[0]
+    part = Fraction(abs(value)).limit_denominator(max(10 ** min(len(places), 9) - 1, 1))
+    if places.strip("0#?"):
+        part = Fraction(round(abs(value) * int(places)), int(places))
+    mixed = len(re.findall(r"[#0?]+", above)) > 1
+    whole, part = divmod(part, 1) if mixed else (0, part)
+    shown = [str(whole)] if whole or not part else []
+    shown += [f"{part.numerator}/{part.denominator}"] if part else []
+    return "-" * (value < 0) + " ".join(shown)
 
 
 def _rounded(value: float, decimals: int) -> Decimal | float:

@@ -1,100 +1,91 @@
-"""Formulas and fields of a docx file, written so that a reader of its runs gives them as they are shown.
+"""What a docx file shows and its runs do not say, written as runs: results of fields, formulas, numbers of paragraphs,
+signs of a font, words with a guide to their reading.
 
-ECMA-376 part 1, chapters 17.16 (fields) and 22.1 (Office Math). A fraction is three runs with no sign between them
-there, and the result of a field inside of the instruction of another is a run beside the result of the other."""
+ECMA-376 part 1, 17.16 (fields), 22.1 (formulas), 17.9 (numbers), 17.3.3.30 (signs) and 17.3.3.25 (guides). A fraction
+is three runs there with no sign between them, and the result of a field inside of the instruction of another is a run
+beside the result of the other."""
 
 from __future__ import annotations
 
 import io
 import re
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from html import escape
 
-from graphrag_mcp.sources import archive
+from graphrag_mcp.sources import archive, formulas
 from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.piece import in_font
+from graphrag_mcp.sources.word_lists import Lists
 
+NUMBERED = "\ufdd2"  # behind the number of a paragraph: no character (Unicode 23.7)
 _TOKEN = re.compile(
-    rb"<(?P<end>/?)(?P<prefix>\w+:)?(?P<name>fldChar|t|num|den|sup|rad|d|begChr|endChr)(?P<rest>(?:\s[^<>]*?)?)(?P<empty>/?)>"
+    rb"<(?P<prefix>\w+:)(?P<name>fldChar|t|oMath|ruby|sym|pPr)(?P<rest>(?:\s[^<>]*?)?)(?P<empty>/?)>"
 )
-_VALUE = re.compile(rb":(?:val|fldCharType)\s*=\s*[\"']([^\"']*)")
-_OPERAND = re.compile(rb"[^\W_]*(?:[.,]\d+)?")
+_KIND = re.compile(rb":fldCharType\s*=\s*[\"']([^\"']*)")
+_FONT, _CHARACTER = re.compile(rb":font=\"([^\"]*)"), re.compile(rb":char=\"([0-9A-Fa-f]{2,4})\"")
+_TEXT = re.compile(rb"<\w+:t(?:\s[^<>]*)?>([^<]*)<")
 _PARTS = re.compile(r"word/(?:document|footnotes|endnotes|comments|header\d*|footer\d*)\.xml")
+_REWRITTEN = (b"fldChar", b"oMath", b"ruby", b":sym ")
 
 
-@dataclass
-class _Open:
-    """An element of a formula whose end is not reached."""
-
-    at: int  # index of what follows its start in the written parts
-    text: list[bytes] = field(default_factory=list)
-    signs: dict[bytes, bytes] = field(default_factory=dict)
-
-
-def as_shown(xml: bytes) -> bytes:
-    """The XML of a part with `/`, `^`, `√` and brackets as runs of its formulas, and without what a field shows inside of
-    the instruction of another."""
+def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
+    """The XML of a part with what is shown as runs, and without what a field shows inside of the instruction of
+    another. `lists`: number its paragraphs."""
     written: list[bytes] = []
     fields: list[bool] = []  # open fields, the outermost first: has the result begun?
-    formula: list[_Open] = []
     done = 0
     for token in _TOKEN.finditer(xml):
-        name, prefix = token["name"], token["prefix"] or b""
+        name, prefix = token["name"], token["prefix"]
         if token.start() < done:
             continue
         if name == b"fldChar":
-            kind = _value(token["rest"])
+            found = _KIND.search(token["rest"])
+            kind = found[1] if found else b""
             if kind == b"begin":
                 fields.append(False)
             elif fields and kind == b"separate":
                 fields[-1] = True
             elif fields and kind == b"end":
                 fields.pop()
-        elif name == b"t":
-            end = xml.find(b"</" + prefix + b"t>", token.end())
-            if token["end"] or token["empty"] or end < 0:
-                continue
-            text = xml[token.end() : end]
-            if not all(fields[:-1]):
+            continue
+        closing = b"</%b%b>" % (prefix, name)
+        end = token.end() if token["empty"] else xml.find(closing, token.end())
+        if end < 0 or (token["empty"] and name != b"sym"):
+            continue
+        inside, after = xml[token.end() : end], end + len(closing) * (not token["empty"])
+        seen = all(fields[:-1])
+        if name == b"t":
+            if not seen:
                 written.append(xml[done : token.end()])
                 done = end
-            for element in formula:
-                element.text.append(text)
-        elif prefix == b"w:":
             continue
-        elif name in (b"begChr", b"endChr"):
-            if formula:
-                formula[-1].signs[name] = _value(token["rest"])
-        elif not token["end"] and not token["empty"]:
-            written.append(xml[done : token.end()])
-            done = token.end()
-            formula.append(_Open(len(written)))
-            written += [b""]
-        elif token["end"] and formula:
-            element = formula.pop()
-            before, after = _signs(name, b"".join(element.text), element.signs)
-            written[element.at] = _run(prefix, before)
-            written += [xml[done : token.start()], _run(prefix, after)]
-            done = token.start()
+        if name == b"pPr":
+            if lists is None:
+                continue
+            own, changed, _ = inside.partition(b"pPrChange")
+            if changed and (end := xml.find(closing, after)) > 0:  # behind those before a change
+                after = end + len(closing)
+            label = lists.label(own)
+            shown = xml[token.start() : after]
+            if label:
+                shown += b"<%br>%b</%br>" % (prefix, _run(prefix, label + NUMBERED), prefix)
+        elif name == b"oMath":
+            text = formulas.as_text(inside.decode("utf-8", "replace"))
+            shown = b"<%br>%b</%br>" % (prefix, _run(prefix, text), prefix)
+        elif name == b"ruby":
+            base = b"".join(_TEXT.findall(inside.partition(b"rubyBase")[2]))
+            shown = b"<%bt>%b</%bt>" % (prefix, base, prefix)
+        else:
+            font, sign = _FONT.search(token["rest"]), _CHARACTER.search(token["rest"])
+            text = in_font(chr(int(sign[1], 16)), font[1].decode() if font else "") if sign else ""
+            shown = _run(prefix, text)
+        written += [xml[done : token.start()], shown if seen else b""]
+        done = after
     return b"".join(written) + xml[done:]
 
 
-def _value(attributes: bytes) -> bytes:
-    found = _VALUE.search(attributes)
-    return found[1] if found else b""
-
-
-def _signs(name: bytes, text: bytes, signs: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
-    """What stands before and after the text of an element."""
-    if name == b"d":
-        return signs.get(b"begChr", b"("), signs.get(b"endChr", b")")
-    left, right = (b"", b"") if _OPERAND.fullmatch(text) else (b"(", b")")
-    mark = {b"den": b"/", b"sup": b"^", b"rad": "√".encode()}.get(name, b"")
-    return mark + left, right
-
-
-def _run(prefix: bytes, text: bytes) -> bytes:
-    return b"<%br><%bt>%b</%bt></%br>" % (prefix, prefix, text, prefix, prefix) if text else b""
+def _run(prefix: bytes, text: str) -> bytes:
+    return b'<%bt xml:space="preserve">%b</%bt>' % (prefix, escape(text).encode(), prefix)
 
 
 def rewritten(parts: zipfile.ZipFile, data: bytes) -> bytes:
@@ -104,8 +95,9 @@ def rewritten(parts: zipfile.ZipFile, data: bytes) -> bytes:
         changed: dict[str, bytes] = {}
         for name in filter(_PARTS.fullmatch, parts.namelist()):
             xml = archive.part(parts, name)
-            if b"fldChar" in xml or b"oMath" in xml:
-                changed[name] = as_shown(xml)
+            body = name == "word/document.xml" and "word/numbering.xml" in parts.namelist()
+            if body or any(mark in xml for mark in _REWRITTEN):
+                changed[name] = as_shown(xml, Lists(parts) if body else None)
         if not changed:
             return data
         out = io.BytesIO()

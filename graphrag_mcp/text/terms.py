@@ -442,7 +442,12 @@ def unwrapped(text: str) -> str:
     return text if text.isascii() else _WORDED.wrap.sub("", text)
 
 
+_POWER = re.compile(r"(?<=[^\W\d_])\^(?=\d)")
+
+
 def _tokens(text: str) -> list[str]:
+    if "^" in text:  # `km^2` is `km²`, which NFKC makes `km2`
+        text = _POWER.sub("", text)
     if text.isascii():  # the rest changes nothing there
         return _WORDED.ascii_token.findall(text)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")

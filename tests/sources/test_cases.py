@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import quopri
 import struct
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from compressed_rtf import compress
 
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.mail import eml
+from graphrag_mcp.sources.mail import eml, without_quotes
 from graphrag_mcp.sources.piece import MOST_BLANK, grid
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.rtf import rtf
@@ -293,6 +296,65 @@ WORD_FORMULAS = hostile_archives.packed(
 TWO = [(3, "Item", "Cost"), (4, "Tar", "5"), (8, "Name", "Age"), (9, "Ann", "30")]
 
 
+def _word(body: str, numbering: str = "", styles: str = "") -> bytes:
+    more = {"word/numbering.xml": f"<w:numbering {_WORD}>{numbering}</w:numbering>", "word/styles.xml": f"<w:styles {_WORD}>{styles}</w:styles>"}
+    return hostile_archives.packed(
+        "docx", f'<w:document {_WORD} xmlns:m="{_M}"><w:body>{body}</w:body></w:document>', **more if numbering else {}
+    )
+
+
+def _clause(text: str, level: int, style: str = "") -> str:
+    of = f'<w:pStyle w:val="{style}"/>' if style else f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>'
+    return f"<w:p><w:pPr>{of}</w:pPr>{_RUN.format('', text)}</w:p>"
+
+
+_LEVELS = (("decimal", "§ %1", '<w:pStyle w:val="Heading1"/>'), ("decimal", "%1.%2", ""), ("lowerLetter", "%3)", ""))
+NUMBERING = '<w:abstractNum w:abstractNumId="0">' + "".join(
+    f'<w:lvl w:ilvl="{at}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/>{style}<w:lvlText w:val="{text}"/></w:lvl>'
+    for at, (kind, text, style) in enumerate(_LEVELS)
+) + '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'  # fmt: skip
+STYLES = '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr><w:outlineLvl w:val="0"/></w:pPr></w:style>'
+CLAUSES = (
+    _clause("Scope", 0, "Heading1") + _clause("Hull", 1) + f"<w:p>{_RUN.format('', 'Then')}</w:p>" + _clause("Mast", 1) + _clause("Oak", 2)
+    + _clause("Price", 0, "Heading1") + _clause("Sum", 1)
+)  # fmt: skip
+
+
+def _tar(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _row(number: int, *cells: str | int) -> str:
+    return f'<row r="{number}">' + "".join(
+        f'<c r="{column}{number}"><v>{cell}</v></c>' if isinstance(cell, int) else text_cell(f"{column}{number}", cell)
+        for column, cell in zip("ABCD", cells, strict=False)
+    ) + "</row>"  # fmt: skip
+
+
+LONG_SHEET = sheet(
+    _row(1, "City", "People") + "".join(_row(row, f"Town {row}", row) for row in range(2, 250)) + _row(260, "River", "Length") + _row(261, "Aare", 9)
+)
+LINKED_SHEET = hostile_archives.packed(
+    "xlsx",
+    '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
+    f'<sheetData>{_row(1, "Site")}{_row(2, "Portal")}</sheetData><hyperlinks><hyperlink ref="A2" r:id="rId1"/></hyperlinks></worksheet>',
+    **{"xl/worksheets/_rels/sheet1.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink" Target="https://example.org/p" TargetMode="External"/></Relationships>'},
+)  # fmt: skip
+
+
+def _attribute(tag: int, data: bytes) -> bytes:
+    return struct.pack("<BHHI", 2, tag, 6, len(data)) + data + struct.pack("<H", sum(data) % 65_536)
+
+
+TNEF = struct.pack("<IH", 0x223E9F78, 1) + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"plan.txt\0") + _attribute(0x800F, b"The plan is 42.\n")
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
     "raw.eml": (RAW_JP, ["# 見積り", JP]),
     "plain.jp.txt": (JP.encode("iso2022_jp"), [JP]),
@@ -315,18 +377,37 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "raised.html": (b"<p>Revenue 410<sup>1</sup>, 10<sup>-6</sup>, 1<sup>st</sup>, a<sup><a href='#f'>[2]</a></sup> b<sup>3<p>4</p>", ["Revenue 410^1, 10^-6, 1st, a[2] b^3\n\n4\n"]),
     "raised.odt": (odf("text", '<text:p>Revenue 410<text:span text:style-name="T1">1</text:span> m<text:span text:style-name="T2">2</text:span></text:p>', '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style><style:style style:name="T2"><style:text-properties style:text-position="-33% 58%"/></style:style>'), ["Revenue 410^1 m2\n"]),
     "counted.docx": (counted(1), ["a. Hull\nb. Mast\n\nThen\n\nc. Sail\n"]),
-    "from-c.docx": (counted(3), ["c. Hull\nd. Mast\n\nThen\n\n"]),
+    "from-c.docx": (counted(3), ["c. Hull\nd. Mast\n\nThen\n\ne. Sail\n"]),
     "account.csv": (b"Account:;DE12 3456\nOwner;Ines Kolb\n;;\nDate;Text;Amount\n05.01.2024;Rent;-800,00\n06.01.2024;Pay;2500,00\n", ["Date: 05.01.2024\nText: Rent\nAmount: -800,00\n", "'preamble': ['Account: DE12 3456', 'Owner Ines Kolb']"]),
     "corner.csv": (b";Q1;Q2\nNorth;10;20\nSouth;11;22\n", ["column 1: North\nQ1: 10\nQ2: 20"]),
     "raised.docx": (WORD_RAISED, ["Δ of 5 μm. Revenue 410^12 and H2O m^2\n"]),
     "formulas.docx": (WORD_FORMULAS, ["Share 1/(a+b)10^6\n", "\n25 EUR\n"]),
     "formulas.html": (b"<p>Share <math><mfrac><mn>1</mn><mrow><mi>a</mi><mo>&plus;</mo><mi>b</mi></mrow></mfrac></math> of <math><msup><mn>10</mn><mn>6</mn></msup></math>, <math><mi>x<mn>2</math>", ["Share 1/(a+b) of 10^6, x 2"]),
+    "formula-sum.docx": (_word('<w:p><m:oMath><m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub><m:sup><m:r><m:t>n</m:t></m:r></m:sup><m:e><m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e><m:r><m:t>a+b</m:t></m:r></m:e></m:d></m:e></m:nary></m:oMath></w:p>'), ["∑i=1^n [a+b]\n"]),
+    "signs.docx": (_word(f'<w:p>{_RUN.format("", "Paid ")}<w:r><w:sym w:font="Wingdings" w:char="F0FC"/></w:r>{_RUN.format("", " in ")}<w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>'), ["Paid ✓ in 東京\n"]),
+    "clauses.docx": (_word(CLAUSES, NUMBERING, STYLES), ["§ 1 Scope\n\n1.1 Hull\n\nThen\n\n1.2 Mast\n  a) Oak\n\n§ 2 Price\n\n2.1 Sum\n"]),
+    "template.dotx": (_word(f'<w:p>{_RUN.format("", "Form 7")}</w:p>'), ["Form 7\n"]),
+    "signs.rtf": (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f3\fcharset2 Symbol;}{\f4\fcharset2 Wingdings;}}\f0 Width {\f3 m}m, paid {\f4\'fc} or {\f4\u-3844?}}", ["Width μm, paid ✓ or ✓\n"]),
+    "seen.html": (b"<p>Sales</p><svg><title>No</title><text x=1>North <tspan>42</tspan></text></svg><object data=a.pdf><p>Report 7</p></object><noscript>Turn on scripts</noscript>", ["Sales\n\nNorth 42\n\nReport 7\n"]),
+    "two.csv": (b"Quarter,Sales\nQ1,10\nQ2,20\n\nStaff,Hours\nEva,5\nTom,6\n", ["Quarter: Q2\nSales: 20\n", "Staff: Tom\nHours: 6\n", "#4"]),
+    "unknown.xml": (b'<?xml version="1.0" encoding="foo"?><a><b>Price 42</b></a>', ["b: Price 42\n"]),
+    "alias.xml": ('<?xml version="1.0" encoding="utf8"?><a><b>Préis 42</b></a>'.encode(), ["b: Préis 42\n"]),
+    "a.tgz": (_tar({"notes/a.txt": b"Sold 42.\n", "b.csv": b"Name,Age\nEva,5\n"}), ["Sold 42.\n", "Name: Eva\nAge: 5\n", "#notes/a.txt"]),
+    "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
+    "links.xlsx": (LINKED_SHEET, ["| Site |\n| [Portal](https://example.org/p) |\n"]),
+    "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
+    "long.xlsx": (LONG_SHEET, ["\n\n| River | Length |\n| Aare | 9 |"]),
+    "japan.eml": ("From: 山田太郎 <y@x.jp>\nTo: 佐藤 <s@x.jp>\nSubject: 見積り\nContent-Type: text/plain; charset=us-ascii\n\nHi\n".encode("cp932"), ["From: 山田太郎 <y@x.jp>", "To: 佐藤 <s@x.jp>", "# 見積り"]),
+    "status.eml": (b"Subject: Failed\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\nDiagnostic-Code: smtp; " + "用户不存在".encode("gbk") + b"\n\n--b--\n", ["Diagnostic-Code: smtp; 用户不存在"]),
+    "below.mbox": (b"From a@x.org Mon Mar  4 09:15:00 2024\nFrom: Ana Holm <a@x.org>\nMessage-ID: <1@x>\n\nHow many cranes?\nWhen?\n\nFrom b@x.org Mon Mar  4 11:15:00 2024\nFrom: Bo Lind <b@x.org>\nTo: Ana Holm <a@x.org>\nSubject: Re: Cranes\nIn-Reply-To: <1@x>\n\nOn Mon, Mar 4, 2024 at 9:15 AM Ana Holm <a@x.org> wrote:\n> How many cranes?\nTwo.\n\n> When?\nIn May.\n\n> 50 units: 3 %\n", ["Two.\n\nIn May.\n\n> 50 units: 3 %\n"]),
+    "packed.msg": (ole.compound({"__properties_version1.0": bytes(32), "__substg1.0_0037001F": "Offer".encode("utf-16-le"), "__substg1.0_10090102": compress(rb"{\rtf1\ansi The crane in K\'f6ln.\par Ana}")}), ["# Offer\n\nThe crane in Köln.\n\nAna\n"]),
+    "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: plan.txt", "See it.", "The plan is 42.\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
     "east.xls": (ole.xls({57: "0", 27: "0"}, {"S": {(0, 0): (45000.0, 57), (0, 1): (45000.0, 27)}}), ["| 2023-03-15 | 2023-03-15 |"]),
     "two.xlsx": (sheet("".join(f'<row r="{row}">{text_cell(f"B{row}", name)}{text_cell(f"C{row}", value)}</row>' for row, name, value in TWO)), ["## One\n\n| Item | Cost |\n| Tar | 5 |\n\n| Name | Age |\n| Ann | 30 |"]),
-    "zero.xls": (ole.xls({164: '0;-0;"-"', 165: '#,##0.00;-#,##0.00;"-"??', 166: ";;;", 167: "#,##0.00"}, {"S": {(0, column): (0.0, 164 + column) for column in range(4)}}), ["| - | - | 0 | 0.00 |"]),
+    "zero.xls": (ole.xls({164: '0;-0;"-"', 165: '#,##0.00;-#,##0.00;"-"??', 166: ";;;", 167: "#,##0.00"}, {"S": {(0, column): (0.0, 164 + column) for column in range(4)}}), ["| - | - |  | 0.00 |"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
     "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
     "boxes.odt": (odf("text", BOXES), ["Tide rose.\n\n| A |\n| B |\n\n- Scope\n\nEnd.\n\nNote 1: In May.\n\nComment: Ask Tom now - one - two\n"]),
@@ -459,6 +540,30 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "hidden.xml": (b'<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE a [+ADwAIQ-ENTITY x "y">]><a>+ACY-x;</a>', ["ERROR its XML declares entities"]),
     "laughs.xml": (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', ["ERROR its XML declares entities"]),
 }  # fmt: skip
+
+
+INTRODUCTIONS = """
+On Mon, Mar 4, 2024 at 9:15 AM Ana Holm <ana@x.org> wrote:
+Am 04.03.2024 um 09:15 schrieb Ana Holm <ana@x.org>:
+Le lun. 4 mars 2024 à 09:15, Ana Holm <ana@x.org> a écrit :
+El lun, 4 mar 2024 a las 9:15, Ana Holm (<ana@x.org>) escribió:
+Il giorno lun 4 mar 2024 alle ore 09:15 Ana Holm <ana@x.org> ha scritto:
+pon., 4 mar 2024 o 09:15 Ana Holm <ana@x.org> napisał(a):
+Op ma 4 mrt 2024 om 09:15 schreef Ana Holm <ana@x.org>:
+2024年3月4日(月) 9:15 Ana Holm <ana@x.org>:
+Ana Holm <ana@x.org> 于2024年3月4日周一 09:15写道：
+пн, 4 мар. 2024 г. в 09:15, Ana Holm <ana@x.org>:
+Ana Holm <ana@x.org>, 4 Mar 2024 Pzt, 09:15 tarihinde şunu yazdı:
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", INTRODUCTIONS)
+def test_an_introduction_of_any_language_goes_with_its_quotation_and_the_answers_stay(line: str) -> None:
+    people = ["Ana Holm", "ana@x.org"]
+    assert without_quotes(f"Two cranes.\n\n{line}\n\n> How many?\n", people) == "Two cranes."
+    assert without_quotes(f"{line}\n> How many?\nTwo.\n\n> When?\nIn May.\n", people).split() == "Two. In May.".split()
+    fact = line.rstrip(":： ") + ", the price of the crane is 418,000 euros:"
+    assert fact in without_quotes(f"So:\n\n{fact}\n\n> How many?\n", people)
 
 
 @pytest.mark.parametrize("name", sorted(OWN))

@@ -144,6 +144,8 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
          "Your program shows no HTML.\n\nThe tow rope costs 88 marks."),
         ("The rope costs 88 marks. See https://a.example", "<p>The rope costs 88 marks.</p><table><tr><td>Buoy</td><td>88</td></tr></table>",
          "The rope costs 88 marks. See https://a.example\n\n| Buoy | 88 |"),
+        ("The rope costs 88 marks. (Note)", "<table><tr><td><p>The rope costs 88 marks.</p><p>Reply</p></td><td>View</td></tr></table>",
+         "The rope costs 88 marks. (Note)\n\nReply View"),
         ("Our offer: 20 loads of slate at 410 crowns.", '<a href=x><img alt="Spring sale"></a><p>Unsubscribe</p>',
          "Our offer: 20 loads of slate at 410 crowns.\n\n[image: Spring sale]\n\nUnsubscribe"),
     ],

@@ -104,9 +104,9 @@ def test_a_part_of_a_source_is_a_scope_of_that_part(tmp_path: Path) -> None:
 def test_a_file_named_itself_is_taken_secrets_and_binaries_excepted(tmp_path: Path) -> None:
     base = write(tmp_path / "f", {
         ".hidden.md": "hidden", "node_modules/x.md": "inside", ".env": "KEY=1", "a.bin.txt": b"a\0b", "big.txt": "x" * 5000,
-        ".gitignore": "*.md", "p.gz": b"PK", "empty.md": "",
+        ".gitignore": "*.md", "p.7z": b"PK", "empty.md": "",
     })  # fmt: skip
-    names = [".hidden.md", "node_modules/x.md", ".env", "a.bin.txt", "big.txt", "p.gz", "empty.md"]
+    names = [".hidden.md", "node_modules/x.md", ".env", "a.bin.txt", "big.txt", "p.7z", "empty.md"]
     small = Settings(home=Path("unused"), max_file_bytes=100)
     found = find([str(base / name) for name in names], {}, small)
     # The files' own folders become sources of kind "files", and no scope: naming a file removes nothing.
@@ -114,7 +114,7 @@ def test_a_file_named_itself_is_taken_secrets_and_binaries_excepted(tmp_path: Pa
     assert found.sources == {"f": {"path": str(base), "kind": "files"}}
     assert found.errors == [
         {"path": "f/.env", "reason": "looks like a secret, and such files are never indexed"},
-        {"path": "f/a.bin.txt", "reason": "binary"}, {"path": "f/p.gz", "reason": "binary"},
+        {"path": "f/a.bin.txt", "reason": "binary"}, {"path": "f/p.7z", "reason": "binary"},
     ]  # fmt: skip
     assert found.skipped == {"empty": 1}
     assert [document.text for document in load(found.files[1], small)] == ["x" * 5000]

@@ -154,3 +154,7 @@ def test_words_of_talk_and_their_stems_tell_no_topic() -> None:
     assert [term for term in said if tells_topic(term)] == []
     said = terms("The ferry pilots use a chart")
     assert [term for term in said if tells_topic(term)] == ["ferry", "ferri", "pilots", "pilot", "chart"]
+
+
+def test_a_raised_number_is_one_term_with_its_letters_however_it_is_written() -> None:
+    assert terms("km^2") == terms("km²") == terms("km2") and "102" not in terms("10^2")
