@@ -15,7 +15,12 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def sets(data: Path = DATA) -> list[str]:
     """The sets with questions; one without them has texts for other measurements."""
-    return sorted(path.parent.name for path in data.glob("*/queries.jsonl"))
+    found = sorted(path.parent.name for path in data.glob("*/queries.jsonl"))
+    if not found:
+        raise SystemExit(
+            f"no set was found: {data} has no folder with a file queries.jsonl (--data)"
+        )
+    return found
 
 
 def write_out(name: str, folder: Path, data: Path = DATA) -> Path:

@@ -148,8 +148,10 @@ def checked(name: str) -> tuple[str, ...]:
         for part in parts
     )
     if wrong:
-        what = f"a file cannot be added under the name {name[:120]!r}"
-        raise BadInput(what, "Rename it: no hidden names and no signs that a system reserves")
+        if any(len(part.encode("utf-8", "replace")) > PART for part in parts):
+            raise BadInput(f"a name of a file or folder is longer than {PART} bytes", "Shorten it")
+        what = f"the name {name[:120]!r} is hidden, too deep, or has signs that a system reserves"
+        raise BadInput(what, "Rename it")
     return parts
 
 

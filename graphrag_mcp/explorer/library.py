@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp import plugins
 from graphrag_mcp.explorer.files import path_for_caller
 from graphrag_mcp.explorer.topics import TITLE
 from graphrag_mcp.jobs import queue
@@ -58,6 +59,7 @@ def library(app: App, snapshot: Snapshot) -> Data:
             "date": fact["date"],
             "state": state.get(file_and_key(str(fact["uri"]))[0], "indexed"),
             "summary": id in summarised,
+            "code": plugins.verbatim(fact["uri"]),
         }
         for id, fact in facts.items()
     ]

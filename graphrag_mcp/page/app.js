@@ -1,6 +1,6 @@
 // The page: addresses, the search box, and which view stands where.
 
-import { byId, element, link, redrawn, say, short, visible } from "./dom.js";
+import { byId, element, icon, link, redrawn, say, short, visible } from "./dom.js";
 import { Host } from "./bridge.js";
 import { Map2D } from "./map.js";
 import { Refused, Transport } from "./transport.js";
@@ -13,14 +13,26 @@ import * as ask from "./ask.js";
 import * as library from "./library.js";
 import * as source from "./source.js";
 
-const TABS = [["map", "Topics"], ["graph", "Graph"], ["library", "Documents"], ["links", "Links"], ["timeline", "Timeline"], ["changes", "Changes"], ["drift", "DRIFT sessions"], ["history", "History"]];
-const WITHIN = { community: "map", entity: "graph", path: "graph", document: "library", passage: "library" }; // the tab of a view without one
+// Three sections by what a person does. Each leads to its first view; the others stand beside it.
+const SECTIONS = [["ask", "Ask", { history: "" }], ["graph", "Graph", { graph: "Entities", map: "Topics", links: "Links", timeline: "Timeline" }], ["library", "Library", { library: "Documents", changes: "Changes", drift: "DRIFT sessions" }]];
+const WITHIN = { search: "history", community: "map", entity: "graph", path: "graph", document: "library", passage: "library" }; // of a view that stands in no section by itself
 const OF_SERVER = ["library", "history"], ROOMY = ["search", "passage", "library", "history", "drift"]; // views with no picture beside them
 let shownTime = null;
 let transport, server, map, tree, net, recent = null, turn = 0, newer = false;
 
 const go = (view) => { location.hash = "#" + view; };
-const tabs = () => TABS.filter(([name]) => server.there || !OF_SERVER.includes(name) && (transport.kind !== "file" || transport.embedded.views[name + "?"]));
+const open = (name) => server.there || !OF_SERVER.includes(name) && (transport.kind !== "file" || transport.embedded.views[name + "?"]);
+
+function navigation(shown) {
+  byId("views").replaceChildren(); byId("within").replaceChildren();
+  for (const [image, title, views] of SECTIONS) {
+    const names = Object.keys(views).filter(open), here = names.includes(shown);
+    if (!names.length) continue;
+    const made = element("a", { href: "#" + names[0], "aria-current": here ? "true" : null }, icon(image), title);
+    byId("views").append(made);
+    if (here && names.length > 1) byId("within").append(...names.map((name) => element("a", { href: "#" + name, "aria-current": name === shown ? "page" : null }, views[name])));
+  }
+}
 
 // Parts are decoded one by one: a slash inside of a question is no separator.
 function parts() {
@@ -38,15 +50,13 @@ async function route() {
   } catch (error) { if (mine === turn) stopped(error); return; }
   if (mine !== turn) return;
   if (view !== "document") room(ROOMY.includes(view));
-  if (TABS.some(([name]) => name === view) && document.activeElement !== byId("query")) byId("query").value = "";
-  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === (WITHIN[view] || view)) made.setAttribute("aria-current", "page"); return made; }));
-  const tab = byId("views").querySelector("[aria-current]"); // not by scrollIntoView: the next Tab would go on from there
-  if (tab) byId("views").scrollLeft = tab.offsetLeft - byId("views").offsetLeft - (byId("views").clientWidth - tab.offsetWidth) / 2;
+  if (SECTIONS.some(([, , views]) => Object.hasOwn(views, view)) && document.activeElement !== byId("query")) byId("query").value = "";
+  navigation(WITHIN[view] || (Object.hasOwn(VIEWS, view) ? view : "map"));
   try {
     if (!map.started && !server.known?.empty) { await map.start(); map.started = true; }
     const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
     if (mine !== turn) return; // another address was opened meanwhile
-    redrawn(byId("side"), () => byId("side").replaceChildren(...shown.filter((one) => one !== "")));
+    redrawn(byId("side"), () => byId("side").replaceChildren(...shown.flat(Infinity).filter((one) => one !== "")));
     byId("side").scrollTop = 0;
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
     const mark = byId("side").querySelector(".passage mark");
@@ -125,7 +135,7 @@ const VIEWS = {
     map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
     return shown;
   },
-  async history() { return ask.history(); },
+  async history() { byId("query").focus(); return ask.history(await transport.load("overview")); },
   async library() {
     onMap();
     const state = await server.state(), page = { server, transport, state, again };
@@ -211,6 +221,8 @@ async function start() {
   map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go); net.palette = () => map.palette?.keys(); // a frequent type has the same colour in every view
   new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
   transport.onnewer = async () => { ask.forget(); map.clear(); await map.start(); newer = true; };
+  views.types.colour = (type) => net.tones.has(type) ? "--c" + net.tones.get(type) : map.palette?.get(type);
+  byId("home").append(icon("graph")); byId("search").querySelector("button").append(icon("send"));
   window.graphragExplorer = { map, transport, graph: net };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);

@@ -1,6 +1,6 @@
 // Questions: hits with marked words, the documents as lines, and with a model an answer that streams in.
 
-import { element, link, number, short, visible } from "./dom.js";
+import { element, icon, kind, link, number, short, visible, whole } from "./dom.js";
 import * as views from "./views.js";
 
 const FILTERS = ["kind", "folder", "from", "to"], CHOICES = [...FILTERS, "answer"], KEPT = "graphrag-history", MOST = 50;
@@ -35,17 +35,18 @@ function keep(query, to) {
 
 const opened = (one) => element("a", { href: "#" + one.to, dir: "auto" }, visible(short(one.query, 160)));
 
-export function history() {
-  const listed = kept();
-  return [element("h1", {}, "Questions of this session"), listed.length ? "" : element("p", {}, "No question has been asked in this tab yet."),
-    element("ul", { class: "plain lines" }, listed.map((one) => element("li", {}, opened(one))))];
+// Where a question begins: those of before, and what the documents speak of.
+export function history(found) {
+  const listed = kept().map((one) => [icon("ask"), opened(one)]), names = found.central.length ? [element("h2", {}, "Names to begin with"), views.inline(found.central)] : [];
+  return [element("div", { class: "one" }, element("h1", {}, "Ask"), element("p", {}, "Write a question, a name or an id into the field at the top. The documents answer with their own sentences, each with its source."),
+    ...group("Questions of this session", listed), ...group("Topics to begin with", found.main.map(views.topic)), ...names)];
 }
 
 // ---- the view ---------------------------------------------------------------------------------------
 
 // Offsets count characters as Python does.
 function marked(text, spans, cites) {
-  const points = [...views.veiled(text, cites)], parts = [], part = (start, end) => visible(views.unveiled(points.slice(start, end).join("")));
+  const points = [...views.veiled(text, cites)], parts = [], part = (start, end) => whole(views.unveiled(points.slice(start, end).join("")));
   let at = 0;
   for (const [start, end] of spans || []) {
     if (start < at || end <= start) continue;
@@ -59,11 +60,11 @@ function chooser(query, filters, facets, answer, go) {
   const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }, answer));
   const choice = (name, label, all, many) => many.length < 2 && !filters[name] ? "" : element("select", { "aria-label": label, onchange: change(name) },
     element("option", { value: "" }, all), many.map((one) => element("option", { value: one.name, selected: one.name === filters[name] }, `${short(visible(one.name), 40)} (${number(one.count)})`)));
-  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, size: 14, maxlength: 10, onchange: change(name) });
+  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, maxlength: 10, onchange: change(name) });
   const some = FILTERS.some((name) => filters[name]);
   return element("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
     choice("kind", "Kind of file", "every kind", facets.kinds), choice("folder", "Folder", "every folder", facets.folders),
-    day("from", "From day", "from " + facets.from), day("to", "To day", "to " + facets.to),
+    day("from", "From day", "from " + facets.from.slice(0, 4)), day("to", "To day", "to " + facets.to.slice(0, 4)),
     some ? element("a", { href: "#" + address(query, {}, answer) }, "no filter") : "");
 }
 
@@ -74,7 +75,7 @@ function scopes(query, filters, whole) {
 }
 
 const hit = (one) => [views.quoted(one, marked(one.text, one.marks, one.cites)), views.sources(one.cites)];
-const line = (one) => [link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type day" }, " " + one.date) : "",
+const line = (one) => [kind(one.uri, one.code), link("document/" + one.n, short(one.title, 90)), one.date ? element("span", { class: "type day" }, " " + one.date) : "",
   element("span", { class: "type day" }, one.hits > 1 ? ` ${number(one.hits)} hits` : ""), one.summary ? element("div", { class: "note", dir: "auto" }, visible(one.summary)) : ""];
 const group = (title, items, name = "plain lines") => items.length ? [element("h2", {}, title), element("ul", { class: name }, items.map((one) => element("li", {}, one)))] : [];
 

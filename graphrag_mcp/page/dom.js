@@ -7,7 +7,7 @@ export function element(name, attributes = {}, ...children) {
     else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
     else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value === true ? "" : value);
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") made.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== "") made.append(child);
   // Chinese and Japanese share signs that are drawn differently: kana tell them apart.
   if (attributes.dir === "auto" && /[\u3041-\u30ff]/.test(made.textContent)) made.lang = "ja";
   return made;
@@ -36,6 +36,19 @@ export function shape(name, attributes = {}, ...children) {
   return made;
 }
 
+const ring = (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`, EYE = "M3 12s3-6 9-6 9 6 9 6-3 6-9 6-9-6-9-6" + ring(12, 12, 2.5), SHEET = "M6 3h8l4 4v14H6zM14 3v4h4";
+const ICONS = { // lines on a field of 24 by 24
+  send: "M4 12h15M13 6l6 6-6 6", ask: "M4 4h16v12h-9l-5 4v-4H4zM8 8.5h8M8 12h5", graph: ring(6, 7, 2.5) + ring(18, 6, 2.5) + ring(12, 18, 2.5) + "M8.5 6.8l7-.6M7.2 9.2l3.6 6.6M16.8 8.2l-3.6 7.5", library: "M4 4h5v16H4zM9 4h5v16H9zM14.5 5.2l4-1.1 3 15-4 1z",
+  plus: "M12 5v14M5 12h14", minus: "M5 12h14", fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5", up: "M12 20V5M6 11l6-6 6 6", all: EYE, hide: EYE + "M4 21L20 3", undo: "M9 5L4 10l5 5M4 10h10a5 5 0 0 1 0 10h-3",
+  expand: ring(12, 12, 3) + "M12 9V3M12 15v6M9 12H3M15 12h6", collapse: ring(12, 12, 3) + "M4 4l4.5 4.5M20 4l-4.5 4.5M4 20l4.5-4.5M20 20l-4.5-4.5", path: ring(5, 18, 2) + ring(19, 6, 2) + "M7 18h6a3 3 0 0 0 0-6h-2a3 3 0 0 1 0-6h6", list: "M4 6h1M4 12h1M4 18h1M9 6h11M9 12h11M9 18h11",
+  text: SHEET + "M9 12h6M9 16h6", pdf: SHEET + "M9.5 18v-6h2.5a1.7 1.7 0 0 1 0 3.4H9.5", table: "M4 5h16v14H4zM4 10h16M4 14.5h16M10 5v14", mail: "M3 6h18v12H3zM3 7l9 7 9-7", web: ring(12, 12, 9) + "M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 5-5 13 0 18", code: "M8 7l-5 5 5 5M16 7l5 5-5 5M14 4l-4 16", slides: "M3 4h18v12H3zM12 16v4M8 20h8", picture: "M4 5h16v14H4zM4 17l5-5 4 4 3-3 4 4" + ring(15.5, 9.5, 1.2),
+};
+export const icon = (name) => shape("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("path", { d: ICONS[name] }));
+
+// The icon of a document, by the end of its file's name.
+const KINDS = { pdf: /pdf/, table: /csv|tsv|xls[xm]?|ods|jsonl?|parquet/, mail: /eml|mbox|msg|mht(ml)?/, web: /x?html?/, slides: /pptx?|odp/, picture: /png|jpe?g|gif|webp|tiff?|bmp/ };
+export const kind = (uri, code) => icon(code ? "code" : Object.keys(KINDS).find((name) => new RegExp(`\\.(${KINDS[name].source})(#|$)`, "i").test(uri || "")) || "text");
+
 export const byId = (id) => document.getElementById(id);
 
 export function short(text, most) {
@@ -62,10 +75,9 @@ export function cut(titles, most) {
 
 const DAY = /(\d{4}-\d{2}-\d{2})/; // no line ends in the midst of it
 
-export function link(view, text, title = "") {
-  const words = visible(text).split(DAY).map((part, at) => at % 2 ? element("span", { class: "day" }, part) : part);
-  return element("a", { href: "#" + view.split("/").map(encodeURIComponent).join("/"), title: title || null, dir: "auto" }, words);
-}
+export const whole = (text) => visible(text).split(DAY).map((part, at) => at % 2 ? element("span", { class: "day" }, part) : part);
+
+export const link = (view, text, title = "") => element("a", { href: "#" + view.split("/").map(encodeURIComponent).join("/"), title: title || null, dir: "auto" }, whole(text));
 
 export const number = (value) => Number(value || 0).toLocaleString("en");
 

@@ -1,6 +1,6 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, cut, element, enlarged, link, number, redrawn, short, visible } from "./dom.js";
+import { byId, cut, element, enlarged, icon, link, number, redrawn, short, visible } from "./dom.js";
 import { FONT, TURNED, WORDS } from "./map.js";
 import * as views from "./views.js";
 
@@ -11,7 +11,7 @@ const CELLS = 128; // of the grid, at most, in each direction
 const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
 const LETTERS = 30; // of a title in the picture
 const FIRST = 40; // titles of the most connected nodes that may cover a dot
-const ROOM = 12_000; // square pixels for each of them
+const ROOM = 16_000; // square pixels for each of them
 const APART = 65; // pixels between two nodes at which dots are not made smaller; in a crowd they are
 const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
@@ -30,7 +30,7 @@ export class Graph {
     this.listed = element("details", { class: "nodes", ontoggle: () => this.list() });
     byId("graph").append(this.canvas, this.key, this.bar, this.listed, this.told);
     this.buttons(); this.listen(); this.hide();
-    new ResizeObserver(() => this.resize()).observe(byId("picture"));
+    new ResizeObserver(() => { this.resize(); this.fold(); }).observe(byId("picture"));
   }
 
   // ---- what is shown ----------------------------------------------------------------------------------
@@ -203,12 +203,14 @@ export class Graph {
   // ---- buttons, filters and the list ---------------------------------------------------------------------
 
   buttons() {
-    const button = (text, label, act) => element("button", { type: "button", "aria-label": /\p{L}/u.test(text) ? null : label, title: label, onclick: act }, text);
+    const button = (image, text, label, act) => element("button", { type: "button", "aria-label": text || label, title: label, onclick: act }, icon(image), text ? element("span", {}, text) : "");
     this.on_node = [
-      button("Expand", "Show what is connected with the chosen node (e)", () => this.expand()), button("Collapse", "Take in the neighbours that came with the chosen node (c)", () => this.collapse()),
-      button("Hide", "Hide the chosen node (h)", () => this.put_away()), button("Path to …", "Choose a second entity and show the ways between the two (p)", () => this.ask())];
-    this.undo = button("Undo", "Take back the last change of the graph (u)", () => this.back());
-    this.bar.append(button("+", "Zoom in", () => this.zoom(1.4)), button("−", "Zoom out", () => this.zoom(1 / 1.4)), button("Fit", "Show the whole graph", () => { this.whole(); this.draw(); }), ...this.on_node, button("Show all", "Show hidden nodes and take filters away", () => this.all()), this.undo);
+      button("expand", "Expand", "Show what is connected with the chosen node (e)", () => this.expand()), button("collapse", "Collapse", "Take in the neighbours that came with the chosen node (c)", () => this.collapse()),
+      button("hide", "Hide", "Hide the chosen node (h)", () => this.put_away()), button("path", "Path to …", "Choose a second entity and show the ways between the two (p)", () => this.ask())];
+    this.undo = button("undo", "Undo", "Take back the last change of the graph (u)", () => this.back());
+    this.every = button("all", "Show all", "Show hidden nodes and take filters away", () => this.all());
+    this.more = element("button", { type: "button", class: "more", onclick: () => { this.unfolded = !this.unfolded; this.fold(); } });
+    this.bar.append(button("plus", "", "Zoom in", () => this.zoom(1.4)), button("minus", "", "Zoom out", () => this.zoom(1 / 1.4)), button("fit", "Fit", "Show the whole graph", () => { this.whole(); this.draw(); }), ...this.on_node, this.every, this.undo);
   }
 
   ask() { if (this.chosen && this.kind === "entity") { this.mode = "path"; this.say(`From ${this.chosen.title} to …: choose the second entity.`); } }
@@ -219,17 +221,28 @@ export class Graph {
     for (const one of this.on_node) one.hidden = !this.chosen; // what does nothing now takes no room
     this.on_node[3].hidden ||= this.kind !== "entity" || this.transport.kind === "file";
     this.undo.hidden = !this.past.length;
+    this.every.hidden = !this.without.size && !this.from && !this.to && ![...this.nodes.values()].some((one) => one.hidden);
     const counts = new Map();
     for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
     const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
     this.colour(types.map(([type]) => type).filter(Boolean));
     const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type) || "entities without a type"}`,
-      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "disc-line"})` }), `${visible(type) || "no type"} ${number(count)}`));
+      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "plain"})` }), `${visible(type) || "no type"} ${number(count)}`));
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
     const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
-    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [element("span", { class: "years" }, year("from", "From year", "from"), year("to", "To year", "to"))] : [])));
-    this.list(); this.draw();
+    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [element("span", { class: "years" }, year("from", "From year", "from"), year("to", "To year", "to"))] : []), this.more));
+    this.fold(); this.list(); this.draw();
+  }
+
+  // Filters take one row; those without room in it come with a click.
+  fold() {
+    const items = [...this.key.children].filter((one) => one !== this.more), top = this.key.offsetTop;
+    for (const one of items) one.hidden = false;
+    this.more.hidden = false; this.more.textContent = "less"; this.more.setAttribute("aria-expanded", String(Boolean(this.unfolded)));
+    const second = (one) => one.offsetTop - items[0].offsetTop > 8;
+    if (!items.some(second)) this.more.hidden = true;
+    else if (!this.unfolded) for (let at = items.length - 1; at > 0 && (items.slice(0, at + 1).some(second) || second(this.more)); at--) { items[at].hidden = true; this.more.textContent = `${items.length - at} more`; }
   }
 
   // A frequent type has its colour of the map in every view. The rare ones share the last colour there: here each takes
@@ -248,10 +261,10 @@ export class Graph {
   list() {
     const { many } = this.current(), what = this.kind === "document" ? "documents" : "entities";
     const summary = this.listed.querySelector("summary") || element("summary");
-    summary.textContent = `List of ${number(many.length)} ${what}`;
+    summary.replaceChildren(icon("list"), element("span", {}, "List of "), number(many.length), element("span", {}, ` ${what}`));
     if (!this.listed.open) { this.listed.replaceChildren(summary); return; }
     redrawn(this.listed, () => this.listed.replaceChildren(summary, element("ul", { class: "plain" }, many.slice(0, 500).map((one) => element("li", {}, this.listing(one), one === this.chosen ? " ●" : "", one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : "", " ",
-      element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, "+"), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, "−"))))));
+      element("button", { type: "button", "aria-label": `Expand ${one.title}`, onclick: () => this.expand(one) }, icon("expand")), element("button", { type: "button", "aria-label": `Hide ${one.title}`, onclick: () => this.put_away(one) }, icon("hide")))))));
   }
 
   // A name in the list is chosen as its node is: also as the second of a path.
@@ -341,7 +354,7 @@ export class Graph {
     if (!many.length) return;
     this.least = Math.min(0.75, Math.max(0.3, Math.sqrt((width * height) / many.length) / APART));
     const left = Math.min(...many.map((one) => one.x)), right = Math.max(...many.map((one) => one.x)), top = Math.min(...many.map((one) => one.y)), bottom = Math.max(...many.map((one) => one.y));
-    const aside = Math.min(many.length < FIRST ? 110 : 70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 22, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
+    const aside = Math.min(many.length < FIRST ? 110 : 70, width / 6), above = Math.min(this.key.offsetTop + this.key.offsetHeight + 38, height / 3), below = Math.min(this.bar.offsetHeight + 44, height / 3);
     const k = Math.min(Math.max(Math.min((width - 2 * aside) / (right - left || 1), (height - above - below) / (bottom - top || 1)), FEWEST[0]), 1.8 * this.large);
     this.view = { k, x: width / 2 - (k * (left + right)) / 2, y: (height + above - below) / 2 - (k * (top + bottom)) / 2 };
   }
@@ -433,7 +446,7 @@ export class Graph {
   // ---- drawing ----------------------------------------------------------------------------------------
 
   // By the share of the most connected node that is here: a hub stands out in a crowd as well.
-  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 3.5 + 12 * Math.sqrt((one.degree || 1) / Math.max(this.most, 27))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
+  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 4 + 15 * Math.sqrt((one.degree || 1) / Math.max(this.most, 27))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;
@@ -447,7 +460,7 @@ export class Graph {
 
   paint() {
     const { context } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement), tone = (name) => css.getPropertyValue("--" + name);
-    const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge"), other = tone("disc-line"), tones = Array.from({ length: TONES }, (_, at) => tone("c" + at));
+    const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge"), other = tone("plain"), tones = Array.from({ length: TONES }, (_, at) => tone("c" + at));
     const { many, edges } = this.current(), moving = this.heat > 0 || this.dragged, focus = this.over || this.chosen;
     const lit = new Set(focus ? [focus, ...this.neighbours(focus)] : []), dim = this.over !== null || (this.chosen && lit.size > 1);
     context.clearRect(0, 0, this.width, this.height); context.lineCap = "round";
@@ -463,7 +476,7 @@ export class Graph {
     const touching = edges.filter(({ a, b }) => a === focus || b === focus);
     const rest = edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), faint = rest.filter((one) => !one.strong);
     const crowd = rest.length > MANY;
-    stroke(faint, line, dim || crowd ? 0.12 : 0.25, 0, crowd); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.4 : 0.9, 0, crowd); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
+    stroke(faint, line, dim || crowd ? 0.2 : 0.4, 0, crowd); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.55 : 1, 0.2, crowd); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
     if (this.edge && edges.includes(this.edge)) stroke([this.edge], second, 1, 2);
     for (const one of [...many].reverse()) {
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
@@ -499,15 +512,15 @@ export class Graph {
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
       const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2));
       context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const title = one.label, half = this.width_(title, context.font) / 2 + 3, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
+      const title = one.label, half = this.width_(title, context.font) / 2 + 5, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
       const places = [[cx, py + radius + size + 1], [cx, py - radius - 5], [px + aside, py + size / 2 - 2], [px - aside, py + size / 2 - 2]];
       let best = null, least = Infinity;
       for (const [side, [middle, base]] of moving && one.side !== undefined ? [[one.side, places[one.side]]] : places.entries()) {
         const box = [middle - half, base - size, middle + half, base + 4];
         if (box[0] < -0.5 || box[2] > this.width + 0.5 || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
-        const covered = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]).length;
-        if (covered && !(strong || lit.has(one) || hubs.has(one) || covered < 2 && this.boxes.length < FIRST)) continue;
-        const crossed = lines.filter((line) => crosses(line, box)).length, cost = 4 * covered + crossed + side / 10;
+        const hidden = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]), covered = hidden.length;
+        if (covered && !(strong || lit.has(one) || hubs.has(one))) continue;
+        const crossed = lines.filter((line) => crosses(line, box)).length, cost = hidden.reduce((sum, disc) => sum + disc.radius, 0) + crossed + side / 10;
         if (cost < least) { least = cost; best = { side, middle, base, box, plate: crossed && !covered }; }
       }
       if (!best) continue;

@@ -1,6 +1,6 @@
 // What the index holds: adding files, folders and texts, removing with undo, the watch, open work, settings.
 
-import { byId, element, link, number, short, visible } from "./dom.js";
+import { byId, element, kind, link, number, short, visible } from "./dom.js";
 import * as views from "./views.js";
 
 const FINAL = ["done", "failed", "cancelled"], SHOWN = 200, POLL = 2000;
@@ -11,7 +11,7 @@ const section = (title, ...parts) => element("section", { "aria-label": title },
 const list = (items) => element("ul", { class: "plain lines" }, items.map((one) => element("li", {}, one)));
 const button = (text, act, name = "") => element("button", { type: "button", class: name, onclick: act }, text);
 const tell = (...parts) => { report.append(element("p", { dir: "auto" }, ...parts)); report.lastChild.scrollIntoView({ block: "nearest" }); };
-const why = (one) => [element("span", { dir: "auto" }, visible(one.uri ?? one.path)), one.why || one.reason ? element("span", { class: "type" }, " " + visible(one.why || one.reason)) : ""];
+const why = (one) => [element("span", { dir: "auto" }, visible(short(one.uri ?? one.path, 120))), one.why || one.reason ? element("span", { class: "type" }, " " + visible(one.why || one.reason)) : ""];
 
 // One thing at a time that writes; what goes wrong is told, and the view is drawn again behind it.
 async function working(page, work) {
@@ -102,7 +102,7 @@ function adding(page) {
 
 export function start(page) {
   const known = page.state.writes ? "Add documents, then ask." : "This server only reads, so documents are added by graphrag-mcp index.";
-  return [element("div", { class: "one" }, element("h1", {}, "Start here"), element("p", {}, `The index ${visible(page.state.corpus)} is empty. ${known}`), page.state.writes ? [adding(page), element("p", { class: "note" }, "Text, Markdown, PDF, Office files, web pages, mail, tables, notebooks and code are read. When they are indexed, the field at the top answers questions about them, and Topics and Graph show what they speak of.")] : "", report)];
+  return [element("div", { class: "one" }, element("h1", {}, "Start here"), element("p", {}, `The index ${visible(page.state.corpus)} is empty. ${known}`), page.state.writes ? [adding(page), element("p", { class: "note" }, "Text, Markdown, PDF, Office files, web pages, mail, tables, notebooks and code are read. When they are indexed, the field at the top answers questions about them, and Graph shows what they speak of.")] : "", report)];
 }
 
 // ---- what is there ---------------------------------------------------------------------------------
@@ -111,18 +111,19 @@ async function remove(page, one, row) {
   const asked = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: true });
   const lost = Object.entries(asked.counts || {}).filter(([, count]) => count).map(([name, count]) => views.counted(count, name.replace("_", " ").replace(/ies$/, "y").replace(/s$/, ""))).join(", ");
   row.replaceChildren(element("td", { colspan: row.cells.length }, `Remove ${visible(short(one.title, 80))} (${lost})? The file itself stays. `,
-    button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id))); })), " ", button("Keep", () => page.again())));
+    button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id, one.uri))); })), " ", button("Keep", () => page.again())));
   row.querySelector("button").focus();
 }
 
 // Paths of folders that the server tells this caller: whole on its own machine, else below its first root.
 const known = (data) => (data?.folders || []).map((one) => one.path).filter(Boolean);
 
-const undo = (page, id) => working(page, async () => {
+const undo = (page, id, uri) => working(page, async () => {
   await page.server.tool("edit_graph", { op: "undo", ids: [id], dry_run: false });
   const paths = known(page.data);
-  if (paths.length) await index(page, { paths });
-  else tell("It is back with the next indexing of its folder; a pasted text has to be pasted again.");
+  if (uri.startsWith("text:")) tell("The index no longer holds this text: paste it again.");
+  else if (paths.length) await index(page, { paths });
+  else tell("It is back with the next indexing of its folder.");
 });
 
 function documents(page) {
@@ -130,7 +131,7 @@ function documents(page) {
   const tells = { Date: (one) => one.date, State: (one) => one.state !== "indexed", Summary: (one) => one.summary }; // a column that tells no two documents apart is left out
   const columns = [["Date", (one) => one.date], ["State", (one) => one.state], ["Summary", (one) => one.summary ? "yes" : ""]].filter(([name]) => data.documents.some(tells[name]));
   const row = (one) => {
-    const made = element("tr", {}, element("td", { dir: "auto" }, link("document/" + one.n, short(one.title, 100)), element("div", { class: "note" }, visible(one.uri))),
+    const made = element("tr", {}, element("td", { dir: "auto" }, kind(one.uri, one.code), link("document/" + one.n, short(one.title, 100)), element("div", { class: "note" }, visible(one.uri))),
       columns.map(([name, value]) => element("td", { class: name === "State" ? one.state : name.toLowerCase() }, value(one))), element("td", {}, removes ? button("Remove", () => remove(page, one, made).catch((error) => tell(visible(error.message)))) : ""));
     made.querySelector("button")?.setAttribute("aria-label", "Remove " + visible(short(one.title, 60)));
     return made;
@@ -173,6 +174,6 @@ export async function view(page) {
     last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${views.counted(last.skipped.length + last.more, "file")}`), list(last.skipped.map(why))) : "",
     open(page), element("details", {}, element("summary", {}, "Models and settings"), element("table", {}, element("tbody", {}, data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, visible(value))))))));
   const main = element("div", {}, documents(page),
-    data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id)) : ""]))) : "");
+    data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id, one.uri)) : ""]))) : "");
   return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)}`), element("div", { class: "columns manage" }, beside, main)];
 }

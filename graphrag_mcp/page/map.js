@@ -1,6 +1,6 @@
 // The map: communities as nested circles on a canvas, at places that the server computed.
 
-import { byId, element, enlarged, link, short, visible } from "./dom.js";
+import { byId, element, enlarged, icon, link, short, visible } from "./dom.js";
 import * as views from "./views.js";
 
 const MOST = 1500; // marks drawn at once
@@ -63,12 +63,12 @@ export class Map2D {
   clear() { this.shared.clear(); this.nodes.clear(); this.inside.clear(); this.asked.clear(); this.types.clear(); }
 
   buttons() {
-    const button = (text, label, act) => element("button", { type: "button", "aria-label": /\p{L}/u.test(text) ? null : label, title: label, onclick: act }, text);
+    const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, icon(text));
     this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.paintBy(event.target.value); this.borrowed = false; } },
       [["topic", "topic"], ["type", "type of entities"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
     byId("tools").append(
-      button("+", "Zoom in", () => this.zoom(1.5)), button("−", "Zoom out", () => this.zoom(1 / 1.5)),
-      button("↑", "Up to the topic above", () => this.up()), button("All topics", "Show the whole map", () => { this.selected = 0; this.whole(); }), this.choice);
+      button("plus", "Zoom in", () => this.zoom(1.5)), button("minus", "Zoom out", () => this.zoom(1 / 1.5)),
+      button("up", "Up to the topic above", () => this.up()), button("fit", "Show the whole map", () => { this.selected = 0; this.whole(); }), this.choice);
   }
 
   listen() {

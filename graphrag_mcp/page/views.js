@@ -1,12 +1,12 @@
 // What stands beside the picture: one function per view, from the server's data to elements.
 
-import { element, link, number, short, visible } from "./dom.js";
+import { element, kind, link, number, short, visible, whole } from "./dom.js";
 
 const heading = (text) => element("h2", {}, text);
 const list = (items, plain = true) => element("ul", plain ? { class: "plain" } : {}, items.map((one) => element("li", {}, one)));
 const some = (title, items) => (items.length ? [heading(title), list(items)] : []);
 const left = (count, what) => (count > 0 ? element("p", { class: "note" }, `and ${number(count)} more ${what}, not shown`) : "");
-export const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
+export const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, whole(text)) : "");
 export const counted = (count, thing) => `${number(count)} ${count === 1 ? thing : thing.endsWith("y") ? thing.slice(0, -1) + "ies" : thing + "s"}`;
 
 export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
@@ -14,7 +14,7 @@ export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start
 export function cited(cite) {
   const file = cite.uri && !cite.uri.includes(cite.title) ? short(cite.uri.split("/").at(-1), 60) : ""; // the whole path is a hint at it
   const where = [file, cite.place].filter(Boolean).join(" ");
-  return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
+  return element("span", { class: "where" }, element("span", {}, kind(cite.uri, cite.code), link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source")),
     where ? element("span", { class: "file", dir: "auto", title: visible(cite.uri) }, " " + visible(where)) : "", cite.date && !cite.title.includes(cite.date) ? [" ", day(cite.date)] : "");
 }
 
@@ -34,10 +34,12 @@ const HASHES = /^ {0,3}#{1,6}[ \t]+/, NOTE = /(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|(!
 const nothing = (mark) => "\0".repeat(mark.length);
 export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri) && !one.code) ? text.replace(HASHES, nothing).replace(NOTE, (all, code, mark, words, end) => code ? all : nothing(mark) + words + nothing(end)).replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
 export const unveiled = (text) => text.replaceAll("\0", "");
-const statement = (one) => [element("span", { dir: "auto" }, visible(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
-export const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
+const statement = (one) => [element("span", { dir: "auto" }, whole(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
+export const types = { colour: () => "" }; // of the map, in lists as well
+const swatch = (type) => !types.colour(type) && type && type !== "other" ? "" : element("span", { class: "swatch", style: `background:var(${types.colour(type) || "--plain"})` });
+export const named = (one) => [swatch(one.type), link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type day" }, " " + counted(one.size, "text unit"))];
-const said = (text) => text ? element("div", { class: "note", dir: "auto" }, visible(text)) : "";
+const said = (text) => text ? element("div", { class: "note", dir: "auto" }, whole(text)) : "";
 const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type day" }, " " + one.date) : "", said(one.summary)];
 const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
 export const inline = (many) => element("p", { class: "row-of" }, many.map((one) => element("span", {}, named(one))));
@@ -186,7 +188,7 @@ export function changes(data) {
     ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New entities", data.names, named), ...group("New or changed topics", data.communities.added, topic),
     ...group("Topics as they were before", data.communities.removed, (one) => visible(one.title))];
   return [element("h1", {}, `What changed since generation ${data.since}`), note(`${counted(data.communities.kept, "topic")} stayed as before; the map colours the others.`),
-    element("p", {}, "Compare with: ", ...data.generations.flatMap((one) => [link("changes/" + one.generation, `${one.generation} (${one.time.slice(0, 16).replace("T", " ")})`), " "])),
+    element("p", { class: "row-of" }, "Compare with:", data.generations.map((one) => element("span", {}, link("changes/" + one.generation, `${one.generation} (${one.time.slice(0, 16).replace("T", " ")})`)))),
     ...(lists.length ? lists : [element("p", {}, "No document and no topic has changed.")]), left(data.more, "documents")];
 }
 

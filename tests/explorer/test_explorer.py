@@ -533,12 +533,64 @@ def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) ->
     shown = "graphragExplorer.graph.visible().length"
     chips = tab.page.locator("#graph .chip")
     expect(chips.last).to_contain_text("no type")
+    tab.page.locator("#graph .more").click()
+    expect(chips.last).to_be_visible()
     size, counts = tab.page.evaluate(shown), [int(re.search(r"\d+$", text)[0]) for text in chips.all_inner_texts()]
     assert sum(counts) == size
     chips.last.click()
     tab.gives(shown, size - counts[-1])
     tab.page.get_by_role("button", name="Show all", exact=True).click()
     tab.gives(shown, size)
+
+
+@browser_only
+@pytest.mark.parametrize("width", [390, 1280])
+def test_filters_of_the_graph_take_one_row_until_more_is_pressed(context: Any, served: str, width: int) -> None:
+    tab = Tab(context)
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.open(served.partition("#")[0]).go("graph")
+    rows = """() => new Set([...document.querySelectorAll(".key-bar > *")].filter((one) => one.offsetParent).map((one) => one.offsetTop)).size"""
+    more = tab.page.locator("#graph .more")
+    expect(more).to_have_text(re.compile(r"^\d+ more$"))
+    tab.gives(rows, 1)
+    more.click()
+    tab.gives(rows, lambda many: many > 1)
+    expect(tab.page.locator("#graph .chip").last).to_be_visible()
+    more.click()
+    tab.gives(rows, 1)
+    tab.page.close()
+    assert tab.wrong == []
+
+
+@browser_only
+def test_three_sections_lead_to_all_views(tab: Tab) -> None:
+    sections = tab.page.locator("#views a")
+    expect(sections).to_have_text(["Ask", "Graph", "Library"])
+    expect(tab.page.locator("#views svg.icon")).to_have_count(3)
+    seen: list[str] = []
+    for at, heading in enumerate(("Ask", "Graph", "Documents")):
+        sections.nth(at).click()
+        tab.is_headed(heading)
+        expect(sections.nth(at)).to_have_attribute("aria-current", "true")
+        seen += tab.page.locator("#within a").all_inner_texts()
+    assert seen == ["Entities", "Topics", "Links", "Timeline", "Documents", "Changes", "DRIFT sessions"]
+
+
+@browser_only
+def test_documents_without_links_are_said_to_have_none(tab: Tab) -> None:
+    tab.go("links").shows("No document of this corpus links to another one.", "Links between Markdown notes")
+    assert "object" not in tab.text
+
+
+@browser_only
+def test_hits_and_documents_have_the_icon_of_their_kind(tab: Tab) -> None:
+    tab.go(f"search/{quote('Who found the sill in the Narrows?')}")
+    drawn = "(words) => [...document.querySelectorAll('.hits .where')].find((one) => one.textContent.includes(words)).querySelector('svg path').getAttribute('d')"
+    table, text, code = (tab.page.evaluate(drawn, words) for words in ("harbour-log.csv", ".md", "backrun.py"))
+    assert len({table, text, code}) == 3
+    tab.go("library")
+    row = "(words) => [...document.querySelectorAll('tbody tr')].find((one) => one.textContent.includes(words)).querySelector('svg path').getAttribute('d')"
+    assert [tab.page.evaluate(row, words) for words in ("harbour-log.csv", "accord.md", "backrun.py")] == [table, text, code]
 
 
 @browser_only
@@ -975,7 +1027,8 @@ def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: 
     made = browser.new_context(offline=True)
     tab = Tab(made).open((tmp_path / "graph.html").as_uri())
     expect(tab.page.locator("#side")).to_contain_text(re.compile(r"This file holds (\d+) of \1 topics, (\d{2,}) of \2 entities"))
-    expect(tab.page.locator("#views a")).to_have_text(["Topics", "Graph", "Timeline"])
+    expect(tab.page.locator("#views a")).to_have_text(["Graph"])
+    expect(tab.page.locator("#within a")).to_have_text(["Entities", "Topics", "Timeline"])
     seen: set[str] = set()
     todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
     while todo and len(seen) < 40:

@@ -78,6 +78,11 @@ def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
         files.checked(name)
 
 
+def test_a_name_that_is_too_long_is_refused_for_its_length(client: TestClient) -> None:
+    refused = client.post("/explore/upload", params={"name": "x" * 201}, content=b"x", headers=BYTES)
+    assert refused.json() == {"error": "A name of a file or folder is longer than 200 bytes."}
+
+
 def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: App, client: TestClient) -> None:
     folder = app.settings.roots[0] / files.UPLOADS
     done = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"one", headers=BYTES)

@@ -98,6 +98,12 @@ def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path)
         assert "NEW FILES" not in tab.text and (folder / "letter.md").exists()
         tab.page.get_by_role("button", name="Undo").last.click()
         tab.page.locator("tbody a", has_text="A letter").wait_for()
+        # the index keeps no pasted text that was removed, and says so
+        tab.page.get_by_role("button", name="Remove <b>Note</b>").click()
+        tab.page.get_by_role("button", name="Remove", exact=True).click()
+        tab.shows("Removed <b>Note</b>.")
+        tab.page.locator("#side .report button").click()
+        tab.shows("The index no longer holds this text: paste it again.")
         # a watched folder is indexed when a file changes
         tab.page.get_by_label("watch for changes").check()
         tab.shows("Folders are watched")
@@ -263,7 +269,7 @@ def test_what_tells_documents_of_one_form_apart_is_seen_in_every_view(browser: A
         # columns that tell no two documents apart are left out
         assert tab.go("library").page.locator("thead th").all_inner_texts()[:-1] == ["Document", "Date"]
         for view in ("document/1", "library"):
-            expect(tab.go(view).page.locator("#views [aria-current]")).to_have_text("Documents")
+            expect(tab.go(view).page.locator("#within [aria-current]")).to_have_text("Documents")
         # no entity stands out where all documents are asked about
         tab.go("search/What are these documents about?")
         assert "ENTITIES" not in tab.text and "ASK NEXT" not in tab.text
