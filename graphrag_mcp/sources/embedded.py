@@ -100,7 +100,7 @@ def _native(data: bytes) -> Attachment:
     return Attachment(" ".join(label.split())[:200] or "object", rest[at + 4 : at + 4 + size])
 
 
-_TITLE, _DATA, _BEGINS = 0x8010, 0x800F, 0x9002
+_TITLE, _DATA, _BEGINS, _PROPERTIES = 0x8010, 0x800F, 0x9002, 0x9005
 
 
 def of_tnef(data: bytes, name: str) -> list[Attachment]:
@@ -118,4 +118,21 @@ def of_tnef(data: bytes, name: str) -> list[Attachment]:
             found[-1] = replace(found[-1], name=title.rpartition("/")[2] or found[-1].name)
         elif tag == _DATA and found:
             found[-1] = replace(found[-1], data=content)
+        elif tag == _PROPERTIES and found:  # the long name, and files that are objects
+            title = _property(content, 0x1F, 0x3707).decode("utf-16-le", "replace")
+            title = title or _property(content, 0x1E, 0x3707).decode("utf-8", "replace")
+            title = title.rstrip("\0").replace("\\", "/").rpartition("/")[2]
+            file = found[-1].data or _property(content, 0x0102, 0x3701)
+            file = (
+                file or _property(content, 0x000D, 0x3701)[16:]
+            )  # behind the name of its interface
+            found[-1] = Attachment(title or found[-1].name, file)
     return found or [Attachment(name, data)]
+
+
+def _property(properties: bytes, kind: int, tag: int) -> bytes:
+    """The value of a property of variable size (MS-OXTNEF, 2.1.3.4); b"" for none."""
+    at = properties.find(struct.pack("<HHI", kind, tag, 1))
+    if at < 0 or at + 12 > len(properties):
+        return b""
+    return properties[at + 12 : at + 12 + struct.unpack_from("<I", properties, at + 8)[0]]

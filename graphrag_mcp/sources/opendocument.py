@@ -14,6 +14,7 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, raised, table_text
 
 _DRAWN = frozenset("frame custom-shape text-box image object g".split())
+_IMAGE = re.compile(r"\[image: [^\]]*\]")
 _SPACE = re.compile(r"[ \t\r\n]+")  # one space (part 1, 6.1.2)
 _REFERENCE = re.compile(r"\[([^\[\]]*)\]")
 _VALUES = ("string-value", "date-value", "time-value", "boolean-value", "value")
@@ -263,10 +264,10 @@ class _Reader:
                 self.notes.append(self.comment(child))
             elif kind in _DRAWN:
                 drawn = self.drawn(child)
-                if any("\n" in text for text in drawn):
+                if len(drawn) == 1 and _IMAGE.fullmatch(drawn[0]):
+                    parts.append(drawn[0])
+                else:  # a caption, a box: no part of the paragraph at which it is anchored
                     self.after += drawn
-                else:
-                    parts.append(" ".join(drawn))
             elif kind != "ruby-text":  # how the word before it is read aloud
                 words = self.inline(child)
                 parts.append(

@@ -353,6 +353,8 @@ def _attribute(tag: int, data: bytes) -> bytes:
 
 
 TNEF = struct.pack("<IH", 0x223E9F78, 1) + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"plan.txt\0") + _attribute(0x800F, b"The plan is 42.\n")
+LONG_NAME = "Plan of the mill.csv\0".encode("utf-16-le")
+TNEF += _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"PLANOF~1.CSV\0") + _attribute(0x9005, struct.pack("<IHHII", 2, 0x1F, 0x3707, 1, len(LONG_NAME)) + LONG_NAME + struct.pack("<HHII", 0x0102, 0x3701, 1, 15) + b"Name,Age\nEva,5\n")
 
 
 OWN: dict[str, tuple[bytes, list[str]]] = {
@@ -401,7 +403,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "status.eml": (b"Subject: Failed\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\nDiagnostic-Code: smtp; " + "用户不存在".encode("gbk") + b"\n\n--b--\n", ["Diagnostic-Code: smtp; 用户不存在"]),
     "below.mbox": (b"From a@x.org Mon Mar  4 09:15:00 2024\nFrom: Ana Holm <a@x.org>\nMessage-ID: <1@x>\n\nHow many cranes?\nWhen?\n\nFrom b@x.org Mon Mar  4 11:15:00 2024\nFrom: Bo Lind <b@x.org>\nTo: Ana Holm <a@x.org>\nSubject: Re: Cranes\nIn-Reply-To: <1@x>\n\nOn Mon, Mar 4, 2024 at 9:15 AM Ana Holm <a@x.org> wrote:\n> How many cranes?\nTwo.\n\n> When?\nIn May.\n\n> 50 units: 3 %\n", ["Two.\n\nIn May.\n\n> 50 units: 3 %\n"]),
     "packed.msg": (ole.compound({"__properties_version1.0": bytes(32), "__substg1.0_0037001F": "Offer".encode("utf-16-le"), "__substg1.0_10090102": compress(rb"{\rtf1\ansi The crane in K\'f6ln.\par Ana}")}), ["# Offer\n\nThe crane in Köln.\n\nAna\n"]),
-    "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: plan.txt", "See it.", "The plan is 42.\n"]),
+    "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: plan.txt, Plan of the mill.csv", "Name: Eva\nAge: 5", "See it.", "The plan is 42.\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
@@ -409,7 +411,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "two.xlsx": (sheet("".join(f'<row r="{row}">{text_cell(f"B{row}", name)}{text_cell(f"C{row}", value)}</row>' for row, name, value in TWO)), ["## One\n\n| Item | Cost |\n| Tar | 5 |\n\n| Name | Age |\n| Ann | 30 |"]),
     "zero.xls": (ole.xls({164: '0;-0;"-"', 165: '#,##0.00;-#,##0.00;"-"??', 166: ";;;", 167: "#,##0.00"}, {"S": {(0, column): (0.0, 164 + column) for column in range(4)}}), ["| - | - |  | 0.00 |"]),
     "thousands.xls": (ole.xls({164: "0,.0", 165: "#,##0,.0"}, {"S": {(0, 0): (1_234_567.0, 164), (0, 1): (9_876_543.0, 165)}}), ["1234.6", "9,876.5"]),
-    "letter.odt": (odf("text", LETTER), ["The tide Box one. Box two. rose.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
+    "letter.odt": (odf("text", LETTER), ["The tide  rose.\n\nBox one.\n\nBox two.\n\n[image: Tern: The ship at the quay]\n\n漢字です。\n\nSales:\n\nSales by region\n\n| East |  |\n|  | 19.2 |", "- First\n│ in list | inner | │\n"]),
     "boxes.odt": (odf("text", BOXES), ["Tide rose.\n\n| A |\n| B |\n\n- Scope\n\nEnd.\n\nNote 1: In May.\n\nComment: Ask Tom now - one - two\n"]),
     "chart.odt": (odf("text", f"<text:p>The tide.</text:p>{CHART}{SHIP}", end=""), ["The tide.\n\n[image: Tern", "NOT READ Object 1: it is damaged"]),
     "chart.ods": (odf("spreadsheet", VALUES, end=""), ["| A | 5 |", "NOT READ Object 1: it is damaged"]),
