@@ -58,6 +58,8 @@ class App:
         self._pinned = [(root, root.resolve()) for root in settings.roots]
         self._lock = threading.Lock()
         self._odd: set[str] = set()  # folders whose names have been complained of
+        # Content ids of the documents that agents have read, by agent, corpus and number (8 of d8).
+        self.seen: dict[tuple[str, str, int], str] = {}
 
     # ---- corpora ------------------------------------------------------------------------------
 
@@ -368,7 +370,12 @@ class App:
         if reasons := [reason for part in below.parts if (reason := folder_reason(part, ()))]:
             what = f"the folder of notes {_short(base)} is not indexed ({reasons[0]})"
             raise BadInput(what, "Name another folder with --notes")
-        base.mkdir(parents=True, exist_ok=True)
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"the folder of notes {_short(base)} cannot be made ({error.strerror})"
+            advice = "Give this user the right to read and write it, or name another with --notes"
+            raise BadInput(what, advice) from error
         return self.allowed(base)
 
     def _roots(self) -> list[Path]:

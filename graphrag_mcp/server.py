@@ -20,6 +20,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, cast
 
 from graphrag_mcp import __version__
+from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.logs import to_stderr
@@ -347,7 +348,8 @@ def to_the_end(
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
-        log.error("the server ended: %s", error, exc_info=error)
+        # Of what the person can mend, the reason is enough.
+        log.error("the server ended: %s", error, exc_info=not isinstance(error, GraphRAGError))
         status = 1
     end = time.monotonic() + seconds
     for thread in threading.enumerate():

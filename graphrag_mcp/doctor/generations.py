@@ -11,6 +11,8 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -367,10 +369,13 @@ def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
     found = next((manifest for manifest in older if manifest.generation == generation), None)
     if found is not None and generation < current.generation and _readable(folder, found):
         return found
-    numbers = [str(manifest.generation) for manifest in kept(folder)]
-    more = f"{len(numbers) - SHOWN} older ones and " if len(numbers) > SHOWN else ""
+    *older, _ = _listed(folder)
+    there = filter(partial(_readable, folder), reversed(older))
+    last = [current, *islice(there, SHOWN - 1)][::-1]
+    more = "older ones and " if next(there, None) else ""
+    listed = ", ".join(str(manifest.generation) for manifest in last)
     what = f"generation {generation} of {folder.name} is not kept"
-    raise NotFound(what, f"Kept are {more}{', '.join(numbers[-SHOWN:])}; name one of these")
+    raise NotFound(what, f"Kept are {more}{listed}; name one of these")
 
 
 def _readable(folder: Path, manifest: Manifest) -> bool:

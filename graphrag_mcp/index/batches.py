@@ -25,10 +25,11 @@ from graphrag_mcp.index.derive import (
 from graphrag_mcp.index.documents import Batch
 from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources import diff as planning
+from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.diff import Edit, Plan
 from graphrag_mcp.sources.document import LINKS, PLACES, Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG
-from graphrag_mcp.store.tables import notes_of
+from graphrag_mcp.store.tables import notes_of, rows_of
 from graphrag_mcp.types import IndexRequest
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
@@ -64,11 +65,13 @@ def _batches(
     """The edits of the call in batches; a batch's texts are asked about while it is being read."""
     done = 0
     batch, params = Batch(imports=run.apart), chunk_params(run.settings)
+    renamed, there = _renames(run, plan), {*plan.live}
 
     def add(edit: Edit, derived: DocumentRows | None) -> None:
         run.check()
         known, document = plan.live.get(edit.uri), edit.document
         if document is None:
+            there.discard(edit.uri)
             removed = plan.live[edit.uri]
             batch.gone.add(removed["id"])
             batch.log.append(_log_row("gone", edit.uri, removed["n"]))
@@ -88,6 +91,10 @@ def _batches(
         with run.stage("extract"):
             rows = derived or derive(document, params, before, imported, run.check)
             assign_numbers(rows, before, numbers)
+        if known is None:
+            there.add(edit.uri)
+            if edit.uri == document.file:
+                renamed.came(edit.uri, document.text)
         if edit.what == "put":
             plan.quota.text_units += len(rows.units)
             batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
@@ -117,9 +124,25 @@ def _batches(
         if full:
             yield batch
             batch = Batch()
+    renamed.record(plan.found.sources, there)
     if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
     run.progress("documents", max(work.total, done), max(work.total, done))
+
+
+def _renames(run: Run, plan: Plan) -> renames.Renames:
+    """The files that are gone and that links name, with their texts where others come."""
+    snapshot = run.snapshot_before() if plan.gone else None
+    if snapshot is None:
+        return renames.Renames({})
+    targets = snapshot.column("links", "target") if "links" in snapshot.manifest.tables else ()
+    known = renames.read(plan.found.sources)
+    ids = {plan.live[uri]["id"]: uri for uri in renames.linked(plan.gone, targets, known)}
+    texts = dict.fromkeys(ids.values(), "")
+    if any(file.uri not in plan.by_file for file in plan.to_read):
+        rows = snapshot.by_key("documents", [*ids], "id", ["id", "text"])
+        texts |= {ids[id]: text for id, text in rows_of(rows)}
+    return renames.Renames(texts)
 
 
 def _derived(

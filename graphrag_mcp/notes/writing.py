@@ -56,11 +56,12 @@ _LARGE = 9_999  # numbers above are none that marks count on from
 @dataclass
 class Linked:
     """A text whose ids have become marks, and the definitions of these; `cited`: the texts that they name;
-    `topics`: ids of communities, which stand in no document; `left`: what looks like an id and is no link."""
+    `ids`: those of `cited`; `topics`: ids of communities, which stand in no document; `left`: what looks like an id and is no link."""
 
     text: str
     definitions: list[str] = field(default_factory=list)
     cited: dict[Fingerprint, str] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -127,6 +128,7 @@ def linked(
             if id not in links and target is not None:
                 links[id] = target if isinstance(target, str) else f"[{marks.of(target)}]"
                 result.cited |= parts[id].cited
+                result.ids.append(id)
                 result.topics += parts[id].topics
         before = text[max(match.start() - 1, 0) : match.start()]
         # A mark behind `!` makes a picture, one behind another mark a link, and `:` behind it a definition.
@@ -183,6 +185,23 @@ def _left(text: str, start: int, end: int, is_text: Callable[[int], bool]) -> li
         and is_text(max(found.start() - 2, 0))
         and (found[0].islower() or _OPEN.search(text, max(found.start() - 300, 0), found.start()))
     ]
+
+
+def is_there(snapshot: Snapshot | None, word: str) -> bool:
+    """Does a word of the form of an id, or of a range, name something of the corpus?"""
+    if snapshot is None:
+        return False
+    for match in _EACH.finditer(word):
+        for id in _ids_of(match)[0] or [match["first"]]:
+            name, _, alias = id.rpartition("/")
+            if name not in ("", snapshot.manifest.corpus):
+                continue
+            if alias[0] == "c" and alias[1:].isdecimal():
+                if context.numbered(snapshot, "reports", [int(alias[1:])]):
+                    return True
+            elif _span(snapshot, alias):
+                return True
+    return False
 
 
 class _Marks:

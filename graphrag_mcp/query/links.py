@@ -50,7 +50,7 @@ _AGAIN = re.compile(r"(.+)[-_](\d{1,9})")  # `install-1`: the second heading of 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A stored link or tag, with the number of its document and of the document to which it leads
-    (-1: none, less: one of several, `Pages.rivals`)."""
+    (-1: none, less: one of several, `Pages.rivals`). `renamed`: it names that document as it was called before."""
 
     source: int
     target: int
@@ -60,6 +60,7 @@ class Link:
     line: int
     start: int
     end: int
+    renamed: bool = False
 
     def misses(self) -> bool:
         """Does it lead to a page that the index does not have? Pictures and other files without text are no pages."""
@@ -80,16 +81,24 @@ class Links:
         order = order[self.source[order] >= 0]
         self.rows, self.source = rows.take(pa.array(order, pa.int64())), self.source[order]
         self.target = np.full(len(order), -1)
+        self.renamed = np.zeros(len(order), bool)
         asked = self.rows.select(["kind", "target", "part"]).to_pylist()
         for place, link in enumerate(asked):
-            if link["kind"] != written.TAG:
-                self.target[place] = self.pages.target(link, int(self.source[place]))
+            if link["kind"] == written.TAG:
+                continue
+            source = int(self.source[place])
+            found = self.pages.target(link, source)
+            if found == -1:
+                found = self.pages.renamed(link, source)
+                self.renamed[place] = found >= 0
+            self.target[place] = found
         # A page that was saved from the web names hundreds of pages of its site: they are not missing here.
         real = np.array([link["kind"] != written.HREF for link in asked], bool) | (
             self.target != -1
         )
         self.rows = self.rows.take(pa.array(np.flatnonzero(real), pa.int64()))
         self.source, self.target = self.source[real], self.target[real]
+        self.renamed = self.renamed[real]
         self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
 
     def out(self, number: int) -> list[Link]:
@@ -207,6 +216,7 @@ class Links:
                 row["line"],
                 row["char_start"],
                 row["char_end"],
+                bool(self.renamed[place]),
             )
             for place, row in zip(which, rows, strict=True)
         ]
@@ -287,6 +297,7 @@ def document_of(snapshot: Snapshot, asked: str) -> int:
         partial(named, slice(2)),
         partial(known.find, asked.strip("[]")),
         partial(named, slice(2, None)),
+        partial(known.find_renamed, asked.strip("[]")),
     )
     found = next((number for way in ways if (number := way()) >= 0), -1)
     if found < 0:
@@ -446,6 +457,8 @@ def summary(found: Links) -> str:
         text += f", {unsure} of them ambiguous (the names of pages differ in case alone)"
     if files:
         text += f", {files} to pictures and other files without text"
+    if renamed := int(found.renamed.sum()):
+        text += f", {renamed} by the old name of a page that was renamed"
     return f"{text}, {counted(len(found.all_tags()), 'tags')}"
 
 
@@ -580,6 +593,7 @@ def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         part = f" > {one_line(link.part, 60)}" if link.part else ""
         part += " (it has no such part)" if link in lost else ""
+        renamed = f" (renamed: {one_line(link.written, 60)} before)" if link.renamed else ""
         if link.target < -1:
             rivals = (
                 f"{name[number][0]} ({name[number][2]})" for number in found.rivals(link.target)
@@ -587,12 +601,12 @@ def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
             part += f": {' or '.join(rivals)}"
         id = (source if end == "source" else target)[0] if end != "both" else ""
         if end == "both":
-            head = f"{_shown(source)} -> {_shown(target)}{part}"
+            head = f"{_shown(source)} -> {_shown(target)}{part}{renamed}"
         elif end == "source":
-            head = f"[{source[0]}] {one_line(source[1], 80)}"
+            head = f"[{source[0]}] {one_line(source[1], 80)}{renamed}"
         else:
             head = f"[{target[0]}] " if target[0] else ""
-            head += f"{one_line(target[1], 80)}{part}"
+            head += f"{one_line(target[1], 80)}{part}{renamed}"
         data = {
             "source": source[0],
             "target": target[0] or link.written,

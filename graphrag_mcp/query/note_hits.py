@@ -27,7 +27,8 @@ NAMED = 2  # other notes that are named in a line
 ON_IT = 0.5  # share of the best score from which they are
 CHARACTERS = 8_000  # of a note that is shown
 TOKENS = 2_500  # that a note may take beside the default room of a result
-SHARE = 3 / 4  # of a room that was asked for, which a note may take
+SHARE = 3 / 4  # of a room that was asked for, which notes may take
+LEAST = 150  # tokens of it that passages have, however small it is: a head and some sentences
 REST = 8  # part of the default room that is left for passages beside a note whose sources are as they were
 
 
@@ -83,20 +84,26 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
     if not notes:
         return budget
     blocks = [result.text] if result.text else []
+    total = budget - render.OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    room = min(int(total * SHARE), total - LEAST)  # of a given budget, for all notes
     if notes[0].answers:
         rest = budget // REST if notes[0].is_sure else budget  # for passages
-        room = budget + beside - rest if beside else int(budget * SHARE)
-        text, cited = whole(notes.pop(0), sources, room)
+        text, cited = whole(notes.pop(0), sources, budget + beside - rest if beside else room)
         blocks.append(text)
         result.citations.append(cited)
+        price = count_tokens(text)
+        room -= price
         if beside:
-            total = count_tokens(text) + rest
-            result.beside = max(total - budget, 0)
-            budget = total
+            result.beside = max(price + rest - budget, 0)
+            budget = price + rest
+    named = 0
     for text, cited in lines(notes[:NAMED], sources):
+        if not beside and (room := room - count_tokens(text)) < 0:
+            break
+        named += 1
         blocks.append(text)
         result.citations += cited
-    if unnamed := len(notes) - len(notes[:NAMED]):
+    if unnamed := len(notes) - named:
         blocks.append(f'{counted(unnamed, "more notes")}: filters=["kind=note"].')
     result.text = "\n".join(blocks)
     return budget
@@ -148,9 +155,7 @@ def whole(note: Found, sources: Sequence[Source], room: int) -> tuple[str, Citat
     )
     if count_tokens(shown) + price > room:
         shown = quote.excerpt(shown, hits.worth_of(sources), max(room - price, render.PART))
-    rest = (
-        "" if shown == body else f'\nA part of the note: get_source(ids=["{id}"]) gives all of it.'
-    )
+    rest = "" if shown == body else f"\nA part of {id}: get_source gives all of it."
     cited = replace_place(hit.citation, id, text)
     return f"{head}\n{quoted(shown)}{rest}\n", cited.model_copy(update={"text": shown})
 

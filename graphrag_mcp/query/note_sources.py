@@ -16,6 +16,7 @@ from typing import Any, Literal
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
+from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.decode import front_matter
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
@@ -337,17 +338,23 @@ def _under_other_names(
 ) -> dict[tuple[str, int], str]:
     """The documents in which texts stand whose own file is gone: it has another name, or another one was like it, or
     the note was moved. A part of a document counts at its line or in a file of the same name, and where all documents
-    that have it so are alike: what many files say ("Approved.") is no evidence that one was renamed."""
-    facts = times.documents(snapshot)
+    that have it so are alike: what many files say ("Approved.") is no evidence that one was renamed. For a file of which
+    the index saw that it was deleted, only documents count that came after the note: a twin was another source."""
+    facts, deleted = times.documents(snapshot), _renamed(snapshot)
+    after = {
+        key: _number(facts[key[0]])
+        for key, source in gone.items()
+        if any(uri in deleted for uri in _uris(snapshot, facts[key[0]]["uri"], source.citation))
+    }
     named = lists_of((_file_name(source.citation.path), key) for key, source in gone.items())
     moved = [id for id, fact in facts.items() if _file_name(fact["uri"]) in named]
     parts = (moved[at : at + AT_ONCE] for at in range(0, len(moved), AT_ONCE))
     rows = (snapshot.by_key("documents", part, "id", ["id", "text"]) for part in parts)
-    found = _holding(snapshot, gone, rows, lambda id: named[_file_name(facts[id]["uri"])])
+    found = _holding(snapshot, gone, rows, lambda id: named[_file_name(facts[id]["uri"])], after)
     rest = [key for key in gone if key not in found]
     if rest:  # few where a folder has another name
         every = snapshot.batches("documents", ["id", "text"], AT_ONCE)
-        found |= _holding(snapshot, gone, every, lambda _: rest)
+        found |= _holding(snapshot, gone, every, lambda _: rest, after)
     return found
 
 
@@ -356,8 +363,10 @@ def _holding(
     gone: Mapping[tuple[str, int], Source],
     tables: Iterable[Any],
     asked: Callable[[str], Sequence[tuple[str, int]]],
+    after: Mapping[tuple[str, int], int],
 ) -> dict[tuple[str, int], str]:
-    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document is asked for."""
+    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document is asked for;
+    `after`: the number above which it counts."""
     facts, apart = times.documents(snapshot), ids(snapshot)
     standing: dict[tuple[str, int], dict[str, str]] = {}
     for id, text in (row for table in tables for row in rows_of(table)):
@@ -365,6 +374,8 @@ def _holding(
         last = lines.at(len(text))
         held: dict[citing.Fingerprint, list[int]] = {}  # the lines at which each text begins
         for key in asked(id):
+            if _number(facts[id]) <= after.get(key, 0):
+                continue
             citation = gone[key].citation
             of, uri = citation.fingerprint, facts[id]["uri"]
             if citation.whole:
@@ -386,6 +397,11 @@ def _holding(
         for key, texts in standing.items()
         if gone[key].citation.whole or len(set(texts.values())) == 1
     }
+
+
+def _number(fact: Mapping[str, Any]) -> int:
+    """The number of a document (4 of d4): one that came later has a higher one."""
+    return int(fact["document"][0][1:])
 
 
 def _file_name(path: str) -> str:
@@ -480,13 +496,19 @@ def _resolver(snapshot: Snapshot) -> Callable[[str, citing.Citation], str]:
 
 def _document(snapshot: Snapshot, note: str, citation: citing.Citation) -> str:
     """Content id of the document that a citation names; "" where there is none."""
-    by_uri = _by_uri(snapshot)
+    by_uri, renamed = _by_uri(snapshot), _renamed(snapshot)
     key = "" if _WITHIN.fullmatch(citation.fragment) else citation.fragment
     for uri in _uris(snapshot, note, citation):
-        for name in (f"{uri}#{key}", uri) if key else (uri,):
-            if name in by_uri:
-                return by_uri[name]
+        for file in (uri, renamed.get(uri, "")):
+            for name in (f"{file}#{key}", file) if key else (file,):
+                if name in by_uri:
+                    return by_uri[name]
     return ""
+
+
+@once
+def _renamed(snapshot: Snapshot) -> dict[str, str]:
+    return renames.read(snapshot.manifest.sources)
 
 
 def _uris(snapshot: Snapshot, note: str, citation: citing.Citation) -> list[str]:

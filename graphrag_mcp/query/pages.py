@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.query.times import documents
+from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.links import HREF, IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot, once
@@ -30,8 +31,10 @@ class Pages:
         uris: Mapping[str, str],
         names: Mapping[str, Sequence[str]],
         folders: Mapping[str, str],
+        renamed: Mapping[str, str] = {},
     ) -> None:
-        """`uris` and aliases (`names`) by content id; `folders`: of the labels of sources, on this machine."""
+        """`uris` and aliases (`names`) by content id; `folders`: of the labels of sources, on this machine;
+        `renamed`: uris of files that are gone, with those that they have now (sources/renames.py)."""
         order = sorted(uris, key=lambda id: path_of(uris[id]))
         self.ids = order
         self.number = {id: number for number, id in enumerate(order)}
@@ -49,12 +52,29 @@ class Pages:
         self.known: dict[tuple[str, str, bool], int] = {}
         self.ended: dict[str, list[int]] = {}  # what `_ending` has found
         self.first: dict[tuple[str, str], int] = {}  # the best of these in no folder
+        by_uri = {uri: self.number[id] for id, uri in uris.items()}
+        self.now = {old: by_uri[new] for old, new in renamed.items() if new in by_uri}
+        self.former = Pages({uri: uri for uri in self.now}, {}, folders) if self.now else None
 
     def target(self, link: Mapping[str, Any], source: int) -> int:
         """The number of the document that a link (`kind`, `target`, `part`) of document `source` leads to; -1 for
         none, less for one of several (`rivals`). A row of a table is meant by its file and, as the part, its key."""
+        return self._target(link, posixpath.dirname(self.paths[source]))
+
+    def renamed(self, link: Mapping[str, Any], source: int) -> int:
+        """As `target`, for the name that the document had before; -1 for none."""
+        if self.former is None:
+            return -1
+        found = self.former._target(link, posixpath.dirname(self.paths[source]))
+        return self.now[self.former.ids[found]] if found >= 0 else -1
+
+    def find_renamed(self, path: str) -> int:
+        """As `find`, for the name that the document had before; -1 for none."""
+        found = self.former.find(path) if self.former else -1
+        return self.now[self.former.ids[found]] if self.former and found >= 0 else -1
+
+    def _target(self, link: Mapping[str, Any], folder: str) -> int:
         path, relative = path_of(link["target"]), link["kind"] in RELATIVE
-        folder = posixpath.dirname(self.paths[source])
         if link["kind"] == HREF:  # as a browser: this file or none
             top = folder.partition("/")[0] if path.startswith("/") else folder
             return self._at(posixpath.normpath(f"{top}/{path}"), folder)
@@ -63,7 +83,7 @@ class Pages:
             return self._at(row, folder)
         asked = (folder, path, relative)
         if asked not in self.known:
-            self.known[asked] = self.find(path, asked[0], relative)
+            self.known[asked] = self.find(path, folder, relative)
         return self.known[asked]
 
     def find(self, path: str, folder: str = "", relative: bool = False) -> int:
@@ -180,7 +200,7 @@ def pages(snapshot: Snapshot) -> Pages:
     facts = documents(snapshot)
     uris = {id: str(fact["uri"]) for id, fact in facts.items()}
     names = {id: aliases(fact["metadata"]) for id, fact in facts.items()}
-    return Pages(uris, names, folders(snapshot))
+    return Pages(uris, names, folders(snapshot), renames.read(snapshot.manifest.sources))
 
 
 def path_of(uri: str) -> str:

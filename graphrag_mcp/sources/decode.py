@@ -271,6 +271,8 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(r"\s[\w:-]+=[\"']")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'")  # a value of YAML in quotes
+_COMMENT = re.compile(r"\s#")
 _SPOKEN = re.compile(
     r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
 )
@@ -372,16 +374,31 @@ def _yaml_matter(text: str, start: int) -> tuple[dict[str, Any], int]:
         if not stripped and found and not open_end[1]:
             open_end = (dict(found), position)
         if match := _KEY_VALUE.match(line):
-            key, value = match[1].strip().lower(), (match[2] or "").strip()
+            key, value = match[1].strip().lower(), _without_comment(match[2] or "")
             listed = value.startswith("[") and value.endswith("]")
             items = [part.strip(" \"'") for part in value[1:-1].split(",")] if listed else []
             found[key] = [part for part in items if part] if listed else value.strip("\"'")
         elif stripped.startswith("- ") and key:
             items = found[key] if isinstance(found[key], list) else []
-            found[key] = [*items, stripped[2:].strip(" \"'")]
+            found[key] = [*items, _without_comment(stripped[2:]).strip(" \"'")]
         elif stripped and not stripped.startswith("#") and not line.startswith((" ", "\t")):
             break  # ordinary text
     return _without_empty(open_end[0]), open_end[1]
+
+
+def _without_comment(value: str) -> str:
+    """A value of YAML without the comment behind it. `#tag`, with which people begin lists of tags, is none."""
+    value = value.strip()
+    if value.startswith("#"):
+        return value if value[1:2].strip() else ""
+    if quoted := _QUOTED.match(value):
+        rest = value[quoted.end() :]
+        if rest[:1].isspace() and rest.lstrip().startswith("#"):
+            return quoted[0]
+        if not rest:
+            return value
+    comment = _COMMENT.search(value)
+    return value[: comment.start()].rstrip() if comment else value
 
 
 def _toml_matter(text: str) -> tuple[dict[str, Any], int]:

@@ -136,7 +136,7 @@ async def drift_step(
         result = session.finish(max_tokens=inner)
         if note.strip():
             kept = notes.kept(app, notes.Note(note, note_text(session, last_answer)), corpus, by)
-            result.hint = f"{kept} {result.hint}".strip()
+            result.hint = kept if result.hint in kept else f"{kept} {result.hint}"
         return result
 
     by = contract.who(ctx)

@@ -10,7 +10,8 @@ from mcp.types import CallToolResult
 
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import MOST, Ctx, budgets, clamp, desk_of, read, telling
-from graphrag_mcp.tools.notes import kept_text
+from graphrag_mcp.tools.notes import kept_text, remember
+from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
@@ -195,5 +196,11 @@ async def get_source(
 
         return await read(ctx, "get_source", corpus, differences, whole, ids)
     arguments: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
-    work = partial(federated.get_source, ids=ids, **arguments)
+    app, by = desk_of(ctx).app, SUBJECT.get() or contract.who(ctx)
+
+    def work(parts: Parts) -> Result:
+        result = federated.get_source(parts, ids, **arguments)
+        remember(app, parts, result, by)
+        return result
+
     return await read(ctx, "get_source", corpus, work, whole, ids)

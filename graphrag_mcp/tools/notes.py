@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,11 +25,12 @@ from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, desk_of, reply, telling
 from graphrag_mcp.tools.index import shielded, watch
 from graphrag_mcp.trust.fencing import SUBJECT
-from graphrag_mcp.types import IndexRequest, NoteResult
+from graphrag_mcp.types import IndexRequest, NoteResult, SourceResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.text.citing import Fingerprint
+    from graphrag_mcp.tools.contract import Parts
 
 WAIT = 40.0  # seconds for the index; hosts want a reply within 50
 WAIT_IN_THREAD = 30.0  # of a call that does other things as well
@@ -202,6 +204,8 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
         linked = writing.linked(snapshot, path, note.text, before, old or "")
+        if snapshot is not None:
+            _check_read(app, snapshot, by, linked.ids)
         if snapshot is not None and not before:
             linked.definitions.append(citing.collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
@@ -211,7 +215,13 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             text = make(old, title, linked, day, by)
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
-    if left := list(dict.fromkeys(linked.left)):
+    left = list(dict.fromkeys(linked.left))
+    known = [word for word in left if writing.is_there(snapshot, word)]
+    if unknown := [word for word in left if word not in known]:
+        written_note.remarks.append(
+            f"Not in the index: {', '.join(word[:40] for word in unknown[:NAMED])}."
+        )
+    if left := known:
         more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
         remark = f"Not linked, for a citation is ids alone in square brackets: {', '.join(word[:40] for word in left[:NAMED])}{more}"
         written_note.remarks.append(
@@ -230,6 +240,30 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             "The note cites nothing, so searches cannot say when it is out of date."
         )
     return written_note
+
+
+def remember(app: App, parts: Parts, result: SourceResult, by: str) -> None:
+    """Remember which text of documents an agent has read: their ids (d8) stay when they are edited."""
+    read = {source.get("document_id", "") for source in result.sources}
+    for name, snapshot in parts if app.settings.notes else ():
+        prefix = f"{name}/d" if name else "d"
+        ids = (id.removeprefix(prefix) for id in read if id.startswith(prefix))
+        numbers = [int(id) for id in ids if id.isdecimal()]
+        for row in snapshot.by_key("documents", numbers, "n", ["n", "id"]).to_pylist():
+            app.seen[by, snapshot.manifest.corpus, row["n"]] = row["id"]
+
+
+def _check_read(app: App, snapshot: Snapshot, by: str, ids: Iterable[str]) -> None:
+    """Refuse documents that were edited after this agent had read them; of notes the check value says it."""
+    from graphrag_mcp.query.note_sources import is_note
+
+    found = (re.fullmatch(r"(?:.*/)?d(\d+)(?:#.*)?", id) for id in ids)
+    of = {int(match[1]): match[0] for match in found if match}
+    for row in snapshot.by_key("documents", [*of], "n", ["n", "id"]).to_pylist() if of else ():
+        read = app.seen.get((by, snapshot.manifest.corpus, row["n"]), row["id"])
+        if read != row["id"] and not is_note(snapshot, row["id"]):
+            what = f"{of[row['n']]} was edited after you read it"
+            raise BadInput(what, "Read it again with get_source, and cite what it says now")
 
 
 def _file(base: Path, title: str, note: Note) -> tuple[Path, str | None]:

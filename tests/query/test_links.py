@@ -411,13 +411,43 @@ def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_
     assert leads(again(), "a.md") == ["Plan.md", "Map.md"]
     (vault / "Plan.md").rename(vault / "Scheme.md")
     snapshot = again()
-    assert leads(snapshot, "a.md") == ["", "Map.md"]
-    assert [one.written for one in links(snapshot).missing()] == ["Plan"]
+    assert leads(snapshot, "a.md") == ["Scheme.md", "Map.md"]
+    assert [one.renamed for one in links(snapshot).at(links(snapshot).target >= 0)] == [True, False]
     (vault / "a.md").write_text("[[Scheme]] and [[Map]]", "utf-8")
     assert leads(again(), "a.md") == ["Scheme.md", "Map.md"]
     (vault / "Map.md").unlink()
     (vault / "Scheme.md").write_text("---\naliases: [Map]\n---\nplan", "utf-8")
     assert leads(again(), "a.md") == ["Scheme.md", "Scheme.md"]
+    assert doctor(tmp_path / "c") == []
+
+
+def test_a_renamed_page_keeps_the_links_to_its_old_name_until_there_is_a_page_of_that_name(tmp_path: Path) -> None:
+    vault, lines = tmp_path / "vault", "".join(f"Line {n} of the plan.\n" for n in range(6))
+    page = {"a.md": "[[Plan]], [x](f/Plan.md#L2), ![[plan]] and [[Gone]]", "f/Plan.md": lines, "Gone.md": "Quite short.\n"}
+    indexed(tmp_path, page)
+
+    def again() -> Snapshot:
+        request = IndexRequest(paths=(str(vault),), remove_missing=True)
+        index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+        return open_snapshot(tmp_path / "c")
+
+    (vault / "Gone.md").unlink()
+    (vault / "f" / "Plan.md").rename(vault / "Scheme.md")
+    (vault / "Scheme.md").write_text(f"# Preface\n\n{lines}", "utf-8")
+    snapshot = again()
+    assert leads(snapshot, "a.md") == ["Scheme.md"] * 3 + [""]
+    for start in ("Scheme", "Plan", "f/Plan.md"):
+        shown = explore_graph(snapshot, start=start, kinds=["links"]).text
+        assert "0 links out, 3 in" in shown and shown.count("(renamed: ") == 3, shown
+        assert "(renamed: f/Plan.md before)" in shown
+    assert "3 by the old name of a page that was renamed" in explore_graph(snapshot, kinds=["links"]).text
+    (vault / "Scheme.md").rename(vault / "Last.md")
+    assert leads(again(), "a.md") == ["Last.md"] * 3 + [""], "a second name"
+    write(vault, {"f/Plan.md": "Another plan.\n"})
+    snapshot = again()
+    assert leads(snapshot, "a.md") == ["f/Plan.md"] * 3 + [""] and not links(snapshot).renamed.any()
+    (vault / "f" / "Plan.md").unlink()
+    assert leads(again(), "a.md") == [""] * 4, "what came under the name was deleted"
     assert doctor(tmp_path / "c") == []
 
 

@@ -300,6 +300,19 @@ def test_front_matter_gives_metadata_and_date_and_stays_in_the_text(tmp_path: Pa
     assert abs(datetime.fromisoformat(other.created) - datetime.now(UTC)).total_seconds() < 60
 
 
+def test_comments_of_front_matter_are_no_part_of_its_values(tmp_path: Path) -> None:
+    values = [
+        "kind: note # yes", 'title: "Lamp # 3" # its name', "writer: 'Ada' #x", "up: a#b", "tags: # these",
+        "  - sea # wide", "  - C# code", "also: #sea #light", "by: [Ada, Bo] # both", "link: https://example.org/#top",
+    ]  # fmt: skip
+    (document,) = one(tmp_path, "a.md", "\n".join(["---", *values, "---", "Body."]))
+    assert {key: value for key, value in document.metadata.items() if key != "title"} == {
+        "kind": "note", "writer": "Ada", "up": "a#b", "tags": ["sea", "C# code"], "also": "#sea #light", "by": ["Ada", "Bo"],
+        "link": "https://example.org/#top",
+    }  # fmt: skip
+    assert document.title == "Lamp # 3"
+
+
 def test_toml_between_pluses_is_front_matter(tmp_path: Path) -> None:
     text = '+++\npath = "2014/11/20/Lamp"\ntitle = "The lamp"\nauthors = ["Ida Bray"]\n[taxonomies]\ntags = ["sea"]\n+++\n\nBody.\n'
     (document,) = one(tmp_path, "a.md", text)

@@ -191,7 +191,44 @@ def test_parts_of_a_source_under_another_name_are_unchanged(call: Caller, root: 
     (root / "2024" / "jetty.md").write_text(parts.replace("Tobias Fenn paid", "Ada Brandt paid"), "utf-8")
     indexed(call)
     said = call.good("get_source", ids=[note])["text"]
-    assert "1 of 2 sources changed since" in said and "gone since" in said, said
+    assert "1 of 2 sources changed since" in said and "[pier.md:5, changed since]" in said, said
+
+
+def test_a_renamed_and_shifted_source_is_unchanged_and_a_deleted_one_is_gone_beside_a_twin(
+    call: Caller, root: Path
+) -> None:
+    log = "# Log\n\nKept by Hanna Moor.\n\n" + "".join(f"Day {n}: {n} boats passed the boom.\n\n" for n in range(9))
+    for name, text in (("log", log), ("twin", LEDGER), ("near twin", f"{LEDGER}\nSigned.\n")):
+        (root / f"{name}.md").write_text(text, "utf-8")
+    indexed(call)
+    moor = found_id(call, "Kept by Hanna Moor")
+    listed = call.good("list_documents", filters=["uri=*/ledger.md"])["text"]
+    ledger = re.findall(r"\[([dt]\d+)", listed)[0]
+    kept = call.good("write_note", title="Boom", text=f"Moor kept it [{moor}].")["id"]
+    whole = call.good("write_note", title="Mast", text=f"Paid by Fenn [{ledger}].")["id"]
+    (root / "log.md").unlink()
+    (root / "ledger.md").unlink()
+    (root / "book.md").write_text(f"# Preface\n\nNew above.\n\n{log}", "utf-8")
+    indexed(call)
+    said = call.good("get_source", ids=[kept])["text"]
+    assert "1 source, unchanged" in said and "since" not in said, said
+    said = call.good("get_source", ids=[whole])["text"]
+    assert "1 of 1 source changed since" in said and "gone since" in said, said
+    (root / "ledger.md").write_text(LEDGER, "utf-8")
+    indexed(call)
+    assert "1 source, unchanged" in call.good("get_source", ids=[whole])["text"]
+
+
+@pytest.mark.parametrize("budget", [300, 400, 600, 1200])
+def test_a_long_note_leaves_its_source_room_in_a_small_budget(call: Caller, budget: int) -> None:
+    id = found_id(call, "300 crowns")
+    long = f"Tobias Fenn paid for the mast [{id}].\n\n" + "So the keepers of the mast say who paid. " * 150
+    call.good("write_note", title="Who paid for the mast?", text=long)
+    for title in ("Who paid for the mast of the pier?", "What the mast of the boom was paid by"):
+        call.good("write_note", title=title, text=f"{title} Nobody did, says the ledger. [{id}]")
+    said = call.good("local_search", query="Who paid for the mast?", max_tokens=budget)
+    assert said["tokens"] <= budget and f"Tobias Fenn paid for the mast [{id}]" in said["text"]
+    assert f"[{id}] ledger" in said["text"] and "300 crowns for the mast in March" in said["text"], said["text"]
 
 
 def test_what_several_documents_say_does_not_stand_for_one_that_is_gone(
@@ -465,6 +502,20 @@ def test_a_note_with_an_id_of_nothing_is_not_written(call: Caller, root: Path) -
     assert "`[t999]`" in written and "\n[t998]\n" in written
 
 
+def test_a_document_that_was_edited_after_it_was_read_is_not_cited_unread(call: Caller, root: Path) -> None:
+    listed = call.good("list_documents", filters=["uri=*/ledger.md"])["text"]
+    number = re.findall(r"\[[dt](\d+)", listed)[0]
+    assert "300 crowns" in call.good("get_source", ids=[f"d{number}"])["text"]
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    note = {"title": "Mast", "text": f"Fenn paid 300 crowns [d{number}]."}
+    assert f"d{number} was edited after you read it" in call.bad("write_note", **note)
+    assert not (root / "notes" / "Mast.md").exists()
+    assert "310 crowns" in call.good("get_source", ids=[f"d{number}"])["text"]
+    note["text"] = f"Fenn paid 310 crowns [d{number}]."
+    assert call.good("write_note", **note)["cites"] == 1
+
+
 def test_citations_in_other_forms_are_links_or_named_in_the_result(call: Caller, root: Path) -> None:
     for name in ("e9", "pier"):
         (root / f"{name}.md").write_text(f"# {name}\n\nThe {name} is of oak.\n", "utf-8")
@@ -481,7 +532,8 @@ def test_citations_in_other_forms_are_links_or_named_in_the_result(call: Caller,
     alike = "`t4` [[e9]] [[e9|Pier]] D4 [4] https://example.org/t4?d1 t5-small d3.js t1x"
     said = call.good("write_note", title="Other forms", text=f"{left}. {alike} [d1]")
     named = said["hint"].partition("square brackets: ")[2].partition(". If")[0].split(", ")
-    assert named == ["t1", "t2", "t1.1", "t3", "T99", "t1-t99", "t1-d3", "D4", "d2"], said["hint"]
+    assert named == ["t1", "t2", "t1.1", "t3", "t1-t99", "t1-d3", "D4", "d2"], said["hint"]
+    assert said["hint"].startswith("Not in the index: T99. Not linked")
     written = (root / "notes" / "Other forms.md").read_text("utf-8")
     assert f"{left}. {alike} [5]" in written and said["cites"] == 1
 
@@ -670,6 +722,10 @@ def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Pat
         with pytest.raises(BadInput):
             build_server(App(Settings(home=tmp_path / "home", roots=(root,), notes=str(folder))))
         assert not folder.exists()
+    for folder in (tmp_path / "elsewhere", root / "ledger.md"):
+        ended = run_cli("serve", "--home", tmp_path / "home", "--root", root, "--notes", folder)
+        assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
+        assert "the folder of notes" in ended.stderr and "--notes" in ended.stderr
 
 
 def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
@@ -825,7 +881,7 @@ def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Cal
     made = call.good("write_note", title="When was the mast tarred?", text=text)
     shown = call.good("local_search", query="When was the mast tarred?")["text"]
     assert 4_000 < len(shown) < 14_000
-    assert f'A part of the note: get_source(ids=["{made["id"]}"])' in shown
+    assert f"A part of {made['id']}: get_source gives all of it." in shown and "Flagged" not in shown
     small = call.good("local_search", query="When was the mast tarred?", max_tokens=300)["text"]
     assert len(small) < 2_000 and f"[{made['id']}]" in small
 
@@ -1056,6 +1112,7 @@ def test_an_investigation_keeps_its_answer_and_its_questions(call: Caller, root:
     assert "finish=true" in call.bad("drift_step", session_id=state["session_id"], note="Too early")
     ended = call.good("drift_step", **last, note="Who paid", answer="Fenn paid; see [t999].")
     assert "Wrote Who paid.md as [d" in ended["text"], ended["text"]
+    assert ended["hint"].count("Not in the index: t999.") == 1 and "Not linked" not in ended["hint"]
     written = (root / "notes" / "Who paid.md").read_text("utf-8")
     assert (
         "Fenn paid; see [t999 (gone)]" in written
