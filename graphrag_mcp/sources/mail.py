@@ -111,6 +111,8 @@ class Mail:
 def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     if suffix == "emlx" and (size := re.match(rb"(\d{1,9})\s*?\n", data)):  # of Apple Mail
         data = data[size.end() : size.end() + int(size[1])]
+    if b"\0" in data[:100]:  # saved as UTF-16
+        data = decode(data)[0].encode()
     if not re.match(rb"\s*(?:>?From .*\r?\n)?[A-Za-z][A-Za-z0-9-]*:", data[:2_000]):
         raise ReadError("it is damaged, or no mail: it begins with no header")
     yield from _given(_parsed(data), "")

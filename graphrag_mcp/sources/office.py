@@ -174,7 +174,7 @@ def _list(node: Node, notes: list[str]) -> str:
         mark = f"{counted(number, str(node.get('style')))}." if node.get("ordered") else "-"
         text = _blocks(item.get("content") or (), notes, "\n").replace("\n", f"\n{indent}  ")
         label, numbered, words = text.partition(NUMBERED)
-        mark, text = (label, words) if numbered else (mark, text)
+        mark, text = (label, words) if numbered and "\n" not in label else (mark, text)
         lines.append(f"{indent}{mark} {text}")
         nested = item.get("nested") or item.get("children")
         for inner in nested if isinstance(nested, list) else [nested] if nested else []:
