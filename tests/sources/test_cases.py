@@ -395,6 +395,8 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "unknown.xml": (b'<?xml version="1.0" encoding="foo"?><a><b>Price 42</b></a>', ["b: Price 42\n"]),
     "alias.xml": ('<?xml version="1.0" encoding="utf8"?><a><b>Préis 42</b></a>'.encode(), ["b: Préis 42\n"]),
     "a.tgz": (_tar({"notes/a.txt": b"Sold 42.\n", "b.csv": b"Name,Age\nEva,5\n"}), ["Sold 42.\n", "Name: Eva\nAge: 5\n", "#notes/a.txt"]),
+    "torn.tgz": (gzip.compress(b"Sold 42.\n" * 99)[:30], ["ERROR it is damaged, or no tgz file"]),
+    "outside.tar": (gzip.decompress(_tar({"../x.txt": b"Out.\n", "y.txt": b"In.\n"})), ["In.\n", "leads out of the archive", "!Out."]),
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
     "links.xlsx": (LINKED_SHEET, ["| Site |\n| [Portal](https://example.org/p) |\n"]),
     "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
