@@ -165,7 +165,7 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
     for text_unit in texts:
         id, text = text_unit["id"], masked(text_unit["text"])
         before, statements = mentioned.get(id, []), None
-        if any(row.by for row in before):  # source code, or a document that a model read
+        if any(row.stated for row in before):  # source code, or a document that a model read
             stored = as_said(stated.get(id, ()))
             kept = [
                 statement

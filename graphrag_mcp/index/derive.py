@@ -111,7 +111,7 @@ def derive(
             if imported:
                 rows.claims[id] = imported.claims_of(unit_text, record)
             rows.fresh[id] = names
-            named = _named(unit, names, mentions)
+            named = ids_of_names(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
         rows.places += _places(document, row["id"], id, unit, passages)
     if cuts and imported is None and not note:
@@ -160,9 +160,10 @@ def _place(span: Span) -> Row:
     return {"char_start": span.start, "char_end": span.end, **lines}
 
 
-def _named(
+def ids_of_names(
     unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
-) -> list[Sequence[str]]:
+) -> list[list[str]]:
+    """The ids of the names of each passage of a unit."""
     if len(unit.passages) == 1:
         return [[entity_id(name.key) for name in names.named]]
     origin = unit.span.start

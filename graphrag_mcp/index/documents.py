@@ -165,7 +165,9 @@ def _merged(
     for unit, claims in batch.claims.items():
         read["claims"] += claim_rows(unit, claims, known, numbers)
     units = gone_units | batch.fresh.keys()
+    of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)
+    linked |= _summarised_again(snapshot, batch, gone_units - of_batch, moved)
     merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long, run.edits)
     batch.fresh = {}
     if run.models.describe is not None:
@@ -211,6 +213,21 @@ def _linked(
             removed |= again
         changes[name] = Change(sorted(removed), graph_to_table(name, rows))
     return changes
+
+
+def _summarised_again(
+    snapshot: Snapshot | None, batch: Batch, units: set[str], moved: Counter[str]
+) -> dict[str, Change]:
+    """The summaries of documents with text units that were linked anew are read again, of the reply
+    cache, and with them the names that they correct (summarised.py)."""
+    if snapshot is None or not units:
+        return {}
+    rows = snapshot.by_key("text_units", sorted(units), "id", ["document_id"])
+    again = {*values_of(rows["document_id"])} - batch.gone
+    if not _with_rows(snapshot, "summaries", again):
+        return {}
+    moved["summarised"] -= len(summarised(snapshot, sorted(again)))
+    return {"summaries": Change(sorted(again))}
 
 
 def _ids_of(rows: Sequence[Row]) -> str:

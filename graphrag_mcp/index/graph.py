@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.index.extract import Named, StatedRelation
+from graphrag_mcp.index.extract import SUMMARY, Named, StatedRelation
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.store.edit_log import Overlay
@@ -69,7 +69,7 @@ def pairs_from_table(table: pa.Table) -> list[Evidence]:
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     """Title, type and aliases by majority, their letters composed; under its own name where it has
     one, and of what a document of a plug-in defines the type that it has there, however often prose uses
-    its name as a word."""
+    its name as a word. A type that most summaries give it is its own, whatever rules say."""
     forms: Counter[str] = Counter()
     forms_of_key: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -91,6 +91,10 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     )[:10]
     if defined := next((row.type for row in found if row.key == key and row.by in PLUGGED), ""):
         return title, defined, aliases
+    told = Counter(row.type for row in found if row.by == SUMMARY and row.type not in VAGUE)
+    for kind, texts in told.items():
+        if 2 * texts > told.total():
+            return title, kind, aliases
     best = min(types, key=lambda kind: (-types[kind], kind), default=UNTYPED)
     return title, best if types[best] >= EVIDENT * mentions else UNTYPED, aliases
 
@@ -145,8 +149,8 @@ SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name on
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """Do the texts show often enough that this is a name? What a plug-in or a model names is an
-    entity always.
+    """Do the texts show often enough that this is a name? What a plug-in, a model or a summary names is
+    an entity always.
 
     `rows`: all mentions under this very name. Those under its other names are left out, since an
     update may not have read them yet. A name of everyday words (White House, Sounds) must be shown

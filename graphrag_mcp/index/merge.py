@@ -386,7 +386,7 @@ def _evidence(
     stated = lists_of((row.text_unit_id, row) for row in old)
     for id in sorted(state.by_unit):
         named = state.by_unit[id]
-        if any(row.by for row in named):
+        if any(row.stated for row in named):
             new += stated_pairs(id, as_said(stated[id]), entity_of)
         else:
             new += pairs(named, entity_of)

@@ -72,6 +72,15 @@ def _terms_of(sentence: str) -> frozenset[str]:
     return frozenset(terms(sentence))
 
 
+def exactly(text: str, name: str) -> list[tuple[int, int]]:
+    """Where `name` stands in `text` letter for letter, at most MOST_HITS."""
+    return _placed(_same, text, " ".join(name.split()), MOST_HITS)
+
+
+def _same(text: str, name: str, most: int) -> list[tuple[int, int]]:
+    return _bounded(text, text, name, most)
+
+
 def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
     return _placed(_hits, text, name, most)
 

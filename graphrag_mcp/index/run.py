@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -155,10 +155,12 @@ class Run:
     def draft_snapshot(self) -> Snapshot:
         return self.opened(self.draft)
 
-    def write(self, changes: Mapping[str, Change]) -> None:
-        """Write these changes, and those of vectors, into the draft. NOT a commit."""
+    def write(self, changes: Mapping[str, Change], said_alike: Collection[str] = ()) -> None:
+        """Write these changes, and those of vectors, into the draft. NOT a commit. `said_alike`: tables
+        whose changed rows keep their texts, and so their vectors."""
         draft = self.draft
-        changes = {**changes, **forgotten(changes, draft.tables)}
+        others = {name: change for name, change in changes.items() if name not in said_alike}
+        changes = {**changes, **forgotten(others, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
 
     def opened(self, manifest: Manifest) -> Snapshot:

@@ -63,7 +63,8 @@ class SummaryParams:
 
     @property
     def fingerprint(self) -> str:
-        return content_id("summaries-2", self.template.template, self.language, str(self.longest))
+        """Another one derives the rows again, of the same replies."""
+        return content_id("summaries-3", self.template.template, self.language, str(self.longest))
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:

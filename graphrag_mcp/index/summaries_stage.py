@@ -4,11 +4,12 @@ question was left open. The rows of a document go with it (documents.py)."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.index import documents
+from graphrag_mcp.index import documents, summarised
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.run import Run, commit_draft
@@ -74,9 +75,13 @@ def summaries(run: Run, refresh: bool) -> None:
     missing = {result.part.document_id: result for result in written if result.summary is None}
     left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
     same = {row["id"]: row["reason"] for row in rows} == {row["id"]: row["reason"] for row in left}
-    if not summary_rows and same and not again:
-        return
     replaced = {row["document_id"] for row in summary_rows} if fingerprint and not again else have
+    names = summarised.names_of(summary_rows)
+    # Also of an edited document without a summary: its old texts have the names of the last one.
+    before_names = summarised.corrected_documents(snapshot) if ids or replaced else set()
+    changed = names.keys() | (before_names - (have - replaced))
+    if not summary_rows and same and not again and not changed:
+        return
     removed = {row["id"] for row in (*rows, *left)}
     run.write(
         {
@@ -85,11 +90,15 @@ def summaries(run: Run, refresh: bool) -> None:
         }
     )
     run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
+    numbers, moved = dict(manifest.next), Counter[str]()
+    if models.extract is None:
+        with run.stage("merge"):
+            moved = summarised.correct(run, sorted(changed), names, numbers)
     # Counted whole, since an index of an earlier release has summaries and no count of them.
     whole = documents.summarised(snapshot, sorted(have - replaced))
     whole |= {row["document_id"] for row in summary_rows if row["place"] == 0}
-    moved = len(whole) - manifest.counters.get("summarised", 0)
-    commit_draft(run, manifest.sources, [], manifest.next, {"summarised": moved})
+    moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
+    commit_draft(run, manifest.sources, [], numbers, moved)
 
 
 def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[int, int]:
@@ -119,12 +128,12 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
 
     for batch in snapshot.batches("documents", COLUMNS) if known else ():
         for row in batch.to_pylist():
-            parts = parts_of(row)
+            parts = parts_of(row, params.longest)
             summarised_parts = [
                 (part, summary) for part in parts if (summary := summary_of(part)) is not None
             ]
             if len(parts) > 1 and len(summarised_parts) == len(parts):
-                summary_of(whole_of(summarised_parts))
+                summary_of(whole_of(summarised_parts, params.longest))
     if answers:
         book = shared_replies.book(folder)
         book.put(answers.values())

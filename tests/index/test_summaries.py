@@ -46,7 +46,7 @@ from graphrag_mcp.query.source import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import OTHER_SCRIPT
-from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
@@ -1121,3 +1121,114 @@ def test_the_texts_of_a_question_are_no_longer_than_the_context_that_the_setting
         )
         index_documents(tmp_path / "c", IndexRequest(texts=texts, method="light"), chosen)
     assert len(prompts) > 4 and max(map(count_tokens, prompts)) < 3000 + 600
+
+
+# ---- names of summaries in the graph ------------------------------------------------------------
+
+NAMED = {
+    "tide mill": "product", "Bank of Sable": "organization", "Sable": "location", "Mira Okafor": "person",
+    "Harbour Board": "committee", "Jonas Okafor": "person", "parse_tide": "product",
+}  # fmt: skip
+
+
+class Namer(Model):
+    """Names what it knows of a text, and something that the text does not have."""
+
+    def __call__(self, messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        prompt = messages[0]["content"]
+        if '"summaries"' not in prompt:
+            return demo(messages, body)
+        self.asked.append([text for _, text in texts_in(prompt)])
+        found = []
+        for number, text in texts_in(prompt):
+            names = [{"name": name, "type": kind} for name, kind in NAMED.items() if name in text]
+            names.append({"name": "Atlantis", "type": "location"})
+            found.append({**said(number, "It is told of the harbour."), "names": names})
+        return reply(*found)
+
+
+def entities(corpus: Path) -> dict[str, dict[str, Any]]:
+    return {row["title"]: row for row in open_snapshot(corpus).rows("entities").to_pylist()}
+
+
+def fresh_as(corpus: Path, fresh: Path, docs: Path, server: Server | None, method: str, **more: Any) -> bool:
+    """Is a fresh index with the same replies this one?"""
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    for path in corpus.glob("answers*"):
+        shutil.copy(path, fresh)
+    index(fresh, docs, server, method, **more)
+    first, second = ([digest(snapshot), found_by(snapshot)] for snapshot in map(open_snapshot, (corpus, fresh)))
+    return first == second and doctor(corpus) == []
+
+
+def found_by(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The entities of each passage."""
+    return {row["id"]: sorted(row["entity_ids"]) for row in snapshot.rows("passages").to_pylist()}
+
+
+BANKS = {
+    "a.md": f"# Loan\n\nThe Bank of Sable lent the tide mill money. Okafor signed. {FILLER}",
+    "b.md": f"# Visit\n\nMira Okafor saw the Harbour Board in Sable. Then Okafor left. {FILLER}",
+    "c.md": f"# Report\n\nThe Harbour Board met the Bank of Sable. The tide mill burned. {FILLER}",
+}
+
+
+def test_names_and_types_of_summaries_correct_those_of_rules(tmp_path: Path) -> None:
+    docs = write(tmp_path / "docs", BANKS)
+    index(tmp_path / "fast", docs, None, "fast")
+    with openai_server(Namer()) as server:
+        index(tmp_path / "c", docs, server)
+    before, after = entities(tmp_path / "fast"), entities(tmp_path / "c")
+    assert "tide mill" not in before and after["tide mill"]["type"] == "product"
+    assert len(after["tide mill"]["text_unit_ids"]) == 2, "where it stands in the text"
+    assert before["Harbour Board"]["type"] != "committee" == after["Harbour Board"]["type"]
+    assert after["Bank of Sable"]["type"] == "organization" and "Bank" not in after
+    assert "Okafor" in after["Mira Okafor"]["aliases"], "the only Okafor of her summary"
+    assert "Atlantis" not in after and after["Sable"]["type"] == "location"
+    snapshot = open_snapshot(tmp_path / "c")
+    ids = [id for row in snapshot.rows("passages").to_pylist() for id in row["entity_ids"]]
+    assert ids.count(after["tide mill"]["id"]) == 2, "a passage is found by the name"
+    told = {row["source_id"] + row["target_id"] for row in snapshot.rows("relationships").to_pylist()}
+    pair = sorted([after["tide mill"]["id"], after["Bank of Sable"]["id"]])
+    assert "".join(pair) in told, "names of a sentence are related"
+
+
+def test_names_of_summaries_after_any_history_are_those_of_a_fresh_index(tmp_path: Path) -> None:
+    docs, corpus, fresh = write(tmp_path / "docs", BANKS), tmp_path / "c", tmp_path / "fresh"
+    with openai_server(Namer()) as server:
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light")
+        number = entities(corpus)["tide mill"]["n"]
+        write(docs, {"a.md": BANKS["a.md"].replace("Okafor signed", "Jonas Okafor signed"), "d.md": BANKS["c.md"]})
+        (docs / "b.md").rename(docs / "moved.md")
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light") and entities(corpus)["tide mill"]["n"] == number
+        write(docs, {"long.md": "\n\n".join([BANKS["a.md"], FILLER * 90, BANKS["b.md"], FILLER * 90])})
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light")
+        # Its old text units stay, its summary is gone, and no one writes another.
+        write(docs, {"long.md": (docs / "long.md").read_text("utf-8") + "\n\nA word more."})
+        index(corpus, docs, server, max_calls=-1)
+        assert fresh_as(corpus, fresh, docs, server, "light", max_calls=-1)
+        for method in ("llm", "light", "fast", "light"):
+            index(corpus, docs, server, method)
+            assert fresh_as(corpus, fresh, docs, server, method), method
+        (docs / "c.md").unlink()
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light")
+
+
+def test_names_of_summaries_beside_source_code_are_those_of_a_fresh_index(tmp_path: Path) -> None:
+    code = "def parse_tide(text: str) -> str:\n    return text.strip()\n"
+    prose = f"# Use\n\nThe tide mill calls `parse_tide` for the Bank of Sable. {FILLER}"
+    docs, corpus, fresh = write(tmp_path / "docs", BANKS | {"use.md": prose}), tmp_path / "c", tmp_path / "fresh"
+    with openai_server(Namer()) as server:
+        index(corpus, docs, server)
+        assert entities(corpus)["tide mill"]["frequency"] == 3
+        write(docs, {"tide.py": code})
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light"), "code came"
+        write(docs, {"tide.py": code.replace("parse_tide", "read_tide")})
+        index(corpus, docs, server)
+        assert fresh_as(corpus, fresh, docs, server, "light"), "what it names is gone"

@@ -1,8 +1,9 @@
 """What a reader (rules, a model, a plug-in) finds in a text unit: names and statements.
 
 An extractor turns a text unit into its names and its statements. Three implement the protocol: the
-rules of this package (`rules.py`), plug-ins (`plugin.py`) and what an import says of a text
-(`index/imported.py`). A model replaces what the rules found (`index/units.py`)."""
+rules of this package (`rules.py`), also with the names of a document's summaries (`summarised.py`),
+plug-ins (`plugin.py`) and what an import says of a text (`index/imported.py`). A model replaces what
+the rules found (`index/units.py`)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Protocol
 from graphrag_mcp.text.spans import Unit
 
 Mentions = list[tuple[int, str]]  # start in the text of the unit, key of the name
+SUMMARY = "summary"  # `by` of a name that a summary of its document has
 
 
 @dataclass(slots=True)
@@ -31,6 +33,11 @@ class Named:
     alias_of: str
     description: str = ""
     by: str = ""
+
+    @property
+    def stated(self) -> bool:
+        """Did a model, an import or a plug-in read its unit and state what relates the names?"""
+        return self.by not in ("", SUMMARY)
 
 
 @dataclass(frozen=True, slots=True)

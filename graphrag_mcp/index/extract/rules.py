@@ -10,10 +10,12 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphrag_mcp.index.chunk import recent_sentences
-from graphrag_mcp.index.extract import Mentions, Named, UnitNames
+from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
+from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.names.extract import Fields, mentions, most
 from graphrag_mcp.text.prose import entries, fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
@@ -30,14 +32,20 @@ LIST = 3  # names of a sentence that may be a list
 _WORD = re.compile(r"(?<![\w@#])[^\W\d_]+")  # not a handle such as @ada
 
 
+@dataclass(frozen=True, slots=True)
 class RuleExtractor:
-    """Finds the names of prose with rules (`names/extract.py`)."""
+    """Finds the names of prose with rules (`names/extract.py`), and the `names` with their types that
+    summaries of the document have (`summarised.py`)."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def extract(self, unit: Unit, id: str, text: str) -> tuple[UnitNames, Mentions]:
-        return collect(id, text, unit.passages[0].start - unit.span.start)
+        return collect(id, text, unit.passages[0].start - unit.span.start, self.names)
 
 
-def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
+def collect(
+    unit_id: str, text: str, core: int, names: Mapping[str, str] | None = None
+) -> tuple[UnitNames, Mentions]:
     """The names of a unit's text grouped, and every mention as its start in that text and its key.
     `core`: where the part begins that the unit before does not repeat. Of a list the best names are
     kept."""
@@ -45,9 +53,10 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
     spans = recent_sentences(core_text)
     left_out = sorted(navigation(core_text) + entries(core_text))
     found = mentions(core_text, spans=spans)
+    everywhere, summarised = corrected(found, core_text, names or {})
     every = [
         mention
-        for mention in found
+        for mention in everywhere
         if not left_out
         or (at := bisect_right(left_out, (mention[4], math.inf))) == 0
         or left_out[at - 1][1] <= mention[4]
@@ -55,6 +64,8 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, Mentions]:
     silent = _silent(core_text, spans, every)
     groups = lists_of((mention[0], mention) for mention in every)
     named = [_group(unit_id, group, spans, silent, core) for group in groups.values()]
+    for name in named:
+        name.by = SUMMARY if name.key in summarised else ""
     # 1,000 characters may hold more names than `mentions` gives of them: that is told as well
     crowded = len({mention[0] for mention in found}) >= most(composed(core_text))
     listed = len(named) > MOST_NAMES
