@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -501,7 +502,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")
     if manifest.of_another_release():
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them again."
-    lines += _asked_again(app, snapshot)
+    lines += [*_asked_again(app, snapshot), *_begun(snapshot)]
     lines += map(_job_line, recent)
     if others := [f"{other} ({_documents(app, other)})" for other in known if other != name]:
         more = " and more." if len(others) > 20 else "."
@@ -532,9 +533,27 @@ def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
     methods = snapshot.column("reports", "method")
     texts = counted(snapshot.count("text_units"), "text_units")
     reports = counted(sum(method.startswith("llm") for method in methods), "reports")
-    named = {"texts": texts, "claims": f"the claims of {texts}", "reports": reports}
+    summaries = counted(snapshot.count("summaries"), "summaries")
+    named = {"texts": texts, "claims": f"the claims of {texts}"}
+    named |= {"summaries": summaries, "reports": reports}
     listed = ", ".join(named[kind] for kind in kinds)
     return [f"The next index_documents asks the model again: {listed} (other prompts or settings)."]
+
+
+def _begun(snapshot: Snapshot) -> list[str]:
+    """That a reading in full has left replies, of which the index has nothing."""
+    from graphrag_mcp.index import models
+    from graphrag_mcp.store import shared_replies
+
+    if models.reads_in_full(snapshot.manifest):
+        return []
+    with closing(shared_replies.book(snapshot.folder, indexing=False)) as book:
+        if not book.has("extract"):
+            return []
+    return [
+        "A reading of the texts in full was begun, and its replies are kept: "
+        'index_documents(method="llm") uses them and asks about the rest.'
+    ]
 
 
 def _unread(manifest: Manifest) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import OTHER_SCRIPT
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
 from tests.support.demonstration import demonstration
@@ -301,6 +303,37 @@ def test_what_an_index_was_last_read_by_decides_and_not_a_reply_that_a_trial_lef
     index(corpus, docs, server, "fast")
     assert index(corpus, docs, server, "auto").usage["calls"] == 0, "fast keeps which way it was"
     assert open_snapshot(corpus).manifest.parameters["light"]
+
+
+def test_status_says_that_a_reading_in_full_was_begun_and_what_light_asks_again(tmp_path: Path) -> None:
+    docs, corpus, asked = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c", Model()
+    in_full: list[str] = []
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        if '{"entities": [' in messages[0]["content"]:
+            in_full.append(messages[0]["content"])
+        if len(in_full) > 1:  # the second question is never answered
+            time.sleep(1)
+        return asked(messages, body)
+
+    with openai_server(answer) as server:
+        index(corpus, docs, server, "light")
+        said = status(App(Settings(home=tmp_path)), "c").text
+        assert "in full was begun" not in said and "asks the model again" not in said
+        request = IndexRequest(paths=(str(docs),), method="llm")
+        given = Settings(chat_model="m", base_url=server.url, max_retries=0, concurrency=1)
+        ended = index_documents(corpus, request, given, cancelled=lambda: len(in_full) > 1)
+        assert ended.status == "cancelled"
+        said = status(App(Settings(home=tmp_path)), "c").text
+        assert 'in full was begun, and its replies are kept: index_documents(method="llm")' in said
+        in_full.clear()
+        index(corpus, docs, server, "llm")
+        assert "in full was begun" not in status(App(Settings(home=tmp_path)), "c").text
+        index(corpus, docs, server, "light")
+    (corpus / "prompts").mkdir()
+    (corpus / "prompts" / "summarise.md").write_text("Sum up in $language: $texts", "utf-8")
+    said = status(App(Settings(home=tmp_path)), "c").text
+    assert "asks the model again: 4 summaries (other prompts or settings)." in said
 
 
 def test_an_index_for_an_agent_that_answered_nothing_is_light_with_a_model(tmp_path: Path, server: Server) -> None:
