@@ -13,6 +13,7 @@ from typing import Any
 from graphrag_mcp.doctor import doctor as shipped
 from graphrag_mcp.doctor.doctor import DERIVE, Finding, pairs_by_hand
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.index.extract import SUMMARY
 from graphrag_mcp.index.summaries import parts_of
 from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.sources.read import Document
@@ -115,7 +116,7 @@ def _passages(snapshot: Snapshot) -> Iterator[Broken]:
     read: set[str] = set()
     for row in _rows(snapshot, "mentions", "key", "text_unit_id", "by"):
         named[row["text_unit_id"]].add(content_id("entity", row["key"]))
-        read |= {row["text_unit_id"]} if row["by"] else set()
+        read |= {row["text_unit_id"]} if row["by"] not in ("", SUMMARY) else set()
     parts: dict[str, list[tuple[int, int]]] = {id: [] for id in units}
     columns = tuple("id n text_unit_id document_id uri title title_id char_start char_end".split())
     for row in _rows(snapshot, "passages", *columns, "part", "parts", "entity_ids"):
