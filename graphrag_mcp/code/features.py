@@ -1,6 +1,6 @@
 """Features of the ranking for passages of source code. A definition is said once, its uses everywhere,
 and a file that speaks of the matter in several definitions comes before one that repeats its words
-in one. The terms of a passage begin with the name of its file, which says whether it is code.
+in one.
 
 What they find is measured by benchmarks/code.py."""
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 from graphrag_mcp.code.languages import language_of
@@ -92,12 +91,7 @@ def defines_one(text: str, names: Sequence[str]) -> bool:
 
 
 def _is_code(passage: Candidate) -> bool:
-    return _names_code(passage.terms.partition(" ")[0])
-
-
-@lru_cache(10_000)
-def _names_code(file: str) -> bool:
-    return bool(language_of(file))
+    return bool(language_of(passage.uri))
 
 
 def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:

@@ -28,7 +28,7 @@ K1, B = 1.2, 0.75  # BM25, the usual values
 # with their text: recall@5 of 40 on 45 news articles 2.5 without summaries, 67.5 with them.
 IN_SUMMARY = K1 + 1
 
-COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms")
+COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms", "uri")
 Keep = Callable[[pa.Table], pa.Table]  # of rows of passages those that pass the filters
 Place = tuple[str, int]  # document, position of a passage in it
 
@@ -48,6 +48,7 @@ class Candidate:
     bm25: float
     cosine: float | None = None
     summary: float = 0.0
+    uri: str = ""
 
     def holds(self, term: str) -> bool:
         return term in self.terms and f" {term} " in f" {self.terms} "
@@ -188,13 +189,13 @@ def _read(
     rows = rows.select(COLUMNS)
     score = bm25(snapshot, question.terms)
     field = IN_SUMMARY * math.fsum(question.summary_terms.values())
-    for id, document, title, position, entities, terms, length in rows_of(
+    for id, document, title, position, entities, terms, length, uri in rows_of(
         keep(rows) if keep else rows
     ):
         share = summarised.get(id, 0.0)
         words = score(terms, length) + field * share
         place = id, document, title, position
-        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), share)
+        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), share, uri)
 
 
 def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:

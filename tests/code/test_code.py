@@ -230,7 +230,7 @@ def test_what_an_issue_repeats_counts_more(tmp_path: Path) -> None:
 
 def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
     def passages(name: str, *scores: float) -> list[Candidate]:
-        return [Candidate(f"{name} {at}", name, "", at, (), name, score) for at, score in enumerate(scores)]
+        return [Candidate(f"{name} {at}", name, "", at, (), name, score, uri=name) for at, score in enumerate(scores)]
 
     long, notes = passages("many.py", *(0.9 - n / 100 for n in range(8))), passages("many.md", 0.8, 0.79, 0.78, 0.77, 0.76)
     every = [*long, *notes, *passages("one.py", 0.7)]

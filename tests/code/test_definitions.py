@@ -18,7 +18,7 @@ FILES = {
     "uses.py": f"def plan(quay):\n{FILLER}\n    return berth_ship(1, quay) or berth_ship(0, quay)\n",
     "pier.rs": f"pub struct Bollard {{\n    load: u32,\n}}\n// {FILLER}\n",
     "rope.rs": "fn tie(b: &Bollard) -> Bollard { let c: Bollard = Bollard::of(b); c.pull(Bollard::MOST); c }\n",
-    "notes.md": "# Notes\n\nThe struct Bollard is for ropes. A Bollard, two bollards.\n\nWho calls berth_ship today?\n",
+    "notes.md": "# Node.js and the pier\n\nThe struct Bollard is for ropes. A Bollard, two bollards.\n\nWho calls berth_ship today?\n",
 }
 
 
