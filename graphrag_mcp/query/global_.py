@@ -47,7 +47,6 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
-_NOTHING_ON_THE_REST = "Nothing was found on the rest of the question."
 SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
 # at an explicit level; the reports nearest to the question go in
@@ -139,7 +138,8 @@ def show(
     if rest := rest_of_overview(query):
         level = request.level
         if not _worth(parts, rest, asking=False):
-            result.hint = joined(result.hint, _NOTHING_ON_THE_REST)
+            nothing = f"Nothing was found on the rest of the question: {one_line(rest, 160)}"
+            result.hint = joined(result.hint, nothing)
             return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         found, query = [local.asked(part, rest, request.explain) for part in parts], rest
         if not offset:  # the map in half of the room, then what there is on the rest

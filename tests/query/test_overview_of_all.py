@@ -91,7 +91,7 @@ def test_the_rest_of_an_overview_gets_its_sentences_or_a_hint(sample: Snapshot) 
     nothing = global_search(sample, f"{begun} quarks?", max_tokens=1_500)
     assert (
         nothing.state == "context"
-        and "Nothing was found on the rest" in nothing.hint
+        and "Nothing was found on the rest of the question: what do they say on quarks?" in nothing.hint
         and "- [t" not in nothing.text
     )
     silent = global_search(sample, "What are these documents about, and what do people disagree on?")
