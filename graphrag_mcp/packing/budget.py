@@ -683,10 +683,11 @@ def citation(
 def repeats(uri: str, title: str) -> bool:
     """Is the file named by the title? A long one aside from spaces and signs; its name may be cut."""
     file = uri.rpartition("/")[2].removeprefix("text:").casefold()
-    stem, suffix = file.rpartition(".")[0], title.casefold()
-    if suffix in (file, stem):
+    # A title that is made of a file and what stands in it has a blank in front of that.
+    stem, name = file.rpartition(".")[0], title.casefold().replace(" #", "#")
+    if name in (file, stem):
         return True
-    letters, named = _letters(suffix), _letters(stem or file)
+    letters, named = _letters(name), _letters(stem or file)
     cut = len(named) >= CUT and letters.startswith(named)
     return len(letters) >= LEAST and (letters == named or cut)
 

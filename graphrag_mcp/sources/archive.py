@@ -118,15 +118,20 @@ def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
         raise ReadError(f"it is damaged: {name} is no XML") from error
 
 
+def elements(archive: zipfile.ZipFile, name: str) -> list[Element]:
+    """The elements below the root of a part; none where there is no such part."""
+    root = tree(archive, name)
+    return [] if root is None else list(root)
+
+
 def links(
     archive: zipfile.ZipFile, part: str, external: bool = False
 ) -> dict[str, tuple[str, str]]:
     """The relationships of a part of an Office file (ECMA-376 part 2, 9.3): id -> (kind, name of the part).
     `external`: those to addresses, with the address."""
     folder, _, name = part.rpartition("/")
-    root = tree(archive, f"{folder}/_rels/{name}.rels")
     found = {}
-    for relationship in root if root is not None else ():
+    for relationship in elements(archive, f"{folder}/_rels/{name}.rels"):
         if (relationship.get("TargetMode") == "External") is not external:
             continue
         target = path = relationship.get("Target", "")

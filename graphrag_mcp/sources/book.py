@@ -18,6 +18,7 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.html import decoded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer
 
+_TOO_MUCH = f"it unpacks to more than {archive.UNPACKED / 1e6:g} MB"
 _PAGES = (".xhtml", ".html", ".htm", ".xml")
 
 
@@ -76,23 +77,27 @@ def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
                 content = stream.read(archive.UNPACKED + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise ReadError(f"it is damaged, or no {suffix} file") from error
-        if (
-            data[3] & 8 and not data[3] & 4
-        ):  # RFC 1952, 2.3.1: its name, without further fields before it
+        if data[3] & 12 == 8:  # RFC 1952, 2.3.1: its name, and no further fields before it
             name = data[10 : data.find(b"\0", 10)].decode("utf-8", "replace").rpartition("/")[2]
         if len(content) > archive.UNPACKED:
-            raise ReadError(f"it unpacks to more than {archive.UNPACKED / 1e6:g} MB")
+            raise ReadError(_TOO_MUCH)
         data = content
     if suffix == "gz" and not tarfile.is_tarfile(io.BytesIO(data)):
         yield Attachment(name or "file", data)
         return
+    left = archive.UNPACKED  # a sparse file of some bytes may be one of terabytes
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as files:
             for entry in files:
                 inside = normpath(entry.name)
                 if inside.startswith(("/", "../")):
                     yield NotRead(entry.name, "its name leads out of the archive")
+                elif entry.size > left:
+                    yield NotRead(
+                        entry.name, f"with it the archive {_TOO_MUCH.removeprefix('it ')}"
+                    )
                 elif entry.isfile() and (stream := files.extractfile(entry)):
+                    left -= entry.size
                     yield Attachment(inside, stream.read())
     except (tarfile.TarError, OSError, EOFError) as error:
         raise ReadError(f"it is damaged, or no {suffix} file") from error

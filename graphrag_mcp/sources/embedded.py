@@ -10,11 +10,12 @@ from dataclasses import replace
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.piece import Attachment, NotRead
 
 # The stream by which a compound file of a program is known, and the suffix of its files.
 _STREAMS = {"WordDocument": "doc", "Workbook": "xls", "Book": "xls", "PowerPoint Document": "ppt"}
+_FOLDERS = {"word": "docx", "xl": "xlsx", "ppt": "pptx"}  # and that of a zip
 
 
 def embedded(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
@@ -54,39 +55,32 @@ def _unpacked(content: bytes, name: str) -> Attachment | NotRead:
     """The file in a compound file, which may be that of a program itself."""
     import olefile
 
+    stem = name.rpartition(".")[0]
     try:
         file = olefile.OleFileIO(io.BytesIO(content))
         if file.exists("\1Ole10Native"):
             return _native(file.openstream("\1Ole10Native").read())
         for stream in ("Package", "CONTENTS"):
-            if file.exists(stream):
-                inside = file.openstream(stream).read()
-                suffix = (
-                    "pdf" if inside.startswith(b"%PDF") else "docx" if stream == "Package" else ""
-                )
-                if suffix:
-                    return Attachment(
-                        f"{name.rpartition('.')[0]}.{_office(inside) or suffix}", inside
-                    )
+            inside = file.openstream(stream).read() if file.exists(stream) else b""
+            if suffix := _suffix(inside) or ("docx" if inside and stream == "Package" else ""):
+                return Attachment(f"{stem}.{suffix}", inside)
         suffix = next((_STREAMS[stream] for stream in _STREAMS if file.exists(stream)), "")
     except (OSError, ValueError, struct.error, AttributeError, TypeError, IndexError) as error:
         raise ReadError("it is damaged") from error
     if not suffix:
         return NotRead(name, "an object of a program whose files are not read")
-    return Attachment(f"{name.rpartition('.')[0]}.{suffix}", content)
+    return Attachment(f"{stem}.{suffix}", content)
 
 
-def _office(data: bytes) -> str:
-    """The suffix of a file of Office from what it holds; "" for none."""
+def _suffix(data: bytes) -> str:
+    """The suffix of a PDF, or of a file of Office, from what it holds; "" for others."""
+    if data.startswith(b"%PDF"):
+        return "pdf"
     try:
-        names = archive.opened(data, "zip").namelist()
+        folders = {name.partition("/")[0] for name in archive.opened(data, "zip").namelist()}
     except ReadError:
         return ""
-    folders = {"word": "docx", "xl": "xlsx", "ppt": "pptx"}
-    return next(
-        (folders[folder] for folder in folders if any(n.startswith(f"{folder}/") for n in names)),
-        "",
-    )
+    return next((_FOLDERS[folder] for folder in _FOLDERS if folder in folders), "")
 
 
 def _native(data: bytes) -> Attachment:
@@ -96,11 +90,18 @@ def _native(data: bytes) -> Attachment:
     length = struct.unpack_from("<I", rest, 4)[0]
     at = 8 + length
     size = struct.unpack_from("<I", rest, at)[0]
-    label = (names or source).decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-    return Attachment(" ".join(label.split())[:200] or "object", rest[at + 4 : at + 4 + size])
+    return Attachment(_name(names or source) or "object", rest[at + 4 : at + 4 + size])
 
 
-_TITLE, _DATA, _BEGINS, _PROPERTIES = 0x8010, 0x800F, 0x9002, 0x9005
+def _name(path: bytes, encoding: str = "") -> str:
+    """The name of a file by its path on Windows, which may end in zeros."""
+    text = path.decode(encoding, "replace") if encoding else decode(path.rstrip(b"\0"))[0]
+    return " ".join(text.rstrip("\0").replace("\\", "/").rpartition("/")[2].split())[:200]
+
+
+_TITLE, _DATA, _BEGINS, _PROPERTIES = 0x8010, 0x800F, 0x9002, 0x9005  # attributes
+_TEXT, _UNICODE, _BINARY, _OBJECT = 0x1E, 0x1F, 0x102, 0x0D  # kinds of properties
+_CONTENT, _LONG_NAME = 0x3701, 0x3707
 
 
 def of_tnef(data: bytes, name: str) -> list[Attachment]:
@@ -113,20 +114,20 @@ def of_tnef(data: bytes, name: str) -> list[Attachment]:
         at += 9 + size + 2  # a sum of the bytes
         if tag == _BEGINS:
             found.append(Attachment(f"attachment {len(found) + 1}", b""))
-        elif tag == _TITLE and found:
-            title = content.rstrip(b"\0").decode("utf-8", "replace").replace("\\", "/")
-            found[-1] = replace(found[-1], name=title.rpartition("/")[2] or found[-1].name)
-        elif tag == _DATA and found:
-            found[-1] = replace(found[-1], data=content)
-        elif tag == _PROPERTIES and found:  # the long name, and files that are objects
-            title = _property(content, 0x1F, 0x3707).decode("utf-16-le", "replace")
-            title = title or _property(content, 0x1E, 0x3707).decode("utf-8", "replace")
-            title = title.rstrip("\0").replace("\\", "/").rpartition("/")[2]
-            file = found[-1].data or _property(content, 0x0102, 0x3701)
-            file = (
-                file or _property(content, 0x000D, 0x3701)[16:]
-            )  # behind the name of its interface
-            found[-1] = Attachment(title or found[-1].name, file)
+        if not found:
+            continue
+        file = found[-1]
+        if tag == _TITLE:
+            found[-1] = replace(file, name=_name(content) or file.name)
+        elif tag == _DATA:
+            found[-1] = replace(file, data=content)
+        elif tag == _PROPERTIES:  # the long name, and files that are objects
+            long = _name(_property(content, _UNICODE, _LONG_NAME), "utf-16-le")
+            long = long or _name(_property(content, _TEXT, _LONG_NAME))
+            inside = file.data or _property(content, _BINARY, _CONTENT)
+            # behind the name of its interface
+            inside = inside or _property(content, _OBJECT, _CONTENT)[16:]
+            found[-1] = replace(file, name=long or file.name, data=inside)
     return found or [Attachment(name, data)]
 
 

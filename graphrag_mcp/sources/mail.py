@@ -254,13 +254,13 @@ def _given(
 
 def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()) -> str:
     """A reply without the blocks that it quotes, and the lines that introduce them. The HTML of a mail marks its
-    quotations. Lines with `>` are one from the first introduction on, but those that the mail which they are of does not
-    hold where it is known, and where they stand in an earlier mail; others may be prompts, or say "more than". A block that begins with the header of a mail is kept: it is forwarded, and may
-    stand nowhere else. `earlier`: the words of earlier mails."""
+    quotations. Lines with `>` are a quotation where they stand in an earlier mail, and below an introduction where no
+    earlier mail holds a block of the reply; others may be prompts, or say "more than". A block that begins with the
+    header of a mail is kept: it is forwarded, and may stand nowhere else. `earlier`: the words of earlier mails."""
     lines = body.split("\n")
     kept: list[str] = []
     number, introduced = 0, False
-    known = False  # does an earlier mail hold what it introduces as a quotation?
+    known = False  # does an earlier mail hold a quotation of it?
     while number < len(lines):
         if not _QUOTED.match(lines[number]):
             kept.append(lines[number])
@@ -291,8 +291,8 @@ def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()
 
 def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
     """How many of these lines, from the last, are nothing but an introduction, as `On 4 March 2024 at 9:12, Ana wrote:`:
-    a person, a day and its year or a time, and up to five words between and five beside the numbers. A line with more may
-    hold what stands nowhere else."""
+    a person, a day with its year or a time, up to five words between its numbers, and five around them. A line with
+    more words may hold what stands nowhere else."""
     for count in range(1, len(lines) + 1):
         text = " ".join(lines[-count:]).strip()
         if not text.endswith((":", "：")) or not all(map(str.strip, lines[-count:])):
@@ -303,12 +303,12 @@ def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
             text = text.replace(name, " ")
         text = " ".join(word for word in text.split() if "@" not in word)
         text, times = _TIME_OF_DAY.subn(" 0 ", text)
-        numbers = [int(number[:5]) for number in re.findall(r"\d+", text)]
-        before, *between, after = re.split(r"\d+", f"{text}0" if not numbers else text)
-        beside = (" ".join(between), f"{before} {after}")
+        parts = re.split(r"(\d+)", text)  # words and numbers by turns
+        numbers = [int(number[:5]) for number in parts[1::2]]
+        between, around = " ".join(parts[2:-1:2]), f"{parts[0]} {parts[-1]}"
         of_day = all(number < 60 or 1900 <= number < 2100 for number in numbers)
         dated = times > 0 or any(number >= 1900 for number in numbers)
-        if of_day and dated and all(len(_WORD.findall(part)) < 6 for part in beside):
+        if of_day and dated and all(len(_WORD.findall(words)) < 6 for words in (between, around)):
             return count
     return 0
 
@@ -616,7 +616,8 @@ def _header(message: Message, name: str) -> str:
 
 
 def _charset(message: Message) -> str:
-    """The charset of raw bytes in a header: what a part names, but for ASCII, else that of all headers and texts."""
+    """The charset of raw bytes in a header: the first that a part names, ASCII excepted, else the one that is detected
+    in all raw lines of the mail together."""
     named = (part.get_content_charset() or "" for part in message.walk())
     charset = next((name for name in named if name and "ascii" not in name), "")
     raw = b"\n".join(
@@ -780,7 +781,7 @@ def _page(markup: bytes, numbers: dict[int, int]) -> str:
 
 
 def _of_rtf(packed: bytes) -> str:
-    """A body of compressed RTF (MS-OXRTFCP)."""
+    """The text of a body that is compressed RTF (MS-OXRTFCP); "" for none."""
     if not packed:
         return ""
     from compressed_rtf import decompress

@@ -180,7 +180,7 @@ class _Book:
             attribute(person, "id"): attribute(person, "displayName")
             for name in self.parts.namelist()
             if name.startswith("xl/persons/")
-            for person in tree(self.parts, name) or ()
+            for person in archive.elements(self.parts, name)
         }
 
     def sheets(self) -> Iterator[Sheet]:

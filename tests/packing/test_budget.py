@@ -208,6 +208,7 @@ def test_vs_code_gets_results_that_it_still_shows_and_longer_ones_when_they_are_
 @pytest.mark.parametrize(("uri", "title", "same"), [
     ("a/Brie Larson Paul Rudd and More to Star in Marvel Dining Adventure on Disney.txt", "Brie Larson, Paul Rudd and More to Star in 'Marvel' Dining Adventure on Disney Wish", True),
     ("a/board-of-the-harbour-of-varde-in-1904.md", "Board of the Harbour of Varde in 1904", True), ("n1.txt", "n1.txt", True),
+    ("mail/offer 7.eml#price list.pdf", "offer 7.eml #price list.pdf", True),
     ("笔记/望沙湾候鸟.md", "望沙湾候鸟", True), ("text:x.py", "x.py", True), ("text:harbour-lights", "Harbour Lights", False),
     ("golang.md", "Go", False), ("getting-started/setup.md", "Getting started", False), ("board-minutes-12.md", "Board minutes 1", False),
     ("the-long-history-of-varde.md", "The long history of Varde: the years of loss 1931", False), ("c.md", "C++", False), ("क.md", "कि", False),

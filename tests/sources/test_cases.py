@@ -330,6 +330,15 @@ def _tar(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+def _sparse(name: bytes, size: int) -> bytes:
+    """The header of a file of so many zeros in a tar, of which none is stored (format of GNU)."""
+    header = bytearray(512)
+    for at, value in ((0, name), (124, b"%011o\0" % 0), (148, b" " * 8), (156, b"S"), (257, b"ustar  \0"), (483, b"%011o\0" % size)):
+        header[at : at + len(value)] = value
+    header[148:155] = b"%06o\0" % sum(header)
+    return bytes(header)
+
+
 def _row(number: int, *cells: str | int) -> str:
     return f'<row r="{number}">' + "".join(
         f'<c r="{column}{number}"><v>{cell}</v></c>' if isinstance(cell, int) else text_cell(f"{column}{number}", cell)
@@ -397,6 +406,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "a.tgz": (_tar({"notes/a.txt": b"Sold 42.\n", "b.csv": b"Name,Age\nEva,5\n"}), ["Sold 42.\n", "Name: Eva\nAge: 5\n", "#notes/a.txt"]),
     "torn.tgz": (gzip.compress(b"Sold 42.\n" * 99)[:30], ["ERROR it is damaged, or no tgz file"]),
     "outside.tar": (gzip.decompress(_tar({"../x.txt": b"Out.\n", "y.txt": b"In.\n"})), ["In.\n", "leads out of the archive", "!Out."]),
+    "sparse.tar": (_sparse(b"holes.txt", 2_000_000_000) + gzip.decompress(_tar({"y.txt": b"In.\n"})), ["In.\n", "with it the archive unpacks to more than 300 MB"]),
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
     "links.xlsx": (LINKED_SHEET, ["| Site |\n| [Portal](https://example.org/p) |\n"]),
     "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
