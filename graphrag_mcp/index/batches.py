@@ -94,7 +94,7 @@ def _batches(
         if known is None:
             there.add(edit.uri)
             if edit.uri == document.file:
-                renamed.came(edit.uri, document.text)
+                renamed.add(edit.uri, document.text, document.file_sha)
         if edit.what == "put":
             plan.quota.text_units += len(rows.units)
             batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
@@ -122,6 +122,7 @@ def _batches(
         if full or done % 50 == 0:
             run.progress("documents", min(done, work.total), max(work.total, done))
         if full:
+            renamed.record(plan.found.sources, there)  # a kill may end the run here
             yield batch
             batch = Batch()
     renamed.record(plan.found.sources, there)
@@ -132,17 +133,22 @@ def _batches(
 
 def _renames(run: Run, plan: Plan) -> renames.Renames:
     """The files that are gone and that links name, with their texts where others come."""
+    known = renames.read(run.manifest.sources) if run.manifest else {}
     snapshot = run.snapshot_before() if plan.gone else None
     if snapshot is None:
-        return renames.Renames({})
+        return renames.Renames(known, {}, {})
     targets = snapshot.column("links", "target") if "links" in snapshot.manifest.tables else ()
-    known = renames.read(plan.found.sources)
-    ids = {plan.live[uri]["id"]: uri for uri in renames.linked(plan.gone, targets, known)}
-    texts = dict.fromkeys(ids.values(), "")
+    files = [uri for uri in plan.gone if plan.live[uri]["file"] == uri]
+    named = {*renames.linked([*files, *known], targets)}
+    known = {old: new for old, new in known.items() if old in named}
+    named |= {*known.values()}
+    ids = {plan.live[uri]["id"]: uri for uri in files if uri in named}
+    texts: dict[str, str] = {}
     if any(file.uri not in plan.by_file for file in plan.to_read):
         rows = snapshot.by_key("documents", [*ids], "id", ["id", "text"])
-        texts |= {ids[id]: text for id, text in rows_of(rows)}
-    return renames.Renames(texts)
+        texts = {ids[id]: text for id, text in rows_of(rows)}
+    hashes = {uri: plan.live[uri]["file_sha"] for uri in ids.values()}
+    return renames.Renames(known, texts, hashes)
 
 
 def _derived(

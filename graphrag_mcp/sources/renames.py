@@ -1,24 +1,27 @@
 """Files that have another name: what links to the old one leads to the new one.
 
 Of every file that was gone after a run and that links name, the index remembers what became of it: its new name, or
-that it was deleted. It is the new name of the file that came in the same run and holds most of its lines, at least half
-of those of both. Nothing is remembered of a file that is there again. It stands in the sources of the manifest, for a
-folder does not tell it: an index that is made anew knows no old names."""
+that it was deleted. A file that came in the same run has its place if it holds most of its lines, at least half of
+those of both, and of one file alone; a file that comes later, if its bytes are the same. Nothing is remembered of a
+file that is there again. It stands in the sources of the manifest, for a folder does not tell it: an index that is made
+anew knows no old names."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from graphrag_mcp.sources.links import MARKDOWN
 from graphrag_mcp.store import stored
-from graphrag_mcp.text.citing import file_and_key, suffix_of
+from graphrag_mcp.text.citing import suffix_of
+from graphrag_mcp.text.terms import lists_of
 
-KEY = "renamed"  # of a source: JSON of {uri of a file that is gone: its uri now, "" for none}
+# Of a source: JSON of {uri of a file that is gone: its uri now}; the SHA-256 of a file that was deleted stands for one.
+KEY = "renamed"
 ENOUGH = 0.5  # of the lines
+FEW = 10  # files that hold a line, at most, for it to tell one from another: 2,000 of one template take 0.1 s
 
 
 def read(sources: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -30,12 +33,10 @@ def read(sources: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     return found
 
 
-def linked(gone: Iterable[str], targets: Iterable[str], known: Mapping[str, str]) -> list[str]:
-    """Of the files that are gone those whose name is that of a link's target, or that were renamed before (`known`)."""
+def linked(uris: Iterable[str], targets: Iterable[str]) -> list[str]:
+    """Of these files those whose name is that of a link's target."""
     names = {_name(target) for target in targets}
-    files = (uri for uri in gone if not file_and_key(uri)[1])
-    before = {*known.values()}
-    return [uri for uri in files if _name(uri) in names or uri in before]
+    return [uri for uri in uris if _name(uri) in names]
 
 
 def _name(path: str) -> str:
@@ -46,50 +47,67 @@ def _name(path: str) -> str:
 
 
 class Renames:
-    """The files that are gone in a run, by uri with their texts, and those that come."""
+    """The files that are gone in a run, and those that come."""
 
-    def __init__(self, gone: Mapping[str, str]) -> None:
-        self.lines = {uri: _lines(text) for uri, text in gone.items()}
-        self.same: dict[frozenset[str], list[str]] = {}
-        self.holding: dict[str, list[str]] = {}  # the files with a line
-        for uri, lines in self.lines.items():
-            self.same.setdefault(lines, []).append(uri)
-            for line in lines:
-                self.holding.setdefault(line, []).append(uri)
-        self.best: dict[
-            str, tuple[float, bool, str]
-        ] = {}  # by uri: share of lines, name is the same, new uri
+    def __init__(
+        self, known: Mapping[str, str], texts: Mapping[str, str], hashes: Mapping[str, str]
+    ) -> None:
+        """`known`: as `read` gives it, before the run; `texts` and `hashes` of the files that are gone, by uri."""
+        self.known, self.hashes = known, hashes
+        self.gone = {uri: _lines(text) for uri, text in texts.items()}
+        self.came: dict[str, tuple[frozenset[str], str]] = {}
 
-    def came(self, uri: str, text: str) -> None:
+    def add(self, uri: str, text: str, sha: str) -> None:
         """A file that was not there before. One without text is no evidence."""
-        lines = _lines(text) if self.lines else frozenset()
-        if not lines:
-            return
-        if same := self.same.get(lines):
-            shares = dict.fromkeys(same, 1.0)
-        else:
-            shared = Counter(old for line in lines for old in self.holding.get(line, ()))
-            shares = {
-                old: count / max(len(lines), len(self.lines[old])) for old, count in shared.items()
-            }
-        for old, share in shares.items():
-            found = (share, _name(old) == _name(uri), uri)
-            if share >= ENOUGH and found > self.best.get(old, (0.0, False, "")):
-                self.best[old] = found
+        if (self.gone or self.known) and text.strip():
+            self.came[uri] = _lines(text), sha
 
     def record(self, sources: Mapping[str, dict[str, str]], there: Collection[str]) -> None:
-        """Write into the sources what became of the files; `there`: the uris of documents after the run."""
-        now = {old: self.best[old][2] if old in self.best else "" for old in self.lines}
-        known = {old: now.get(new, new) for old, new in read(sources).items()} | now
-        for label, source in sources.items():
-            mine = {
-                old: new if new in there else ""
-                for old, new in sorted(known.items())
-                if old.startswith(f"{label}/") and old not in there
-            }
+        """Write into the sources what became of the files; `there`: the uris of documents by now."""
+        now = {**self.hashes, **self._pairs()}
+        taken = {*now.values()}
+        later = {sha: uri for uri, (_, sha) in self.came.items() if sha and uri not in taken}
+        known = {old: now.get(new, later.get(new, new)) for old, new in self.known.items()} | now
+        for source in sources.values():
             source.pop(KEY, None)
-            if mine:
-                source[KEY] = json.dumps(mine, ensure_ascii=False)
+        kept: dict[str, dict[str, str]] = {}
+        for old, new in sorted(known.items()):
+            label, _, rest = old.partition("/")
+            if label not in sources:  # its folder has moved
+                label = new.partition("/")[0]
+            if label in sources and f"{label}/{rest}" not in there:
+                is_known = new in there or "/" not in new
+                kept.setdefault(label, {})[f"{label}/{rest}"] = new if is_known else ""
+        for label, names in kept.items():
+            sources[label][KEY] = json.dumps(names, ensure_ascii=False)
+
+    def _pairs(self) -> dict[str, str]:
+        """The files that are gone, each with the one that came in its place."""
+        pairs: dict[str, str] = {}
+        old, new = self.gone, {uri: lines for uri, (lines, _) in self.came.items()}
+
+        def pair(before: str, after: str) -> None:
+            if before not in pairs and after in new:
+                pairs[before] = after
+                del new[after]
+
+        for name in (_name, lambda _: ""):  # the same lines, under the same name first
+            same = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(new.items()))
+            for uri, lines in sorted(old.items()):
+                if uri not in pairs and (found := same.get((lines, name(uri)))):
+                    pair(uri, found.pop(0))
+        left = {uri: lines for uri, lines in old.items() if uri not in pairs}
+        holding = lists_of((line, uri) for uri, lines in left.items() for line in lines)
+        shares: list[tuple[float, bool, str, str]] = []
+        for uri, lines in new.items():
+            holders = (holding.get(line, ()) for line in lines)
+            for before in {one for some in holders if len(some) <= FEW for one in some}:
+                share = len(lines & left[before]) / max(len(lines), len(left[before]))
+                if share >= ENOUGH:
+                    shares.append((-share, _name(before) != _name(uri), before, uri))
+        for _, _, before, uri in sorted(shares):
+            pair(before, uri)
+        return pairs
 
 
 def _lines(text: str) -> frozenset[str]:

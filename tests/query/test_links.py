@@ -3,6 +3,7 @@ history of edits."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -18,6 +19,8 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.explorer import data
+from graphrag_mcp.index import batches
+from graphrag_mcp.index import documents as documents_stage
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents
 from graphrag_mcp.query.entity import get_entity
@@ -449,6 +452,88 @@ def test_a_renamed_page_keeps_the_links_to_its_old_name_until_there_is_a_page_of
     (vault / "f" / "Plan.md").unlink()
     assert leads(again(), "a.md") == [""] * 4, "what came under the name was deleted"
     assert doctor(tmp_path / "c") == []
+
+
+def body(name: str) -> str:
+    return "".join(f"Line {n} of {name}.\n" for n in range(6))
+
+
+def after(tmp_path: Path, *folders: Path) -> Snapshot:
+    paths = tuple(map(str, folders or (tmp_path / "vault",)))
+    index_documents(tmp_path / "c", IndexRequest(paths=paths, remove_missing=True), Settings(home=tmp_path))
+    return open_snapshot(tmp_path / "c")
+
+
+def test_a_page_takes_the_place_of_one_page_alone(tmp_path: Path) -> None:
+    vault, template = tmp_path / "vault", body("the template")
+    files = {f"{name}.md": f"{template}Day {name}.\n" for name in ("one", "two")}
+    files |= {"A.md": body("twins"), "B.md": body("twins"), "keep.md": body("keep")}
+    indexed(tmp_path, files | {"start.md": "[[one]] [[two]] [[A]] [[B]]"})
+    for name in ("one", "two"):
+        (vault / f"{name}.md").unlink()
+    write(vault, {"old/Second.md": f"{template}Day two.\nAdded.\n"})
+    (vault / "A.md").rename(vault / "X.md")
+    (vault / "B.md").rename(vault / "Y.md")
+    assert leads(after(tmp_path), "start.md") == ["", "old/Second.md", "X.md", "Y.md"]
+
+
+def test_three_hundred_pages_that_say_the_same_are_renamed_each_by_itself(tmp_path: Path) -> None:
+    vault, numbers = tmp_path / "vault", range(300)
+    indexed(tmp_path, {"start.md": " ".join(f"[[p{n:03}]]" for n in numbers)} | {f"p{n:03}.md": "To do.\n" for n in numbers})
+    for n in numbers:
+        (vault / f"p{n:03}.md").rename(vault / f"q{n:03}.md")
+    assert leads(after(tmp_path), "start.md") == [f"q{n:03}.md" for n in numbers]
+
+
+def test_a_page_that_comes_with_a_later_run_has_the_place_of_one_with_the_same_bytes(tmp_path: Path) -> None:
+    vault, other = tmp_path / "vault", write(tmp_path / "other", {"keep.md": body("keep")})
+    indexed(tmp_path, {"start.md": "[[A]] [[B]]", "A.md": body("A"), "B.md": body("B")})
+    after(tmp_path, vault, other)
+    (vault / "A.md").rename(other / "Moved.md")
+    (vault / "B.md").unlink()
+    assert leads(after(tmp_path, vault), "start.md") == ["", ""]
+    snapshot = after(tmp_path, other)
+    assert leads(snapshot, "start.md") == ["Moved.md", ""]
+    (other / "Moved.md").rename(other / "Again.md")
+    assert leads(after(tmp_path, other), "start.md") == ["Again.md", ""]
+    assert doctor(tmp_path / "c") == []
+
+
+def test_a_run_that_ends_after_its_first_batch_forgets_no_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, numbers = tmp_path / "vault", range(8)
+    indexed(tmp_path, {"start.md": " ".join(f"[[p{n}]]" for n in numbers)} | {f"p{n}.md": body(f"P{n}") for n in numbers})
+    for n in numbers:
+        (vault / f"p{n}.md").rename(vault / f"q{n}.md")
+
+    def full(*given: object) -> None:
+        if open_snapshot(tmp_path / "c").manifest.generation > before:
+            raise OSError(errno.ENOSPC, "no space")
+        commit(*given)
+
+    before, commit = open_snapshot(tmp_path / "c").manifest.generation, documents_stage.commit_batch
+    with monkeypatch.context() as small:
+        small.setattr(batches, "BATCH_PASSAGES", 2)
+        small.setattr(documents_stage, "commit_batch", full)
+        with pytest.raises(OSError, match="no space"):
+            after(tmp_path)
+    found = leads(open_snapshot(tmp_path / "c"), "start.md")
+    assert "q0.md" in found and "" in found, "some batches were committed"
+    snapshot = after(tmp_path)
+    assert leads(snapshot, "start.md") == [f"q{n}.md" for n in numbers]
+    assert digest(snapshot) == digest(indexed(tmp_path, {}, "fresh")), "edits equal a fresh index"
+
+
+@pytest.mark.parametrize("new", ["other", "inside/vault"])
+def test_a_folder_that_moved_keeps_the_old_names_of_its_pages(tmp_path: Path, new: str) -> None:
+    vault = tmp_path / "vault"
+    indexed(tmp_path, {"start.md": "[[A]] [x](A.md)", "A.md": body("A"), "keep.md": body("keep")})
+    (vault / "A.md").rename(vault / "B.md")
+    assert leads(after(tmp_path), "start.md") == ["B.md", "B.md"]
+    (tmp_path / new).parent.mkdir(exist_ok=True)
+    vault.rename(tmp_path / new)
+    assert leads(after(tmp_path, tmp_path / new), "start.md") == ["B.md", "B.md"]
 
 
 @pytest.mark.slow
