@@ -17,7 +17,8 @@ _LINE = re.compile(
 )
 _CHARSET = re.compile(rb"^[^:\n]{1,200};CHARSET=\"?([\w.:-]{1,40})", re.IGNORECASE | re.MULTILINE)
 _FOLDED = re.compile(r"\n[ \t]")
-_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?Z?)?\Z")
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(?:\d\d)?(Z?))?\Z")
+_ZONE = re.compile(r";TZID=\"?([^\";:]+)", re.IGNORECASE)
 _CARD = {
     "FN": "name", "ORG": "organization", "TITLE": "title", "ROLE": "role", "TEL": "telephone", "EMAIL": "mail",
     "ADR": "address", "BDAY": "born", "URL": "page", "NOTE": "note", "NICKNAME": "called",
@@ -94,10 +95,13 @@ def _take(record: _Record, name: str, options: str, value: str) -> None:
     if not label or not value.strip(" ;,"):
         return
     if moment := _DATE.fullmatch(value.strip()):
-        year, month, day, hour, minute, _ = moment.groups()
-        value = f"{year}-{month}-{day}" + (f" {hour}:{minute}" if hour else "")
+        year, month, day, hour, minute, utc = moment.groups()
+        value = f"{year}-{month}-{day}"
         if name == "DTSTART":
-            record.date = f"{year}-{month}-{day}"
+            record.date = value
+        if hour:  # most calendars are exported in UTC, which is no time of the place
+            zone = "UTC" if utc else "".join(_ZONE.findall(options)[:1])
+            value = f"{value} {hour}:{minute} {zone}"
     if name in ("ADR", "ORG"):
         value = ", ".join(part.strip() for part in value.split(";") if part.strip())
     named = re.search(r";CN=\"?([^\";:]+)", options, re.IGNORECASE)

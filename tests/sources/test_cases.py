@@ -102,7 +102,7 @@ On Mon, 4 Mar 2024, Lena Holt wrote:
 > Is the Kestrel pump still ours?
 """
 RTF = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\*\generator x;}Gr\'fc\'dfe an \u29579?\u24314? Holt.\par\trowd Item\cell Price\cell\row\trowd Steel\cell 210\cell\row\pard End.\par}"
-ICS = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch of\n  the ferry\nDTSTART:20240506T090000Z\nLOCATION:Ostend\\, quay 4\nATTENDEE;CN=Ana Holm:mailto:ana@x.org\nEND:VEVENT\nEND:VCALENDAR\n"
+ICS = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch of\n  the ferry\nDTSTART:20240506T090000Z\nDTEND;TZID=Europe/Brussels:20240506T113000\nLOCATION:Ostend\\, quay 4\nATTENDEE;CN=Ana Holm:mailto:ana@x.org\nEND:VEVENT\nEND:VCALENDAR\n"
 VCF = "BEGIN:VCARD\nVERSION:2.1\nFN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:J=C3=B6rg Kolb\nORG:Brandt;Pumps\nEND:VCARD\n"
 SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>ANA:</i> We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n"
 ODT = (
@@ -361,7 +361,7 @@ def _attribute(tag: int, data: bytes) -> bytes:
     return struct.pack("<BHHI", 2, tag, 6, len(data)) + data + struct.pack("<H", sum(data) % 65_536)
 
 
-TNEF = struct.pack("<IH", 0x223E9F78, 1) + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"plan.txt\0") + _attribute(0x800F, b"The plan is 42.\n")
+TNEF = struct.pack("<IH", 0x223E9F78, 1) + _attribute(0x9002, bytes(14)) + _attribute(0x8010, "Pläne für Öl.txt\0".encode("cp1252")) + _attribute(0x800F, b"The plan is 42.\n")
 LONG_NAME = "Plan of the mill.csv\0".encode("utf-16-le")
 TNEF += _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"PLANOF~1.CSV\0") + _attribute(0x9005, struct.pack("<IHHII", 2, 0x1F, 0x3707, 1, len(LONG_NAME)) + LONG_NAME + struct.pack("<HHII", 0x0102, 0x3701, 1, 15) + b"Name,Age\nEva,5\n")
 
@@ -417,7 +417,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "status.eml": (b"Subject: Failed\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\nDiagnostic-Code: smtp; " + "用户不存在".encode("gbk") + b"\n\n--b--\n", ["Diagnostic-Code: smtp; 用户不存在"]),
     "below.mbox": (b"From a@x.org Mon Mar  4 09:15:00 2024\nFrom: Ana Holm <a@x.org>\nMessage-ID: <1@x>\n\nHow many cranes?\nWhen?\n\nFrom b@x.org Mon Mar  4 11:15:00 2024\nFrom: Bo Lind <b@x.org>\nTo: Ana Holm <a@x.org>\nSubject: Re: Cranes\nIn-Reply-To: <1@x>\n\nOn Mon, Mar 4, 2024 at 9:15 AM Ana Holm <a@x.org> wrote:\n> How many cranes?\nTwo.\n\n> When?\nIn May.\n\n> 50 units: 3 %\n", ["Two.\n\nIn May.\n\n> 50 units: 3 %\n"]),
     "packed.msg": (ole.compound({"__properties_version1.0": bytes(32), "__substg1.0_0037001F": "Offer".encode("utf-16-le"), "__substg1.0_10090102": compress(rb"{\rtf1\ansi The crane in K\'f6ln.\par Ana}")}), ["# Offer\n\nThe crane in Köln.\n\nAna\n"]),
-    "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: plan.txt, Plan of the mill.csv", "Name: Eva\nAge: 5", "See it.", "The plan is 42.\n"]),
+    "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: Pläne für Öl.txt, Plan of the mill.csv", "Name: Eva\nAge: 5", "See it.", "The plan is 42.\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
     "blank.xlsx": (sheet('<row r="1">' + text_cell("A1", "Rope") + '<c r="B1" t="str"><f>IF(A2="","",A2)</f><v></v></c><c r="C1"><f>A2+1</f></c></row>'), ["| Rope |  | =A2+1 |"]),
@@ -450,7 +450,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "reply.eml": (REPLY.encode(), ["The pump is sold.", "Oskar Wilde wrote to Lena Holt.", "2024-03-05T00:30:00+01:00", "'thread': 'a@x'", "!Kestrel", "!wrote:"]),
     "reply.txt": (("MIME-Version: 1.0\n" + REPLY).encode(), ["The pump is sold.", "!Kestrel"]),
     "deed.rtf": (RTF, ["Grüße an 王建 Holt.", "| Item | Price |\n| Steel | 210 |", "End.", "!Arial", "!generator"]),
-    "a.ics": (ICS.encode(), ["event: Launch of the ferry", "start: 2024-05-06 09:00", "place: Ostend, quay 4", "attendee: Ana Holm <ana@x.org>"]),
+    "a.ics": (ICS.encode(), ["event: Launch of the ferry", "start: 2024-05-06 09:00 UTC\n", "end: 2024-05-06 11:30 Europe/Brussels\n", "place: Ostend, quay 4", "attendee: Ana Holm <ana@x.org>"]),
     "a.vcf": (VCF.encode(), ["name: Jörg Kolb", "organization: Brandt, Pumps"]),
     "a.srt": (SRT.encode(), ["ANA: We lost the pump.", "!00:00:01,000"]),
     "a.odt": (packed(**{"content.xml": ODT}), ["# Lease", "Rent is  due.", "Comment (Ana): ask Tom", "| Item | Cost |"]),
