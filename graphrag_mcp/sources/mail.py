@@ -497,7 +497,7 @@ def _without_base64(words: str, mail: Mail) -> str:
 
 def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
     """The plain text where it holds all terms of the page as often, as it does of the same text; the page where it
-    holds all of the plain text; else the plain text, and the cells and sentences of the page with terms that it lacks."""
+    holds all of the plain text; else the plain text, and the cells and sentences of the page that it lacks."""
     plain, page = (
         Counter(terms(without_addresses("\n".join(alternatives[name])), ""))
         for name in ("plain", "html")

@@ -99,8 +99,8 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
-# Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of its mapping of Wingdings
-# the ticks, boxes, bullets and arrows that lists and forms have.
+# Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of that of Wingdings
+# the ticks, boxes, bullets and arrows of lists and forms.
 _FONTS = {
     "Symbol": (
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz\xa3\xa5\xae\xb0\xb1\xb3\xb4\xb7\xb9\xba\xbb\xd6\xe5\xf2",
