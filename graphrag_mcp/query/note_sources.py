@@ -350,11 +350,18 @@ def _under_other_names(
     moved = [id for id, fact in facts.items() if _file_name(fact["uri"]) in named]
     parts = (moved[at : at + AT_ONCE] for at in range(0, len(moved), AT_ONCE))
     rows = (snapshot.by_key("documents", part, "id", ["id", "text"]) for part in parts)
-    found = _holding(snapshot, gone, rows, lambda id: named[_file_name(facts[id]["uri"])], after)
-    rest = [key for key in gone if key not in found]
+    found = _holding(snapshot, gone, rows, lambda id, _: named[_file_name(facts[id]["uri"])], after)
+    rest = {key: source.citation for key, source in gone.items() if key not in found}
     if rest:  # few where a folder has another name
+        whole = lists_of((of.fingerprint.length, key) for key, of in rest.items() if of.whole)
+        parts_of = [key for key, of in rest.items() if not of.whole]
+        apart = ids(snapshot)  # a note repeats what its sources say
+
+        def asked(id: str, length: int) -> Sequence[tuple[str, int]]:
+            return [*whole.get(length, ()), *(() if id in apart else parts_of)]
+
         every = snapshot.batches("documents", ["id", "text"], AT_ONCE)
-        found |= _holding(snapshot, gone, every, lambda _: rest, after)
+        found |= _holding(snapshot, gone, every, asked, after)
     return found
 
 
@@ -362,20 +369,22 @@ def _holding(
     snapshot: Snapshot,
     gone: Mapping[tuple[str, int], Source],
     tables: Iterable[Any],
-    asked: Callable[[str], Sequence[tuple[str, int]]],
+    asked: Callable[[str, int], Sequence[tuple[str, int]]],
     after: Mapping[tuple[str, int], int],
 ) -> dict[tuple[str, int], str]:
-    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document is asked for;
-    `after`: the number above which it counts."""
+    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document of this length is
+    asked for; `after`: the number above which it counts."""
     facts, apart = times.documents(snapshot), ids(snapshot)
     standing: dict[tuple[str, int], dict[str, str]] = {}
     for id, text in (row for table in tables for row in rows_of(table)):
-        bare, searchable, lines = "".join(text.split()), citing.Searchable(text), Lines(text)
+        bare, number = "".join(text.split()), _number(facts[id])
+        keys = [key for key in asked(id, len(bare)) if number > after.get(key, 0)]
+        if not keys:
+            continue
+        searchable, lines = citing.Searchable(text), Lines(text)
         last = lines.at(len(text))
         held: dict[citing.Fingerprint, list[int]] = {}  # the lines at which each text begins
-        for key in asked(id):
-            if _number(facts[id]) <= after.get(key, 0):
-                continue
+        for key in keys:
             citation = gone[key].citation
             of, uri = citation.fingerprint, facts[id]["uri"]
             if citation.whole:

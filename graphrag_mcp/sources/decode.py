@@ -272,6 +272,7 @@ _ATTRIBUTE = re.compile(r"\s[\w:-]+=[\"']")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'")  # a value of YAML in quotes
+_LISTED = re.compile(r"\[.*?\](?=\s*$|\s+#)")  # in a list `#` is no comment: [#a, "b # c"]
 _COMMENT = re.compile(r"\s#")
 _SPOKEN = re.compile(
     r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
@@ -391,6 +392,8 @@ def _without_comment(value: str) -> str:
     value = value.strip()
     if value.startswith("#"):
         return value if value[1:2].strip() else ""
+    if listed := _LISTED.match(value):
+        return listed[0]
     if quoted := _QUOTED.match(value):
         rest = value[quoted.end() :]
         if rest[:1].isspace() and rest.lstrip().startswith("#"):

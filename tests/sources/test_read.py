@@ -304,11 +304,12 @@ def test_comments_of_front_matter_are_no_part_of_its_values(tmp_path: Path) -> N
     values = [
         "kind: note # yes", 'title: "Lamp # 3" # its name', "writer: 'Ada' #x", "up: a#b", "tags: # these",
         "  - sea # wide", "  - C# code", "also: #sea #light", "by: [Ada, Bo] # both", "link: https://example.org/#top",
+        "aliases: [#sea, 'No # 4', \"[x]\"] # [three]",
     ]  # fmt: skip
     (document,) = one(tmp_path, "a.md", "\n".join(["---", *values, "---", "Body."]))
     assert {key: value for key, value in document.metadata.items() if key != "title"} == {
         "kind": "note", "writer": "Ada", "up": "a#b", "tags": ["sea", "C# code"], "also": "#sea #light", "by": ["Ada", "Bo"],
-        "link": "https://example.org/#top",
+        "link": "https://example.org/#top", "aliases": ["#sea", "No # 4", "[x]"],
     }  # fmt: skip
     assert document.title == "Lamp # 3"
 
