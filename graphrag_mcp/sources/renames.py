@@ -55,18 +55,21 @@ class Renames:
         """`known`: as `read` gives it, before the run; `texts` and `hashes` of the files that are gone, by uri."""
         self.known, self.hashes = known, hashes
         self.gone = {uri: _lines(text) for uri, text in texts.items()}
-        self.came: dict[str, tuple[frozenset[str], str]] = {}
+        self.held = frozenset[str]().union(*self.gone.values())
+        # Of each file: which of these lines it holds, how many lines it has, and its SHA-256.
+        self.came: dict[str, tuple[frozenset[str], int, str]] = {}
 
     def add(self, uri: str, text: str, sha: str) -> None:
         """A file that was not there before. One without text is no evidence."""
         if (self.gone or self.known) and text.strip():
-            self.came[uri] = _lines(text), sha
+            lines = _lines(text)
+            self.came[uri] = lines & self.held, len(lines), sha
 
     def record(self, sources: Mapping[str, dict[str, str]], there: Collection[str]) -> None:
         """Write into the sources what became of the files; `there`: the uris of documents by now."""
         now = {**self.hashes, **self._pairs()}
         taken = {*now.values()}
-        later = {sha: uri for uri, (_, sha) in self.came.items() if sha and uri not in taken}
+        later = {sha: uri for uri, (*_, sha) in self.came.items() if sha and uri not in taken}
         known = {old: now.get(new, later.get(new, new)) for old, new in self.known.items()} | now
         for source in sources.values():
             source.pop(KEY, None)
@@ -84,7 +87,8 @@ class Renames:
     def _pairs(self) -> dict[str, str]:
         """The files that are gone, each with the one that came in its place."""
         pairs: dict[str, str] = {}
-        old, new = self.gone, {uri: lines for uri, (lines, _) in self.came.items()}
+        old = {uri: (lines, len(lines)) for uri, lines in self.gone.items()}
+        new = {uri: (lines, total) for uri, (lines, total, _) in self.came.items()}
 
         def pair(before: str, after: str) -> None:
             if before not in pairs and after in new:
@@ -96,13 +100,13 @@ class Renames:
             for uri, lines in sorted(old.items()):
                 if uri not in pairs and (found := same.get((lines, name(uri)))):
                     pair(uri, found.pop(0))
-        left = {uri: lines for uri, lines in old.items() if uri not in pairs}
+        left = {uri: lines for uri, lines in self.gone.items() if uri not in pairs}
         holding = lists_of((line, uri) for uri, lines in left.items() for line in lines)
         shares: list[tuple[float, bool, str, str]] = []
-        for uri, lines in new.items():
+        for uri, (lines, total) in new.items():
             holders = (holding.get(line, ()) for line in lines)
             for before in {one for some in holders if len(some) <= FEW for one in some}:
-                share = len(lines & left[before]) / max(len(lines), len(left[before]))
+                share = len(lines & left[before]) / max(total, len(left[before]))
                 if share >= ENOUGH:
                     shares.append((-share, _name(before) != _name(uri), before, uri))
         for _, _, before, uri in sorted(shares):
