@@ -24,7 +24,7 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import topics as maps
 from graphrag_mcp.explorer.library import library
-from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
+from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Topic, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import (
     context,
@@ -329,7 +329,8 @@ def _edges(snapshot: Snapshot, names: Mapping[str, Row]) -> list[list[Any]]:
 
 def entity_graph(snapshot: Snapshot) -> Data:
     """The most connected entities and the relationships among them. An entity begins at the place (x, y)
-    of its topic on the map, so that the layout of the page has a topic's entities beside each other."""
+    of its topic on the map, so that the layout of the page has a topic's entities beside each other.
+    `topic` is the top one that it is in; `topics` those of most entities first."""
     rows = snapshot.served("entities", entities.central(snapshot, DRAWN), ["id", *NUMBERED[1:]])
     total = snapshot.manifest.counters.get("entities", 0)
     edges = _edges(snapshot, {row["id"]: row for row in rows})
@@ -337,21 +338,20 @@ def entity_graph(snapshot: Snapshot) -> Data:
     rows = [row for row in rows if row["n"] in ends] or rows  # the others have nothing to show here
     known = topics(snapshot).by_id
     memberships = snapshot.by_key("memberships", [row["id"] for row in rows], "entity_id", None)
-    circles = {
-        row["entity_id"]: known[leaf].circle
+    paths: dict[str, list[Topic]] = {
+        row["entity_id"]: [known[id] for id in row["path"] if id in known]
         for row in memberships.to_pylist()
-        if (
-            leaf := next(
-                (community_id for community_id in reversed(row["path"]) if community_id in known),
-                "",
-            )
-        )
     }
     nodes = [marked_entity(row) for row in rows]
+    counts: Counter[str] = Counter()
     for node, row in zip(nodes, rows, strict=True):
-        if (circle := circles.get(row["id"])) is not None:
-            node |= {"x": round(circle.x, 4), "y": round(circle.y, 4)}
-    return {"nodes": nodes, "edges": edges, "more": max(0, total - len(rows))}
+        if path := paths.get(row["id"]):
+            circle = path[-1].circle
+            node |= {"x": round(circle.x, 4), "y": round(circle.y, 4), "topic": path[0].n}
+            counts[path[0].id] += 1
+    tops = sorted((known[id] for id in counts), key=lambda topic: (-counts[topic.id], topic.n))
+    listed = [{**brief(topic), "colour": topic.colour} for topic in tops]
+    return {"nodes": nodes, "edges": edges, "topics": listed, "more": max(0, total - len(rows))}
 
 
 def _evidence(sentence: Row, sources: Sources) -> Data:

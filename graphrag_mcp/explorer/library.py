@@ -6,6 +6,7 @@ of which is a key."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
+from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.files import path_for_caller
 from graphrag_mcp.explorer.topics import TITLE
 from graphrag_mcp.jobs import queue
@@ -21,6 +23,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import filters, summaries
 from graphrag_mcp.settings import record_of
 from graphrag_mcp.sources.diff import changes, unread_files
+from graphrag_mcp.sources.links import INLINE_TEXT
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot
@@ -85,6 +88,18 @@ def library(app: App, snapshot: Snapshot) -> Data:
         "unsummarised": len(facts) - len(summarised),
         "settings": _settings(app),
     }
+
+
+def kept_text(snapshot: Snapshot, uri: str) -> Data:
+    """A text without a file that was taken out, as index_documents takes it: from the newest of the kept
+    generations that hold it. NotFound where none does any more."""
+    for manifest in reversed(manifests.generations(snapshot.folder)):
+        if manifest.format == snapshot.manifest.format:
+            older, columns = Snapshot(snapshot.folder, manifest), ["title", "text", "metadata"]
+            for row in older.by_key("documents", [uri], "uri", columns).to_pylist():
+                row["metadata"] = json.loads(row["metadata"] or "{}")
+                return {"id": uri.removeprefix(INLINE_TEXT), **row}
+    raise NotFound("the index no longer holds this text: paste it again", "Paste it again")
 
 
 def folders_of(manifest: manifests.Manifest) -> list[str]:

@@ -25,6 +25,7 @@ from graphrag_mcp.explorer.page import (
     json_response,
 )
 from graphrag_mcp.jobs.watch import Watches
+from graphrag_mcp.trust.fencing import SHOW_SECRETS, spans
 from graphrag_mcp.types import is_object
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Manager:
         ]
         if self.writes:
             found.append((UPLOAD, "POST", self._upload))
+            found.append((f"{BASE}/removed", "GET", partial(self._answered, self._removed)))
             found.append((f"{BASE}/price", "GET", partial(self._answered, self._price)))
         if self.watches:
             found.append((f"{BASE}/watch", "POST", partial(self._answered, self._watch)))
@@ -195,6 +197,19 @@ class Manager:
         except OSError as error:
             return json_response({"error": f"It could not be written: {error.strerror}."}, 500)
         return json_response({"path": files.path_for_caller(self.app, path), "bytes": size})
+
+    def _removed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """A text that was taken out, for its undo. What the page sends back is indexed, so it is given
+        whole or not at all."""
+        from graphrag_mcp.explorer.library import kept_text
+
+        name = self.app.corpus_for_reading(self._named(arguments))
+        uri = str(arguments.get("uri", ""))
+        found = self.app.newest(name, partial(kept_text, uri=uri))
+        if not self.local and not SHOW_SECRETS.get() and spans(found["text"]):
+            what = "this text holds a credential and is not given to others: paste it again"
+            raise BadInput(what, "Paste it again")
+        return found
 
     def _watch(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Index the folders of a corpus after every change of a file, or no longer."""

@@ -221,7 +221,8 @@ async function start() {
   map = new Map2D(transport, go); tree = new Tree(map, go); net = new graph.Graph(transport, go); net.palette = () => map.palette?.keys(); // a frequent type has the same colour in every view
   new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
   transport.onnewer = async () => { ask.forget(); map.clear(); await map.start(); newer = true; };
-  views.types.colour = (type) => net.tones.has(type) ? "--c" + net.tones.get(type) : map.palette?.get(type);
+  net.onpaint = async () => { if (parts()[0] === "graph") { const shown = views.graph_(await transport.load("graph")); redrawn(byId("side"), () => byId("side").replaceChildren(...shown)); } };
+  views.types.colour = (type, n) => net.shown && net.topical && net.nodes.has(n) ? net.tone(net.group(net.nodes.get(n))) : net.tones.has(type) ? "--c" + net.tones.get(type) : map.palette?.get(type);
   byId("home").append(icon("graph")); byId("search").querySelector("button").append(icon("send"));
   window.graphragExplorer = { map, transport, graph: net };
   byId("search").addEventListener("submit", searched);

@@ -60,11 +60,11 @@ function chooser(query, filters, facets, answer, go) {
   const change = (name) => (event) => go(address(query, { ...filters, [name]: event.target.value.trim() }, answer));
   const choice = (name, label, all, many) => many.length < 2 && !filters[name] ? "" : element("select", { "aria-label": label, onchange: change(name) },
     element("option", { value: "" }, all), many.map((one) => element("option", { value: one.name, selected: one.name === filters[name] }, `${short(visible(one.name), 40)} (${number(one.count)})`)));
-  const day = (name, label, hint) => !facets.from ? "" : element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, maxlength: 10, onchange: change(name) });
+  const day = (name, label, hint) => element("input", { "aria-label": label, value: filters[name] || null, placeholder: hint, maxlength: 10, onchange: change(name) });
   const some = FILTERS.some((name) => filters[name]);
   return element("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
     choice("kind", "Kind of file", "every kind", facets.kinds), choice("folder", "Folder", "every folder", facets.folders),
-    day("from", "From day", "from " + facets.from.slice(0, 4)), day("to", "To day", "to " + facets.to.slice(0, 4)),
+    facets.from ? element("span", { class: "days" }, day("from", "From day", "from " + facets.from.slice(0, 4)), day("to", "To day", "to " + facets.to.slice(0, 4))) : "",
     some ? element("a", { href: "#" + address(query, {}, answer) }, "no filter") : "");
 }
 

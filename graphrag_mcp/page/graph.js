@@ -10,19 +10,21 @@ const TICKS = 240; // of a new layout: its places depend on the data alone, neve
 const CELLS = 128; // of the grid, at most, in each direction
 const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
 const LETTERS = 30; // of a title in the picture
+const LEGEND = 20; // of a title in the legend
 const FIRST = 40; // titles of the most connected nodes that may cover a dot
 const ROOM = 16_000; // square pixels for each of them
 const APART = 65; // pixels between two nodes at which dots are not made smaller; in a crowd they are
 const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
 const TONES = 8; // colours of the style sheet, --c0 to --c7
+const HUES = TONES - 1; // the last is grey, of what has no colour of its own
 const FEWEST = [0.03, 3]; // limits of zoom: 400 nodes have room on a phone
 const STRONGEST = 3; // edges of each node that shape the layout and are drawn in full; the others are faint
 const STRETCH = 1.6; // at most, of a new layout, to the proportions of its room
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75; this.most = 1;
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.by = "topic"; this.topics = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75; this.most = 1;
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
     this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
@@ -42,7 +44,7 @@ export class Graph {
   show() { byId("graph").hidden = false; for (const id of ["canvas", "tools", "legend", "crumbs", "leaf"]) byId(id).hidden = true; this.resize(); }
 
   begin(kind, label) {
-    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.known = null; this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = ""; this.most = 1;
+    this.kind = kind; this.nodes = new Map(); this.edges = new Map(); this.known = null; this.past = []; this.chosen = this.over = this.edge = null; this.from = this.to = ""; this.without = new Set(); this.mode = ""; this.most = 1; this.topics = new Map();
     byId("graph").setAttribute("aria-label", label); byId("graph").setAttribute("role", "group");
     this.show();
   }
@@ -53,7 +55,7 @@ export class Graph {
     if (known) { known.degree = Math.max(known.degree, one.degree || 0); return known; }
     // On a spiral around the place where it comes from, by the order in which nodes come.
     const turn = this.nodes.size * 2.399963, far = 0.45 * LENGTH * Math.sqrt(at?.spread ? this.nodes.size % 12 + 1 : this.nodes.size + 1);
-    const made = { n: one.n, title: visible(one.title), type: one.type || "", degree: one.degree || 0, date: one.date || "", x: (at?.x || 0) + far * Math.cos(turn), y: (at?.y || 0) + far * Math.sin(turn), vx: 0, vy: 0, parent: at?.n || 0 };
+    const made = { n: one.n, title: visible(one.title), type: one.type || "", topic: one.topic || 0, degree: one.degree || 0, date: one.date || "", x: (at?.x || 0) + far * Math.cos(turn), y: (at?.y || 0) + far * Math.sin(turn), vx: 0, vy: 0, parent: at?.n || 0 };
     this.nodes.set(one.n, made); this.known = null;
     return made;
   }
@@ -78,6 +80,7 @@ export class Graph {
   whole_(found, kind) {
     this.begin(kind, kind === "entity" ? "The most connected entities" : "Documents by their links");
     const room = 0.8 * LENGTH * Math.sqrt(found.nodes.length);
+    this.topics = colours(found.topics || []);
     for (const one of found.nodes) this.node(one, one.x === undefined ? null : { x: one.x * room, y: one.y * room, spread: true });
     for (const [a, b, weight, date] of found.edges) this.line(a, b, weight, date ? { date } : {});
     this.settle();
@@ -222,16 +225,17 @@ export class Graph {
     this.on_node[3].hidden ||= this.kind !== "entity" || this.transport.kind === "file";
     this.undo.hidden = !this.past.length;
     this.every.hidden = !this.without.size && !this.from && !this.to && ![...this.nodes.values()].some((one) => one.hidden);
-    const counts = new Map();
-    for (const one of this.nodes.values()) counts.set(one.type, (counts.get(one.type) || 0) + 1);
-    const types = [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    this.colour(types.map(([type]) => type).filter(Boolean));
-    const chips = types.length < 2 && !this.without.size ? [] : types.map(([type, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(type)), title: `Show or hide ${visible(type) || "entities without a type"}`,
-      onclick: () => { if (!this.without.delete(type)) this.without.add(type); this.after(); } }, element("span", { class: "swatch", style: `background:var(--${type ? "c" + this.tones.get(type) : "plain"})` }), `${visible(type) || "no type"} ${number(count)}`));
+    const counted = (of) => { const counts = new Map(); for (const one of this.nodes.values()) counts.set(of(one), (counts.get(of(one)) || 0) + 1); return [...counts].sort((a, b) => !a[0] - !b[0] || b[1] - a[1] || (a[0] < b[0] ? -1 : 1)); };
+    this.colour(counted((one) => one.type).map(([type]) => type).filter(Boolean));
+    const groups = counted((one) => this.group(one));
+    const chips = groups.length < 2 && !this.without.size ? [] : groups.map(([group, count]) => element("button", { type: "button", class: "chip", "aria-pressed": String(!this.without.has(group)), title: `Show or hide ${this.called(group)}`,
+      onclick: () => { if (!this.without.delete(group)) this.without.add(group); this.after(); } }, element("span", { class: "swatch", style: `background:var(${this.tone(group)})` }), element("span", { dir: "auto" }, short(this.called(group), LEGEND)), " ", number(count)));
+    const by = this.topics.size < 2 ? "" : element("select", { "aria-label": "Colour by", onchange: (event) => { this.by = event.target.value; this.without.clear(); this.after(); this.onpaint?.(); } },
+      [["topic", "topic"], ["type", "type"]].map(([name, text]) => element("option", { value: name, selected: name === this.by }, "by " + text)));
     const years = [...new Set([...this.edges.values()].map((one) => (one.date || "").slice(0, 4)).filter(Boolean))].sort();
     const year = (name, label, text) => element("select", { "aria-label": label, onchange: (event) => { this[name] = event.target.value; this.after(); } },
       element("option", { value: "" }, text), years.map((one) => element("option", { value: one, selected: one === this[name] }, one)));
-    redrawn(this.key, () => this.key.replaceChildren(...chips, ...(years.length > 1 ? [element("span", { class: "years" }, year("from", "From year", "from"), year("to", "To year", "to"))] : []), this.more));
+    redrawn(this.key, () => this.key.replaceChildren(by, ...chips, ...(years.length > 1 ? [element("span", { class: "years" }, year("from", "From year", "from"), year("to", "To year", "to"))] : []), this.more));
     this.fold(); this.list(); this.draw();
   }
 
@@ -257,6 +261,13 @@ export class Graph {
       taken.add(this.tones.get(type));
     }
   }
+
+  // Colours and filters of the whole graph are those of its largest topics, or of types; elsewhere of types. 0 or "" is
+  // the group of all others.
+  get topical() { return this.by === "topic" && this.topics.size > 1; }
+  group(one) { return !this.topical ? one.type : this.topics.get(one.topic)?.tone === undefined ? 0 : one.topic; }
+  called(group) { return this.topical ? visible(this.topics.get(group)?.title || "other topics") : visible(group) || "no type"; }
+  tone(group) { return this.topical ? `--c${this.topics.get(group)?.tone ?? HUES}` : this.tones.has(group) ? `--c${this.tones.get(group)}` : "--plain"; }
 
   list() {
     const { many } = this.current(), what = this.kind === "document" ? "documents" : "entities";
@@ -284,7 +295,7 @@ export class Graph {
     return this.known;
   }
 
-  visible() { return [...this.nodes.values()].filter((one) => !one.hidden && !this.without.has(one.type) && this.timely(one)); }
+  visible() { return [...this.nodes.values()].filter((one) => !one.hidden && !this.without.has(this.group(one)) && this.timely(one)); }
 
   inTime(edge) { return (!this.from && !this.to) || (edge.date && edge.date.slice(0, 4) >= this.from && (!this.to || edge.date.slice(0, 4) <= this.to)); }
 
@@ -433,7 +444,7 @@ export class Graph {
   hover(px, py) {
     const one = this.at(px, py), edge = one ? null : this.edgeAt(px, py);
     this.canvas.style.cursor = one || edge ? "pointer" : "grab";
-    this.canvas.title = one ? `${one.title}${one.type && one.type !== "other" ? ", " + one.type : ""}` : edge ? short(visible(edge.text || `${edge.a.title} – ${edge.b.title}`), 300) : "";
+    this.canvas.title = one ? `${one.title}${one.type && one.type !== "other" ? ", " + one.type : ""}${this.topical && this.topics.has(one.topic) ? `\nTopic: ${visible(this.topics.get(one.topic).title)}` : ""}` : edge ? short(visible(edge.text || `${edge.a.title} – ${edge.b.title}`), 300) : "";
     if (one !== this.over) { this.over = one; this.draw(); }
   }
 
@@ -459,8 +470,8 @@ export class Graph {
   }
 
   paint() {
-    const { context } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement), tone = (name) => css.getPropertyValue("--" + name);
-    const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge"), other = tone("plain"), tones = Array.from({ length: TONES }, (_, at) => tone("c" + at));
+    const { context } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement), shades = new Map(), shade = (name) => { if (!shades.has(name)) shades.set(name, css.getPropertyValue(name)); return shades.get(name); }, tone = (name) => shade("--" + name);
+    const ink = tone("ink"), paper = tone("paper"), accent = tone("accent"), second = tone("second"), line = tone("edge");
     const { many, edges } = this.current(), moving = this.heat > 0 || this.dragged, focus = this.over || this.chosen;
     const lit = new Set(focus ? [focus, ...this.neighbours(focus)] : []), dim = this.over !== null || (this.chosen && lit.size > 1);
     context.clearRect(0, 0, this.width, this.height); context.lineCap = "round";
@@ -485,7 +496,7 @@ export class Graph {
       if (one === this.chosen || many.length <= MANY) { // a rim is filled as well: without a GPU to stroke a circle takes ten times as long
         context.beginPath(); context.arc(px, py, radius + 1.5, 0, 7); context.fillStyle = one === this.chosen ? ink : paper; context.fill();
       }
-      context.fillStyle = this.tones.has(one.type) ? tones[this.tones.get(one.type)] : this.kind === "document" ? accent : other;
+      context.fillStyle = this.kind === "document" && !one.type ? accent : shade(this.tone(this.group(one)));
       if (radius < 3 && moving) { context.fillRect(px - 0.88 * radius, py - 0.88 * radius, 1.76 * radius, 1.76 * radius); continue; } // a third of the time
       context.beginPath(); context.arc(px, py, radius, 0, 7); context.fill();
     }
@@ -568,6 +579,13 @@ export class Graph {
     if (!this.widths.has(key)) this.widths.set(key, this.context.measureText(text).width);
     return this.widths.get(key);
   }
+}
+
+// The largest topics have a colour each: that of the map, where no larger one of the graph has it already.
+function colours(topics) {
+  const made = new Map(topics.map((one) => [one.n, { title: one.title }])), free = Array.from({ length: HUES }, (_, at) => at);
+  for (const { n, colour } of topics.slice(0, HUES)) made.get(n).tone = free.splice(Math.max(0, free.indexOf(colour % TONES)), 1)[0];
+  return made;
 }
 
 // Marks the edges that each node has for its strongest, by weight in proportion to the relationships of both ends:

@@ -119,9 +119,10 @@ async function remove(page, one, row) {
 const known = (data) => (data?.folders || []).map((one) => one.path).filter(Boolean);
 
 const undo = (page, id, uri) => working(page, async () => {
+  const text = uri.startsWith("text:") ? await page.server.get("removed", { uri }) : null; // what an older state of the index holds
   await page.server.tool("edit_graph", { op: "undo", ids: [id], dry_run: false });
   const paths = known(page.data);
-  if (uri.startsWith("text:")) tell("The index no longer holds this text: paste it again.");
+  if (text) await index(page, { texts: [{ id: text.id, title: text.title, text: text.text, metadata: text.metadata }] });
   else if (paths.length) await index(page, { paths });
   else tell("It is back with the next indexing of its folder.");
 });
@@ -175,5 +176,7 @@ export async function view(page) {
     open(page), element("details", {}, element("summary", {}, "Models and settings"), element("table", {}, element("tbody", {}, data.settings.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, visible(value))))))));
   const main = element("div", {}, documents(page),
     data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id, one.uri)) : ""]))) : "");
-  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)}`), element("div", { class: "columns manage" }, beside, main)];
+  // On a phone what is added stands below the list: a button leads to it.
+  const jump = state.writes ? button("Add documents", () => { const to = beside.querySelector("button"); to.scrollIntoView({ block: "center" }); to.focus(); }, "to-add") : "";
+  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)} `, jump), element("div", { class: "columns" }, main, beside)];
 }

@@ -36,8 +36,8 @@ export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri) &&
 export const unveiled = (text) => text.replaceAll("\0", "");
 const statement = (one) => [element("span", { dir: "auto" }, whole(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
 export const types = { colour: () => "" }; // of the map, in lists as well
-const swatch = (type) => !types.colour(type) && type && type !== "other" ? "" : element("span", { class: "swatch", style: `background:var(${types.colour(type) || "--plain"})` });
-export const named = (one) => [swatch(one.type), link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
+const swatch = ({ type, n }) => !types.colour(type, n) && type && type !== "other" ? "" : element("span", { class: "swatch", style: `background:var(${types.colour(type, n) || "--plain"})` });
+export const named = (one) => [swatch(one), link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type day" }, " " + counted(one.size, "text unit"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, whole(text)) : "";
 const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type day" }, " " + one.date) : "", said(one.summary)];

@@ -203,9 +203,9 @@ def tab(context: Any, served: str) -> Iterator[Tab]:
     assert made.wrong == []
 
 
-def numbers(home: Path) -> dict[str, dict[str, int]]:
+def numbers(home: Path, corpus: str = "sample") -> dict[str, dict[str, int]]:
     """Numbers of entities by title and of documents by uri."""
-    snapshot = App(Settings(home=home), "sample").snapshot()
+    snapshot = App(Settings(home=home), corpus).snapshot()
     entities = {row["title"]: row["n"] for row in snapshot.rows("entities", "", ["title", "n"]).to_pylist()}
     documents = {row["uri"]: row["n"] for row in snapshot.rows("documents", "", ["uri", "n"]).to_pylist()}
     return {"entities": entities, "documents": documents}
@@ -529,7 +529,7 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
 
 @browser_only
 def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) -> None:
-    tab.go("graph")
+    tab.go("graph").page.locator("#graph [aria-label='Colour by']").select_option("type")
     shown = "graphragExplorer.graph.visible().length"
     chips = tab.page.locator("#graph .chip")
     expect(chips.last).to_contain_text("no type")
@@ -544,11 +544,67 @@ def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) ->
 
 
 @browser_only
+def test_the_whole_graph_has_the_colours_of_its_topics_which_filter_it(tab: Tab, sample: Path) -> None:
+    found = load(App(Settings(home=sample), "sample"), "graph", {})
+    counts = {one["n"]: sum(node.get("topic") == one["n"] for node in found["nodes"]) for one in found["topics"]}
+    assert list(counts.values()) == sorted(counts.values(), reverse=True) and min(counts.values()) > 0
+    tab.go("graph")
+    shown = "graphragExplorer.graph.visible().length"
+    chips = tab.page.locator("#graph .chip")
+    size, wanted = tab.page.evaluate(shown), list(counts.values())[:7]
+    if rest := size - sum(wanted):
+        wanted.append(rest)  # in grey
+    assert [int(re.search(r"\d+$", text)[0]) for text in chips.all_text_contents()] == wanted
+    expect(chips.first).to_have_attribute("title", f"Show or hide {found['topics'][0]['title']}")
+    tones = tab.page.evaluate("[...document.querySelectorAll('#graph .chip .swatch')].map((one) => getComputedStyle(one).backgroundColor)")
+    assert len(set(tones)) == len(wanted) > 2
+    listed = tab.page.evaluate("[...document.querySelectorAll('#side .ranked .swatch')].map((one) => getComputedStyle(one).backgroundColor)")
+    assert set(listed) <= set(tones), "names beside the graph have its colours"
+    chips.first.click()
+    tab.gives(shown, size - wanted[0])
+    tab.page.locator("#graph [aria-label='Colour by']").select_option("type")
+    tab.gives(shown, size)
+    expect(chips.first).to_contain_text("person")
+    tab.page.locator("#graph [aria-label='Colour by']").select_option("topic")
+
+
+@browser_only
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_differ_for_people_who_see_two_hues_as_one(browser: Any, served: str, context: Any, scheme: str) -> None:
+    """Machado, Oliveira and Fernandes 2009, all of a cone missing; the distance is that of OKLab. 3:1 is what WCAG asks of graphics."""
+    tab = Tab(context)
+    tab.page.emulate_media(color_scheme=scheme)
+    tab.open(served.partition("#")[0])
+    paper, *hues = tab.page.evaluate("""["paper", ...Array.from({ length: 8 }, (_, at) => "c" + at)].map((name) => {
+      const text = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+      return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4); })""")
+    tab.page.close()
+
+    def times(rows: Any, light: Any) -> list[float]:
+        return [max(0.0, sum(a * b for a, b in zip(row, light, strict=True))) for row in rows]
+
+    def bright(light: Any) -> float:
+        return times([(0.2126, 0.7152, 0.0722)], light)[0] + 0.05
+
+    assert all(max(bright(one), bright(paper)) / min(bright(one), bright(paper)) >= 3 for one in hues)
+    seen = {"all": [(1, 0, 0), (0, 1, 0), (0, 0, 1)],
+            "no red": [(0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)],
+            "no green": [(0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)],
+            "no blue": [(1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039)]}  # fmt: skip
+    cones = [(0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005)]
+    axes = [(0.2104542553, 0.793617785, -0.0040720468), (1.9779984951, -2.428592205, 0.4505937099), (0.0259040371, 0.7827717662, -0.808675766)]
+    for name, rows in seen.items():
+        places = [[sum(a * b ** (1 / 3) for a, b in zip(axis, times(cones, times(rows, one)), strict=True)) for axis in axes] for one in hues]
+        least = min(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 for at, one in enumerate(places) for other in places[:at])
+        assert least > 0.07, (name, least)
+
+
+@browser_only
 @pytest.mark.parametrize("width", [390, 1280])
 def test_filters_of_the_graph_take_one_row_until_more_is_pressed(context: Any, served: str, width: int) -> None:
     tab = Tab(context)
     tab.page.set_viewport_size({"width": width, "height": 800})
-    tab.open(served.partition("#")[0]).go("graph")
+    tab.open(served.partition("#")[0]).go("graph").page.locator("#graph [aria-label='Colour by']").select_option("type")
     rows = """() => new Set([...document.querySelectorAll(".key-bar > *")].filter((one) => one.offsetParent).map((one) => one.offsetTop)).size"""
     more = tab.page.locator("#graph .more")
     expect(more).to_have_text(re.compile(r"^\d+ more$"))
@@ -580,6 +636,68 @@ def test_three_sections_lead_to_all_views(tab: Tab) -> None:
 def test_documents_without_links_are_said_to_have_none(tab: Tab) -> None:
     tab.go("links").shows("No document of this corpus links to another one.", "Links between Markdown notes")
     assert "object" not in tab.text
+
+
+@browser_only
+def test_a_phone_has_both_days_in_one_row_and_the_list_before_the_place_to_add(context: Any, served: str) -> None:
+    tab = Tab(context)
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.open(served.partition("#")[0]).go(f"search/{quote('Who found the sill?')}")
+    top = "name => document.querySelector(name).getBoundingClientRect().top"
+    assert tab.page.evaluate(top, "[aria-label='From day']") == tab.page.evaluate(top, "[aria-label='To day']")
+    tab.go("library")
+    assert tab.page.evaluate(top, ".documents") < tab.page.evaluate(top, ".drop")
+    tab.page.get_by_role("button", name="Add documents").click()
+    expect(tab.page.locator(".drop button").first).to_be_in_viewport()
+    tab.gives("document.documentElement.scrollWidth - innerWidth", 0)
+    tab.page.set_viewport_size({"width": 1280, "height": 844})
+    expect(tab.page.get_by_role("button", name="Add documents")).to_be_hidden()
+    tab.page.close()
+    assert tab.wrong == []
+
+
+@browser_only
+def test_links_in_lists_are_underlined_under_the_keyboard_and_in_high_contrast(tab: Tab) -> None:
+    tab.go("graph")
+    link = tab.page.locator("#side .ranked a").nth(1)
+    line = "one => getComputedStyle(one).textDecorationColor"
+    colour = link.evaluate("one => getComputedStyle(one).color")
+    assert link.evaluate(line) == "rgba(0, 0, 0, 0)"
+    tab.page.locator("#side .ranked a").first.focus()
+    tab.page.keyboard.press("Tab")
+    assert link.evaluate("one => one.matches(':focus-visible')") and link.evaluate(line) == colour
+    link.blur()
+    tab.page.emulate_media(contrast="more")
+    assert link.evaluate(line) == colour
+    tab.page.emulate_media(contrast="no-preference")
+
+
+@browser_only
+def test_a_name_of_a_hundred_thousand_letters_breaks_no_view(browser: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    long, home = "Bartholomew" * 9_091, ("--home", tmp_path / "home", "--corpus")
+    assert run_cli("index", write(tmp_path / "docs", {"a.md": "Ada Lovelace met Otto Brunner in London. Otto Brunner wrote to Ada Lovelace.\n"}), *home, "sample").returncode == 0
+    assert run_cli("export", tmp_path / "tables", *home, "sample").returncode == 0
+    for name in ("entities", "relationships"):  # only an import brings such a name
+        table = pq.read_table(file := tmp_path / "tables" / f"{name}.parquet")
+        for column in {"title", "source", "target"} & set(table.column_names):
+            values = [long if "brunner" in value.lower() else value for value in table[column].to_pylist()]
+            table = table.set_column(table.column_names.index(column), column, pa.array(values))
+        pq.write_table(table, file)
+    assert run_cli("import", tmp_path / "tables", *home, "moved").returncode == 0
+    known = numbers(tmp_path / "home", "moved")["entities"]
+    n = next(n for title, n in known.items() if title.startswith("Bartholomew"))
+    with explored(tmp_path / "home", "moved") as address:
+        made = browser.new_context(viewport={"width": 390, "height": 800})
+        tab = Tab(made).open(address)
+        for view in (f"entity/{n}", f"path/{n}/{known['Ada Lovelace']}", "graph", "library"):
+            tab.go(view)
+            assert tab.heading != "This cannot be shown" and len(tab.heading) < 200
+            tab.gives("document.documentElement.scrollWidth - innerWidth", 0)
+        assert tab.wrong == []
+        made.close()
 
 
 @browser_only
