@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
@@ -436,7 +437,10 @@ def _old_sheet(book: Any, number: int) -> Sheet:
             if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
                 key = book.xf_list[cell.xf_index].format_key
                 code = book.format_map[key].format_str if key in book.format_map else ""
-                text = as_shown(cell.value, _BUILT_IN.get(str(key), code), epoch)
+                with suppress(
+                    ValueError, OverflowError
+                ):  # a time after the last, an infinite number
+                    text = as_shown(cell.value, _BUILT_IN.get(str(key), code), epoch)
             elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
                 text = "TRUE" if cell.value else "FALSE"
             elif cell.ctype == xlrd.XL_CELL_ERROR:
@@ -468,9 +472,11 @@ _BUILT_IN = {
 }  # fmt: skip
 _TOKEN = re.compile(  # matched where a token is to stand
     r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*,*)?|\.[#0?]+,*)"
-    r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
+    r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<bar>/)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
+# Of a section in which `d` stands for digits to fill, `n` for a digit as it is, `/` for a bar: a fraction.
+_FRACTION = re.compile(r"d *(/) *([dn]+)")
 _MONTHS = (
     "January February March April May June July August September October November December".split()
 )
@@ -479,15 +485,15 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), condition (`[>9]`), digits, power, general
-    or sign."""
+    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), condition (`[>9]`), digits, power, general,
+    bar (of a fraction) or sign."""
 
     kind: str
     text: str
 
     @property
     def literal(self) -> str:
-        return self.text if self.kind in ("literal", "sign") else ""
+        return self.text if self.kind in ("literal", "sign", "bar") else ""
 
     @property
     def time(self) -> str:
@@ -561,6 +567,17 @@ def _sections(code: str) -> list[list[Token]]:
 
 
 def _number(value: float, section: Sequence[Token]) -> str:
+    percent = 100 ** sum(token == Token("sign", "%") for token in section)
+    shape = "".join(_letter(token) for token in section)
+    if found := _FRACTION.search(shape):
+        whole, above = shape.index("d"), found.start()
+        before, gap, after = (
+            "".join(token.literal for token in tokens)
+            for tokens in (section[:whole], section[whole:above], section[found.end() :])
+        )
+        below = "".join(token.text for token in section[slice(*found.span(2))])
+        number = _fraction(abs(value) * percent, below, (gap or " ") if whole < above else "")
+        return "-" * (value < 0) + f"{before}{number}{after}".strip()
     numeric = (token for token in section if token.kind in ("digits", "general"))
     if value == 0 and not any(token.text.strip("?") for token in numeric):
         # accounts show a zero as `"-"??`
@@ -574,9 +591,7 @@ def _number(value: float, section: Sequence[Token]) -> str:
             for token in section
         )
         return "".join(shown).strip() if general else plain
-    if any(token.literal == "/" for token in section):
-        return _fraction(value, "".join(token.text for token in section))
-    value *= 100 ** sum(token == Token("sign", "%") for token in section)
+    value *= percent
     groups = [token.text for token in section if token.kind == "digits"]
     whole, _, decimals = "".join(groups).partition(".")
     scaled = [part for part in (whole, decimals) if part.rstrip(",")]
@@ -607,18 +622,23 @@ def _number(value: float, section: Sequence[Token]) -> str:
     return "".join(parts).strip()
 
 
-def _fraction(value: float, code: str) -> str:
-    """`2 1/2` of `# ?/?`, of which the code may name the denominator: `# ?/8`."""
-    above, _, below = code.partition("/")
-    places = re.findall(r"^[#0?\d]*", below.strip())[0]
-    part = Fraction(abs(value)).limit_denominator(max(10 ** min(len(places), 9) - 1, 1))
-    if places.strip("0#?"):
-        part = Fraction(round(abs(value) * int(places)), int(places))
-    mixed = len(re.findall(r"[#0?]+", above)) > 1
-    whole, part = divmod(part, 1) if mixed else (0, part)
-    shown = [str(whole)] if whole or not part else []
-    shown += [f"{part.numerator}/{part.denominator}"] if part else []
-    return "-" * (value < 0) + " ".join(shown)
+def _letter(token: Token) -> str:
+    if token.kind == "sign" and token.text.isdecimal():
+        return "n"
+    return {"digits": "d", "bar": "/"}.get(token.kind, " " if token.literal.isspace() else "x")
+
+
+def _fraction(value: float, below: str, gap: str) -> str:
+    """`2 1/2` of `# ?/?`, of which the format may name the denominator: `# ?/8`. `gap`: what stands between the whole
+    number and the fraction; "" where there is no whole number."""
+    if below.isdecimal() and int(below):
+        part = Fraction(round(value * int(below)), int(below))
+    else:
+        part = Fraction(value).limit_denominator(10 ** min(len(below), 9) - 1)
+    whole, part = divmod(part, 1) if gap else (0, part)
+    if not part:
+        return f"{whole}{gap}".rstrip()
+    return (f"{whole}{gap}" if whole else "") + f"{part.numerator}/{part.denominator}"
 
 
 def _rounded(value: float, decimals: int) -> Decimal | float:

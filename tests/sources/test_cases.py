@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import math
 import quopri
 import struct
 import tarfile
@@ -410,6 +411,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
     "links.xlsx": (LINKED_SHEET, ["| Site |\n| [Portal](https://example.org/p) |\n"]),
     "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
+    "bars.xls": (ole.xls({164: "0.00\\/\\k\\g", 165: '0.0 "EUR"/"kg"', 166: '00"/"00', 167: '"$"# ?/?" kg"', 168: "# ?/?8", 169: "# ?/?%"}, {"S": {(0, 0): (12.5, 164), (0, 1): (12.5, 165), (0, 2): (2324.0, 166), (0, 3): (-2.5, 167), (0, 4): (0.5, 168), (0, 5): (0.025, 169), (0, 6): (math.inf, 168)}}), ["| 12.50/kg | 12.5 EUR/kg | 23/24 | -$2 1/2 kg | 1/2 | 2 1/2% | inf |", "S!A1"]),
     "long.xlsx": (LONG_SHEET, ["\n\n| River | Length |\n| Aare | 9 |"]),
     "japan.eml": ("From: 山田太郎 <y@x.jp>\nTo: 佐藤 <s@x.jp>\nSubject: 見積り\nContent-Type: text/plain; charset=us-ascii\n\nHi\n".encode("cp932"), ["From: 山田太郎 <y@x.jp>", "To: 佐藤 <s@x.jp>", "# 見積り"]),
     "wide.eml": ("From: Ana Holm <a@x.org>\nSubject: Kräne\n\nZwei für Köln.\n".encode("utf-16"), ["# Kräne", "Zwei für Köln.", "Ana Holm <a@x.org>"]),
