@@ -20,16 +20,13 @@ from graphrag_mcp.sources.links import page_of
 from graphrag_mcp.sources.piece import Piece, blocks, grid, raised, table_lines, tidy
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
-_MARKUP = re.compile(r"<[^<>]*>")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _ATTRIBUTE = re.compile(
     r"""([A-Za-z][\w:.-]{0,40})(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?"""
 )
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in tuple(
-        "script style svg template iframe canvas math title noscript textarea".split()
-    )
+    for name in tuple("script style template iframe canvas math title noscript textarea".split())
 }
 _BLOCK = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -43,7 +40,10 @@ _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 # Elements whose text is not shown: of a ruby annotation the text that it is of is read.
 _UNREAD = frozenset(("button", "datalist", "rt", "rp"))
-_FLAGGED = {*_MAIN, *_UNREAD, "option", "pre", "sup"}
+# Elements of SVG whose text is shown, and those of which nothing is (SVG 2, 5.2).
+_DRAWN = frozenset(("text", "foreignobject"))
+_UNDRAWN = frozenset("clippath defs desc marker mask metadata pattern symbol".split())
+_FLAGGED = {*_MAIN, *_UNREAD, *_DRAWN, *_UNDRAWN, "option", "pre", "sup", "svg"}
 # Types of inputs whose value is shown (WHATWG HTML, 4.10.5.1).
 _SHOWN = frozenset(
     " text search tel url email date month week time datetime-local number".split(" ")
@@ -175,6 +175,8 @@ def _feed(writer: _Writer, markup: str, depth: int) -> None:
             position = end
         else:
             writer.tag(name, bool(tag[1]), inside)
+            if writer.draws() and markup.startswith("/>", position - 2):
+                writer.tag(name, True, "")
 
 
 def _attributes(inside: str) -> dict[str, str]:
@@ -239,7 +241,7 @@ class _Element:
     seen: bool  # by a reader
     flags: tuple[
         str, ...
-    ]  # what its content is: hidden, main, a (with a page), pre, author, quote, table
+    ]  # what its content is: hidden, main, a (with a page), pre, author, quote, table, svg, drawn
     start: int  # parts before it
     links: int  # characters of links before it in its line
 
@@ -276,14 +278,10 @@ class _Writer:
         self._around: Counter[int] = Counter()
 
     def raw(self, name: str, inside: str, content: str) -> None:
-        if name == "title" and not self.title:
+        if name == "title" and not self.title and not self.draws():
             self.title = " ".join(html.unescape(_NUMERIC.sub("", content)).split())
         elif name == "textarea" and "hidden" not in self._flags(name, _attributes(inside)):
             self.text(content)
-        elif name == "svg":
-            for words in content.split("</text")[:-1]:
-                words = words[words.rfind("<text") :].partition(">")[2]
-                self.text(f" {_MARKUP.sub(' ', words)} ")
         elif name == "script" and "ld+json" in inside:
             with contextlib.suppress(ValueError, RecursionError):
                 self._linked_data(json.loads(content))
@@ -304,7 +302,7 @@ class _Writer:
                     self._said.setdefault("author", name)
 
     def text(self, raw: str) -> None:
-        if not raw or self._open["hidden"]:
+        if not raw or self._open["hidden"] or self._open["svg"] > self._open["drawn"]:
             return
         piece = html.unescape(_NUMERIC.sub("", raw) if "&#" in raw else raw) if "&" in raw else raw
         piece = piece if self._open["pre"] else _SPACE.sub(" ", piece)
@@ -326,6 +324,10 @@ class _Writer:
                 self._page.words.append(piece)
         table = self._tables[-1] if self._tables else None
         (table.parts if table and table.cell is not None else self._line).append(piece)
+
+    def draws(self) -> bool:
+        """Is a picture of SVG open, whose elements `/>` ends?"""
+        return self._open["svg"] > 0
 
     @contextlib.contextmanager
     def frame(self, inside: str) -> Iterator[None]:
@@ -362,14 +364,18 @@ class _Writer:
     def _flags(self, name: str, attributes: dict[str, str]) -> tuple[str, ...]:
         """What the content of an element is."""
         flags = []
+        drawing = name == "svg" or self.draws()
         if name not in ("html", "body") and (
             name in _UNREAD
             or (name == "option" and "selected" not in attributes)
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
             or ("style" in attributes and _UNSEEN.search(attributes["style"]))
+            or (drawing and (name in _UNDRAWN or attributes.get("display") == "none"))
         ):
             flags.append("hidden")
+        if drawing and (name == "svg" or name in _DRAWN):
+            flags.append("svg" if name == "svg" else "drawn")
         if name in _MAIN or attributes.get("role") == "main":
             flags.append("main")
         if name in ("pre", "sup") or (name == "a" and "href" in attributes):
@@ -409,6 +415,10 @@ class _Writer:
             self._begin_table(name, attributes, element)
         elif name == "br":
             self._cell_or_line("\n" if not self._tables else " ")
+        elif "drawn" in element.flags:
+            self._edge(name)
+        elif name == "tspan" and not attributes.keys().isdisjoint(("x", "y")):
+            self.text(" ")  # it begins at another place
         elif name in _BLOCK:
             self._edge(name)
             if not self._tables:
@@ -431,13 +441,16 @@ class _Writer:
 
     def _end(self, name: str, explicit: bool = False) -> bool:
         """End the last open element of this name with those inside of it; False where none can be ended here.
-        `explicit`: by its end tag, which ends no blocks inside of an inline element."""
+        `explicit`: by its end tag, which ends no blocks inside of an inline element. No start tag in a picture of
+        SVG ends what is around it."""
         places = self._places.get(name)
         outside = max(self._frame, self._last(_SCOPES.get(name, _SCOPE)))
-        if not places or places[-1] < outside:
+        picture = self._last(("svg",))
+        if not places or places[-1] < (outside if explicit else max(outside, picture)):
             return False
         at = places[-1]
-        if name not in _BLOCK and name not in _TABLE_PARTS and at < self._last(("",)):
+        inline = name not in _BLOCK and name not in _TABLE_PARTS and not 0 <= picture <= at
+        if inline and at < self._last(("",)):
             if name == "a":
                 self._leave(self._elements[at], explicit)
                 self._elements[at] = _Element("", False, (), 0, 0)
@@ -460,6 +473,8 @@ class _Writer:
         if element.seen:
             if name in ("td", "th", "tr", "table"):
                 self._end_table_part(element)
+            elif "drawn" in element.flags:
+                self._edge(name)
             elif name in _BLOCK:
                 self._edge(name)
                 if not self._tables:

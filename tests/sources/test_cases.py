@@ -401,6 +401,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "template.dotx": (_word(f'<w:p>{_RUN.format("", "Form 7")}</w:p>'), ["Form 7\n"]),
     "signs.rtf": (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f3\fcharset2 Symbol;}{\f4\fcharset2 Wingdings;}}\f0 Width {\f3 m}m, paid {\f4\'fc} or {\f4\u-3844?}}", ["Width μm, paid ✓ or ✓\n"]),
     "seen.html": (b"<p>Sales</p><svg><title>No</title><text x=1>North <tspan>42</tspan></text></svg><object data=a.pdf><p>Report 7</p></object><noscript>Turn on scripts</noscript>", ["Sales\n\nNorth 42\n\nReport 7\n"]),
+    "unseen.svg.html": (b'<p>Sales<svg/> rise</p><svg style="display:none"><text>Gone1</text></svg><svg><title>Gone2</title><!-- <text>Gone3</text> --><defs><text>Gone4</defs><desc>Gone5</desc>Gone6<path style="display:none"/><svg display=none><text>Gone7</text></svg><g display="none"><text>Gone8</text></g><text>Q1</text><text><tspan x=0>North</tspan><tspan x=0>42 H<tspan>2</tspan>O</tspan></text><foreignObject><div>Pump <p>sold</div></foreignObject></svg><div><svg aria-hidden="true"></div>End', ["Sales rise\n\nQ1\nNorth 42 H2O\n\nPump\n\nsold\n\nEnd\n", "!Gone"]),
     "two.csv": (b"Quarter,Sales\nQ1,10\nQ2,20\n\nStaff,Hours\nEva,5\nTom,6\n", ["Quarter: Q2\nSales: 20\n", "Staff: Tom\nHours: 6\n", "#4"]),
     "unknown.xml": (b'<?xml version="1.0" encoding="foo"?><a><b>Price 42</b></a>', ["b: Price 42\n"]),
     "alias.xml": ('<?xml version="1.0" encoding="utf8"?><a><b>Préis 42</b></a>'.encode(), ["b: Préis 42\n"]),
