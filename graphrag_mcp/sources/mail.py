@@ -617,15 +617,13 @@ def _header(message: Message, name: str) -> str:
 
 def _charset(message: Message) -> str:
     """The charset of raw bytes in a header: the first that a part names, ASCII excepted, else the one that is detected
-    in all raw lines of the mail together."""
+    in all raw headers of the mail together."""
     named = (part.get_content_charset() or "" for part in message.walk())
     charset = next((name for name in named if name and "ascii" not in name), "")
-    raw = b"\n".join(
-        line
-        for line in message.as_bytes(policy=email.policy.compat32).split(b"\n")
-        if not line.isascii()
-    )
-    return charset or str(decode(raw)[1].get("encoding", "utf-8")).partition(" ")[0]
+    lines = (str(raw) for part in message.walk() for _, raw in part.raw_items())
+    raw = "\n".join(line for line in lines if not line.isascii())
+    found = decode(raw.encode("utf-8", "surrogateescape"))[1]
+    return charset or str(found.get("encoding", "utf-8")).partition(" ")[0]
 
 
 _CHARSET = re.compile(r"=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[bBqQ]\?)")

@@ -415,6 +415,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "bars.xls": (ole.xls({164: "0.00\\/\\k\\g", 165: '0.0 "EUR"/"kg"', 166: '00"/"00', 167: '"$"# ?/?" kg"', 168: "# ?/?8", 169: "# ?/?%"}, {"S": {(0, 0): (12.5, 164), (0, 1): (12.5, 165), (0, 2): (2324.0, 166), (0, 3): (-2.5, 167), (0, 4): (0.5, 168), (0, 5): (0.025, 169), (0, 6): (math.inf, 168)}}), ["| 12.50/kg | 12.5 EUR/kg | 23/24 | -$2 1/2 kg | 1/2 | 2 1/2% | inf |", "S!A1"]),
     "long.xlsx": (LONG_SHEET, ["\n\n| River | Length |\n| Aare | 9 |"]),
     "japan.eml": ("From: 山田太郎 <y@x.jp>\nTo: 佐藤 <s@x.jp>\nSubject: 見積り\nContent-Type: text/plain; charset=us-ascii\n\nHi\n".encode("cp932"), ["From: 山田太郎 <y@x.jp>", "To: 佐藤 <s@x.jp>", "# 見積り"]),
+    "boundary.eml": ("From: Jürgen <a@x.org>\nSubject: Grüße aus Köln\nContent-Type: multipart/mixed; boundary=y\n\n--x\n\nHellö wörld\n--x--\n".encode("latin-1"), ["# Grüße aus Köln", "From: Jürgen <a@x.org>", "Hellö wörld"]),
     "wide.eml": ("From: Ana Holm <a@x.org>\nSubject: Kräne\n\nZwei für Köln.\n".encode("utf-16"), ["# Kräne", "Zwei für Köln.", "Ana Holm <a@x.org>"]),
     "wide-mail.txt": ("From: Ana Holm <a@x.org>\nMIME-Version: 1.0\nSubject: Kräne\n\nZwei für Köln.\n".encode("utf-16-le"), ["# Kräne", "Zwei für Köln."]),
     "status.eml": (b"Subject: Failed\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\nDiagnostic-Code: smtp; " + "用户不存在".encode("gbk") + b"\n\n--b--\n", ["Diagnostic-Code: smtp; 用户不存在"]),
