@@ -19,11 +19,14 @@ from graphrag_mcp.sources.word_lists import Lists
 
 NUMBERED = "\ufdd2"  # behind the number of a paragraph: no character (Unicode 23.7)
 _TOKEN = re.compile(
-    rb"<(?P<prefix>\w+:)(?P<name>fldChar|t|oMath|ruby|sym|pPr)(?P<rest>(?:\s[^<>]*?)?)(?P<empty>/?)>"
+    rb"<(?P<prefix>\w+:)(?P<name>fldChar|t|oMath|ruby|sym|pPr|Choice|Fallback)(?P<rest>(?:\s[^<>]*?)?)(?P<empty>/?)>"
 )
 _KIND = re.compile(rb":fldCharType\s*=\s*[\"']([^\"']*)")
 _FONT, _CHARACTER = re.compile(rb":font=\"([^\"]*)"), re.compile(rb":char=\"([0-9A-Fa-f]{2,4})\"")
 _TEXT = re.compile(rb"<\w+:t(?:\s[^<>]*)?>([^<]*)<")
+_PROPERTIES = re.compile(rb"<\w+:pPr(?:\s[^<>]*)?(?<!/)>")
+# of the mark at the end of a paragraph
+_TAKEN_OUT = re.compile(rb"<\w+:(?:del|moveFrom)[\s/>]")
 _PARTS = re.compile(r"word/(?:document|footnotes|endnotes|comments|header\d*|footer\d*)\.xml")
 _REWRITTEN = (b"fldChar", b"oMath", b"ruby", b":sym ")
 
@@ -34,6 +37,7 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
     written: list[bytes] = []
     fields: list[bool] = []  # open fields, the outermost first: has the result begun?
     done = 0
+    choice, unnumbered = len(xml), 0  # where a choice begins, and where its fallback ends
     for token in _TOKEN.finditer(xml):
         name, prefix = token["name"], token["prefix"]
         if token.start() < done:
@@ -49,6 +53,11 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
                 fields.pop()
             continue
         closing = b"</%b%b>" % (prefix, name)
+        if name in (b"Choice", b"Fallback"):  # two forms of one box: the first with words is shown
+            if name == b"Fallback" and _TEXT.search(xml, choice, token.start()):
+                unnumbered = xml.find(closing, token.end())
+            choice = token.end()
+            continue
         end = token.end() if token["empty"] else xml.find(closing, token.end())
         if end < 0 or (token["empty"] and name != b"sym"):
             continue
@@ -60,13 +69,14 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
                 done = end
             continue
         if name == b"pPr":
-            if lists is None:
+            if lists is None or token.start() < unnumbered:
                 continue
-            own, changed, _ = inside.partition(b"pPrChange")
-            if changed and (end := xml.find(closing, after)) > 0:  # behind those before a change
-                after = end + len(closing)
-            label = lists.label(own)
-            shown = xml[token.start() : after]
+            own, _, earlier = inside.partition(b"pPrChange")
+            if _PROPERTIES.search(earlier) and (end := xml.find(closing, after)) > 0:
+                after = end + len(closing)  # those before a change have a closing tag of their own
+            gone = _TAKEN_OUT.search(own)
+            label = "" if gone else lists.label(own)
+            shown = b"" if gone else xml[token.start() : after]
             if label:
                 shown += b"<%br>%b</%br>" % (prefix, _run(prefix, label + NUMBERED), prefix)
         elif name == b"oMath":

@@ -320,6 +320,17 @@ CLAUSES = (
     + _clause("Price", 0, "Heading1") + _clause("Sum", 1)
 )  # fmt: skip
 
+_OLD = '<w:pPrChange w:id="1" w:author="Ana"><w:pPr{}</w:pPrChange>'
+_MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+_BOX = f"<w:txbxContent>{_clause('Sail', 0)}</w:txbxContent>"
+CHANGED = (  # earlier properties of two paragraphs, a paragraph that is deleted, a box in two forms
+    _clause("Hull", 0).replace("</w:pPr>", _OLD.format("/>") + "</w:pPr>")
+    + _clause("Mast", 0).replace("</w:pPr>", _OLD.format('><w:jc w:val="left"/></w:pPr>') + "</w:pPr>", 1)
+    + _clause("", 0).replace("</w:pPr>", '<w:rPr><w:del w:id="2" w:author="Ana"/></w:rPr></w:pPr>')
+    + f'<w:p><w:r><mc:AlternateContent {_MC}><mc:Choice Requires="wps">{_BOX}</mc:Choice><mc:Fallback>{_BOX}</mc:Fallback></mc:AlternateContent></w:r></w:p>'
+    + _clause("Keel", 0)
+)  # fmt: skip
+
 
 def _tar(files: dict[str, bytes]) -> bytes:
     out = io.BytesIO()
@@ -398,6 +409,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "formula-sum.docx": (_word('<w:p><m:oMath><m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub><m:sup><m:r><m:t>n</m:t></m:r></m:sup><m:e><m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e><m:r><m:t>a+b</m:t></m:r></m:e></m:d></m:e></m:nary></m:oMath></w:p>'), ["∑i=1^n [a+b]\n"]),
     "signs.docx": (_word(f'<w:p>{_RUN.format("", "Paid ")}<w:r><w:sym w:font="Wingdings" w:char="F0FC"/></w:r>{_RUN.format("", " in ")}<w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>'), ["Paid ✓ in 東京\n"]),
     "clauses.docx": (_word(CLAUSES, NUMBERING, STYLES), ["§ 1 Scope\n\n1.1 Hull\n\nThen\n\n1.2 Mast\n  a) Oak\n\n§ 2 Price\n\n2.1 Sum\n"]),
+    "changed-list.docx": (_word(CHANGED, NUMBERING, STYLES), ["§ 1 Hull\n§ 2 Mast\n\n§ 3 Sail\n\n§ 4 Keel\n"]),
     "template.dotx": (_word(f'<w:p>{_RUN.format("", "Form 7")}</w:p>'), ["Form 7\n"]),
     "signs.rtf": (rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 A;}{\f3\fcharset2 Symbol;}{\f4\fcharset2 Wingdings;}}\f0 Width {\f3 m}m, paid {\f4\'fc} or {\f4\u-3844?}}", ["Width μm, paid ✓ or ✓\n"]),
     "seen.html": (b"<p>Sales</p><svg><title>No</title><text x=1>North <tspan>42</tspan></text></svg><object data=a.pdf><p>Report 7</p></object><noscript>Turn on scripts</noscript>", ["Sales\n\nNorth 42\n\nReport 7\n"]),
