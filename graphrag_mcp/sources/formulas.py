@@ -28,11 +28,15 @@ def as_text(inside: str) -> str:
                 continue
             options = dict(element.attrib)
             parts: list[str] = []
+            beside = element.text or ""  # words that stand beside elements go with the nearest
             for child in element:
                 if child.tag.endswith("Pr"):
                     options |= child.attrib
                 else:
-                    parts.append(child.text or "")
+                    parts.append((beside if beside.strip() else "") + (child.text or ""))
+                    beside = ""
+                if parts and (child.tail or "").strip():
+                    parts[-1] += child.tail or ""
             text = _shown(element.tag, parts, options) if parts else (element.text or "")
             text = re.sub(r"\s+", " ", text)
             del element[:]
@@ -48,8 +52,14 @@ def _shown(name: str, parts: list[str], options: Mapping[str, str]) -> str:
         return f"{_operand(first)}/{last}"
     if name in ("msup", "mover", "sSup"):
         return f"{_operand(first)}^{last}"
-    if name in ("msubsup", "munderover", "sSubSup"):
+    if name in ("msub", "sSub"):
+        return first + "".join(map(_operand, parts[1:]))
+    if name in ("msubsup", "sSubSup"):
+        return f"{first}{''.join(map(_operand, parts[1:-1]))}^{last}"
+    if name == "munderover":
         return f"{''.join(parts[:-1])}^{last}"
+    if name == "acc":
+        return _operand(first) + options.get("chr", "\u0302")
     if name == "nary":  # a sum or an integral: from, to, what is added
         above = f"^{_operand(parts[1])}" if len(parts) > 2 and parts[1].strip() else ""
         return f"{options.get('chr', '∫')}{first}{above} {parts[-1]}"
