@@ -40,6 +40,17 @@ class Sheet:
     notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
     texts: list[str] = field(default_factory=list)  # of boxes and charts on it
 
+    def cells(self, reference: str) -> Iterator[tuple[int, int]]:
+        """The row and the column of each cell of a range, as `A1:A9`, in which something stands."""
+        first, _, last = reference.partition(":")
+        begin, end = _CELL.match(first), _CELL.match(last or first)
+        if not begin or not end:
+            return
+        rows = range(int(begin[2]), int(end[2]) + 1)
+        columns = range(column_number(begin[1]), column_number(end[1]) + 1)
+        for row in _both(rows, self.rows):
+            yield from ((row, column) for column in _both(columns, self.rows[row]))
+
     def link(self, row: int, column: int, address: str) -> None:
         if column in self.rows.get(row, ()):
             self.rows[row][column] = linked(self.rows[row][column], address)
@@ -51,6 +62,11 @@ class Sheet:
         if text:
             note = f"Comment ({author}): {text}" if author else f"Comment: {text}"
             self.notes.append((cell, note))
+
+
+def _both(wanted: range, there: Mapping[int, object]) -> list[int]:
+    fewer = wanted if len(wanted) < len(there) else there
+    return [number for number in fewer if number in wanted and number in there]
 
 
 def linked(text: str, address: str) -> str:
@@ -214,9 +230,12 @@ class _Book:
         except (expat.ExpatError, ValueError, LookupError, EOFError, OSError) as error:
             raise ReadError("it is damaged: a sheet of it cannot be read") from error
         addresses = archive.links(self.parts, path, external=True) if reader.addresses else {}
-        for cell, id in reader.addresses:
-            if (found := _CELL.match(cell)) and id in addresses:
-                sheet.link(int(found[2]), column_number(found[1]), addresses[id][1])
+        done = set[tuple[int, int]]()  # a cell has one link
+        for reference, id in reader.addresses:
+            for cell in sheet.cells(reference) if id in addresses else ():
+                if cell not in done:
+                    done.add(cell)
+                    sheet.link(*cell, addresses[id][1])
 
     def value(self, kind: str, style: str, value: str, formula: str) -> str:
         """A cell as it is shown."""
@@ -296,7 +315,7 @@ class _SheetReader:
         self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
         # formulas that several cells have, with the row and column of the first
         self.shared: dict[str, tuple[str, int, int]] = {}
-        self.addresses: list[tuple[str, str]] = []  # (cell, id) of links
+        self.addresses: list[tuple[str, str]] = []  # (cells, id) of links
         self.phonetic = self.raised = False
         self.begun = 0  # parts of `into` before the open element
 
@@ -318,7 +337,7 @@ class _SheetReader:
                 self.formula = attributes
         elif name == "hyperlink":
             linked = next((text for key, text in attributes.items() if key.endswith(":id")), "")
-            self.addresses.append((attributes.get("ref", "").partition(":")[0], linked))
+            self.addresses.append((attributes.get("ref", ""), linked))
         elif name == "rPh":
             self.phonetic = True
         elif name == "vertAlign":

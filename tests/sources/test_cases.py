@@ -364,7 +364,7 @@ LONG_SHEET = sheet(
 LINKED_SHEET = hostile_archives.packed(
     "xlsx",
     '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships">'
-    f'<sheetData>{_row(1, "Site")}{_row(2, "Portal")}</sheetData><hyperlinks><hyperlink ref="A2" r:id="rId1"/></hyperlinks></worksheet>',
+    f'<sheetData>{_row(1, "Site")}{_row(2, "Portal")}{_row(3, "Mill", "Oak")}{_row(4, "Pier")}</sheetData><hyperlinks><hyperlink ref="A2" r:id="rId1"/><hyperlink ref="A3:A1048576" r:id="rId1"/></hyperlinks></worksheet>',
     **{"xl/worksheets/_rels/sheet1.xml.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink" Target="https://example.org/p" TargetMode="External"/></Relationships>'},
 )  # fmt: skip
 
@@ -424,7 +424,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "outside.tar": (gzip.decompress(_tar({"../x.txt": b"Out.\n", "y.txt": b"In.\n"})), ["In.\n", "leads out of the archive", "!Out."]),
     "sparse.tar": (_sparse(b"holes.txt", 2_000_000_000) + gzip.decompress(_tar({"y.txt": b"In.\n"})), ["In.\n", "with it the archive unpacks to more than 300 MB"]),
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
-    "links.xlsx": (LINKED_SHEET, ["| Site |\n| [Portal](https://example.org/p) |\n"]),
+    "links.xlsx": (LINKED_SHEET, ["| Site |  |\n| [Portal](https://example.org/p) |  |\n| [Mill](https://example.org/p) | Oak |\n| [Pier](https://example.org/p) |  |\n"]),
     "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
     "bars.xls": (ole.xls({164: "0.00\\/\\k\\g", 165: '0.0 "EUR"/"kg"', 166: '00"/"00', 167: '"$"# ?/?" kg"', 168: "# ?/?8", 169: "# ?/?%"}, {"S": {(0, 0): (12.5, 164), (0, 1): (12.5, 165), (0, 2): (2324.0, 166), (0, 3): (-2.5, 167), (0, 4): (0.5, 168), (0, 5): (0.025, 169), (0, 6): (math.inf, 168)}}), ["| 12.50/kg | 12.5 EUR/kg | 23/24 | -$2 1/2 kg | 1/2 | 2 1/2% | inf |", "S!A1"]),
     "long.xlsx": (LONG_SHEET, ["\n\n| River | Length |\n| Aare | 9 |"]),
