@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from graphrag_mcp import plugins
@@ -24,7 +24,7 @@ from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
 from graphrag_mcp.text.citing import LICENCE
 from graphrag_mcp.text.spans import Span, Unit
-from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.terms import lists_of, normalise_name
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
@@ -32,19 +32,25 @@ DOCUMENTS = 500  # merged at once, so that the memory is bounded by them
 
 
 def names_of(summaries: Iterable[Row]) -> dict[str, dict[str, str]]:
-    """By document the names that its summaries have, each with the type that most of them give; not
-    those that the text does not have."""
-    said: dict[str, dict[str, Counter[str]]] = {}
+    """By document the names that its summaries have, each with the type that most of them give, an
+    empty one only where none gives another; not those that the text does not have."""
+    names: dict[str, set[str]] = {}
+    types: dict[
+        tuple[str, str], Counter[str]
+    ] = {}  # by document and key: `Acme` and `ACME` have one
     for row in summaries:
+        document = row["document_id"]
         for name, kind in zip(row["names"], row["types"], strict=True):
             if name not in row["unsupported"]:
-                types = said.setdefault(row["document_id"], {}).setdefault(name, Counter())
-                types[kind] += 1
+                names.setdefault(document, set()).add(name)
+                types.setdefault((document, normalise_name(name)), Counter())[kind] += 1
+    most = {
+        key: min(count, key=lambda kind: (not kind, -count[kind], kind))
+        for key, count in types.items()
+    }
     return {
-        document: {
-            name: min(types, key=lambda kind: (-types[kind], kind)) for name, types in names.items()
-        }
-        for document, names in said.items()
+        document: {name: most[document, normalise_name(name)] for name in sorted(found)}
+        for document, found in names.items()
     }
 
 
@@ -56,10 +62,11 @@ def correct(
     moved = Counter[str]()
     others = _read_otherwise(run)
     documents = [id for id in documents if id not in others]
+    linked = _linked(run.draft_snapshot()) if documents else set()
     for start in range(0, len(documents), DOCUMENTS):
         run.check()
-        snapshot = run.draft_snapshot()
-        fresh, passages = _corrected(snapshot, documents[start : start + DOCUMENTS], names)
+        snapshot, part = run.draft_snapshot(), documents[start : start + DOCUMENTS]
+        fresh, passages = _corrected(snapshot, part, names, linked)
         if not fresh and not passages:
             continue
         merged = merge(snapshot, fresh, fresh, numbers, edits=run.edits)
@@ -87,9 +94,13 @@ def _read_otherwise(run: Run) -> set[str]:
 
 
 def _corrected(
-    snapshot: Snapshot, documents: Sequence[str], names: Mapping[str, dict[str, str]]
+    snapshot: Snapshot,
+    documents: Sequence[str],
+    names: Mapping[str, dict[str, str]],
+    linked: Set[str],
 ) -> tuple[dict[str, UnitNames], list[Row]]:
-    """The text units of these documents whose names are others now, and such passages."""
+    """The text units of these documents whose names are others now, and such passages. The names of
+    `linked` stay."""
     columns = ["id", "document_id", "char_start", "text"]
     units = snapshot.by_key("text_units", documents, "document_id", columns).to_pylist()
     ids = [row["id"] for row in units]
@@ -101,7 +112,6 @@ def _corrected(
     )
     table = snapshot.by_key("passages", documents, "document_id", TABLES["passages"].names)
     parts_of = lists_of((row["text_unit_id"], row) for row in table.to_pylist())
-    linked = _linked(snapshot)
     fresh: dict[str, UnitNames] = {}
     passages: list[Row] = []
     for row in units:

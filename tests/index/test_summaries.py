@@ -20,6 +20,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
+from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
     LONGEST,
@@ -34,9 +35,11 @@ from graphrag_mcp.index.summaries import (
     unsupported,
     whole_of,
 )
+from graphrag_mcp.index.summarised import names_of
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.query import local
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
@@ -1265,3 +1268,48 @@ def test_names_of_summaries_beside_source_code_are_those_of_a_fresh_index(tmp_pa
         write(docs, {"tide.py": code.replace("parse_tide", "read_tide")})
         index(corpus, docs, server)
         assert fresh_as(corpus, fresh, docs, server, "light"), "what it names is gone"
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "word", "kind"),
+    [
+        ("Henry Ford founded Ford in Detroit. In 1903 Ford sold its first car. Ford Inc. is listed.", "Henry Ford", "ford", "organization"),
+        ("Paris Hilton lives in Paris, France. She was born in Paris.", "Paris Hilton", "paris", "location"),
+        ("The Bank lent money. Okafor signed.", "Mira Okafor", "okafor", "person"),
+    ],
+)
+def test_a_word_of_a_persons_name_is_the_person_unless_rules_found_something_else(
+    text: str, person: str, word: str, kind: str
+) -> None:
+    found, of_summaries = corrected(mentions(text), text, {person: "person"})
+    assert {(row[2], row[6]) for row in found if row[0] == word} == {(kind, person.lower() if kind == "person" else "")}
+    assert (word in of_summaries) == (kind == "person")
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]])
+def test_names_that_differ_in_case_have_the_type_that_most_summaries_give(order: list[int]) -> None:
+    given = [("Acme", "organization"), ("ACME", "person"), ("Acme", "organization"), ("Rook", "")]
+    names, types = zip(*(given[place] for place in order), strict=True)
+    summary = {"document_id": "d", "names": names, "types": types, "unsupported": []}
+    empty = {"document_id": "d", "names": ["rook", "Rook", "Rook"], "types": ["product", "", ""], "unsupported": []}
+    assert names_of([summary, empty]) == {
+        "d": {"ACME": "organization", "Acme": "organization", "Rook": "product", "rook": "product"}
+    }
+
+
+def test_links_of_source_code_are_read_once_however_many_documents_are_corrected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = {"tide.py": "def parse_tide(text: str) -> str:\n    return text.strip()\n"}
+    docs, reads, rows_of_table = write(tmp_path / "docs", BANKS | code), [], Snapshot.rows
+
+    def counted(self: Snapshot, table: str, where: str = "", columns: Any = None, **more: Any) -> pa.Table:
+        reads.append((table, columns))
+        return rows_of_table(self, table, where, columns, **more)
+
+    monkeypatch.setattr("graphrag_mcp.index.summarised.DOCUMENTS", 1)
+    monkeypatch.setattr(Snapshot, "rows", counted)
+    with openai_server(Namer()) as server:
+        index(tmp_path / "c", docs, server)
+    read = [table for table, columns in reads if columns == ["links"]]
+    assert read and len(read) == len(set(read))

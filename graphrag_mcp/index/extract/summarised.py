@@ -1,7 +1,8 @@
 """Names of a text by rules, corrected by the names and types that the summaries of its document have.
 
 A name of a summary is a name wherever the text has it, with the type that the summary gives: what rules
-took of its words goes, a longer name that holds it stays. Nothing goes because no summary names it."""
+took of its words goes, a longer name that holds it stays. Nothing goes because no summary names it.
+A single word of a person's name is that person, unless rules found an organization, a place or the like."""
 
 from __future__ import annotations
 
@@ -21,11 +22,13 @@ def corrected(
         return list(found), frozenset()
     kinds = {normalise_name(name): kind for name, kind in names.items()}
     bearers = _bearers(kinds)
+    of_summaries = set(kinds)
     kept: list[Fields] = []
     for key, form, kind, strong, start, end, alias in found:
         if key in kinds:
             kept.append((key, form, kinds[key] or kind, True, start, end, alias))
-        elif key in bearers and not alias:
+        elif key in bearers and not alias and kind in ("person", "other"):
+            of_summaries.add(key)
             kept.append((key, form, "person", strong, start, end, bearers[key]))
         else:
             kept.append((key, form, kind, strong, start, end, alias))
@@ -39,7 +42,7 @@ def corrected(
                 continue
             place = text[start:end], kinds[key] or "other", True, start, end
             kept = [(key, *place, aliases.get(key, "")), *(row for row in kept if row not in over)]
-    return sorted(kept, key=lambda row: (row[4], -row[5])), kinds.keys() | bearers.keys()
+    return sorted(kept, key=lambda row: (row[4], -row[5])), of_summaries
 
 
 def _bearers(kinds: Mapping[str, str]) -> dict[str, str]:
