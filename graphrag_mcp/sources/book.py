@@ -8,13 +8,14 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import copy
 from posixpath import join, normpath
 from urllib.parse import unquote
 from zipfile import ZipInfo
 
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.archive import local, tree
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.html import decoded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer
 
@@ -69,7 +70,8 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
-    """The files of a tar, which gzip may have packed, or the one file that it has packed."""
+    """The files of a tar, which gzip may have packed, or the one file that it has packed, with "" where it names
+    none."""
     name = ""
     if data.startswith(b"\x1f\x8b"):
         try:
@@ -78,17 +80,23 @@ def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
         except (OSError, EOFError, zlib.error) as error:
             raise ReadError(f"it is damaged, or no {suffix} file") from error
         if data[3] & 12 == 8:  # RFC 1952, 2.3.1: its name, and no further fields before it
-            name = data[10 : data.find(b"\0", 10)].decode("utf-8", "replace").rpartition("/")[2]
+            name = decode(data[10 : data.find(b"\0", 10)])[0].rpartition("/")[2]
         if len(content) > archive.UNPACKED:
             raise ReadError(_TOO_MUCH)
         data = content
     if suffix == "gz" and not tarfile.is_tarfile(io.BytesIO(data)):
-        yield Attachment(name or "file", data)
+        yield Attachment(name, data)
         return
     left = archive.UNPACKED  # a sparse file of some bytes may be one of terabytes
+    known: dict[str, tarfile.TarInfo] = {}
+    last = ""
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as files:
-            for entry in files:
+            for link in files:
+                entry = link
+                if link.islnk():  # a further name of a file before it
+                    entry = copy(known.get(normpath(link.linkname), link))
+                    entry.name = link.name
                 inside = normpath(entry.name)
                 if inside.startswith(("/", "../")):
                     yield NotRead(entry.name, "its name leads out of the archive")
@@ -99,8 +107,17 @@ def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
                 elif entry.isfile() and (stream := files.extractfile(entry)):
                     left -= entry.size
                     yield Attachment(inside, stream.read())
+                    known[inside] = entry
+                elif not entry.isdir():
+                    yield NotRead(entry.name, "a link or a device")
+                last = entry.name
+            # tarfile takes a damaged header for the end, which is blocks of zeros
+            if not (end := data[files.offset : files.offset + 512]) or any(end):
+                raise tarfile.ReadError
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise ReadError(f"it is damaged, or no {suffix} file") from error
+        if not last:
+            raise ReadError(f"it is damaged, or no {suffix} file") from error
+        yield NotRead("", f"it is damaged or cut off behind {last}")
 
 
 def zipped(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:

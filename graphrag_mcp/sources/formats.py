@@ -565,9 +565,10 @@ FORMATS: dict[str, Reader] = {
 
 
 def pieces(
-    data: bytes, suffix: str, depth: int = 0, described: bool = False
+    data: bytes, suffix: str, depth: int = 0, described: bool = False, name: str = ""
 ) -> Iterator[Piece | NotRead | Picture]:
-    """The pieces of a file and of the files inside of it, whose keys begin with their names.
+    """The pieces of a file and of the files inside of it, whose keys begin with their names. `name`: of the file, by
+    which gzip calls what it has packed where it stores no other.
     `described`: a model describes pictures, so these are given as well, before the text."""
     has_pictures = False
     if described:
@@ -587,6 +588,9 @@ def pieces(
             if inside > INSIDE:
                 yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
                 return
+            if not found.name:
+                packed = name[:-3] if name.lower().endswith(".gz") else name
+                found = replace(found, name=packed or "file")
             key = distinct(found.name, names)
             names.add(key)
             yield from _inside(found, key, depth + 1, described)
@@ -612,7 +616,7 @@ def _inside(
         yield NotRead(key, reason)
         return
     try:
-        for piece in pieces(found.data, suffix, depth, described):
+        for piece in pieces(found.data, suffix, depth, described, name):
             if isinstance(piece, NotRead):
                 yield NotRead(f"{key}/{piece.name}" if piece.name else key, piece.reason)
                 continue

@@ -139,7 +139,7 @@ def _watch(most: int) -> None:
 
 
 def _parse(
-    out: BinaryIO, data: bytes, suffix: str, seconds: float, described: bool
+    out: BinaryIO, data: bytes, suffix: str, seconds: float, described: bool, name: str
 ) -> dict[str, Any]:
     """Writes the pieces, and the pictures where they are `described`; gives the last line."""
     global _sealed
@@ -176,7 +176,7 @@ def _parse(
         ocr.signals[:] = [another]
         _sealed = True
         room = PICTURES
-        for piece in formats.pieces(data, suffix, described=described):
+        for piece in formats.pieces(data, suffix, described=described, name=name):
             if isinstance(piece, Piece):
                 if not piece.text.strip():
                     continue
@@ -227,12 +227,13 @@ def main() -> None:
         threading.Thread(target=_watch, args=(most,), daemon=True).start()
     _libraries = _address_space()
     began = _resident()
-    while line := frames.readline(1000):
+    while line := frames.readline(10_000):
         head = json.loads(line)
         data = frames.read(head["size"])
         if len(data) < head["size"]:
             return
-        message = _parse(out, data, head["suffix"], head["seconds"], bool(head.get("described")))
+        described, name = bool(head.get("described")), head.get("name", "")
+        message = _parse(out, data, head["suffix"], head["seconds"], described, name)
         del data
         room = ENGINE_KEEPS if _reads_pictures else 0
         grown = _address_space() > _libraries + GROWN + room or _resident() > began + MEMORY + room

@@ -79,12 +79,20 @@ class _Child(Child):
         self.late = True
         self.process.kill()
 
-    def parse(self, data: bytes, suffix: str, seconds: float, described: bool) -> list[Found]:
+    def parse(
+        self, data: bytes, suffix: str, seconds: float, described: bool, name: str
+    ) -> list[Found]:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         self.sound = False
         head = json.dumps(
-            {"suffix": suffix, "size": len(data), "seconds": seconds, "described": described}
+            {
+                "suffix": suffix,
+                "size": len(data),
+                "seconds": seconds,
+                "described": described,
+                "name": name,
+            }
         )
         with contextlib.suppress(OSError):  # it has died: reading says how
             stdin.write(head.encode() + b"\n" + data)
@@ -121,7 +129,7 @@ _child: _Child | None = None
 
 
 def parse(
-    data: bytes, suffix: str, seconds: float = SECONDS, described: bool = False
+    data: bytes, suffix: str, seconds: float = SECONDS, described: bool = False, name: str = ""
 ) -> list[Found]:
     """All pieces of a file, and its pictures where they are `described`. ReadError with the reason,
     whatever happened to the process."""
@@ -133,7 +141,7 @@ def parse(
         child = _child = _child or _Child()
         child.watched(seconds + GRACE)
         try:
-            return child.parse(data, suffix, seconds, described)
+            return child.parse(data, suffix, seconds, described, name)
         finally:
             child.watched(0)
             if child.late or not child.sound:
@@ -210,7 +218,7 @@ def load(
     try:
         pieces: Iterable[Piece | NotRead]
         if apart(suffix, len(data)):
-            found = parse(data, suffix, described=describe is not None)
+            found = parse(data, suffix, described=describe is not None, name=shown(name))
             pieces = [piece for piece in found if not isinstance(piece, Picture)]
             if pictures := [picture for picture in found if isinstance(picture, Picture)]:
                 assert describe is not None

@@ -342,6 +342,26 @@ def _tar(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+def _linked_tar() -> bytes:
+    """A tar of a file, two names for it, a link to nothing, a symbolic link, and a file of 3,000 bytes."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, kind, target, data in (
+            ("in/a.txt", tarfile.REGTYPE, "", b"Sold 42.\n"), ("hard.csv", tarfile.LNKTYPE, "in/a.txt", b""), ("twice.txt", tarfile.LNKTYPE, "hard.csv", b""),
+            ("lost.txt", tarfile.LNKTYPE, "b.txt", b""), ("soft.txt", tarfile.SYMTYPE, "in/a.txt", b""), ("last.txt", tarfile.REGTYPE, "", b"The last. " * 300),
+        ):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname, entry.size = kind, target, len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _packed(data: bytes, name: bytes = b"") -> bytes:
+    """What gzip packs, with this name."""
+    packed = gzip.compress(data)
+    return packed[:3] + b"\x08" + packed[4:10] + name + b"\0" + packed[10:] if name else packed
+
+
 def _sparse(name: bytes, size: int) -> bytes:
     """The header of a file of so many zeros in a tar, of which none is stored (format of GNU)."""
     header = bytearray(512)
@@ -424,6 +444,14 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "outside.tar": (gzip.decompress(_tar({"../x.txt": b"Out.\n", "y.txt": b"In.\n"})), ["In.\n", "leads out of the archive", "!Out."]),
     "sparse.tar": (_sparse(b"holes.txt", 2_000_000_000) + gzip.decompress(_tar({"y.txt": b"In.\n"})), ["In.\n", "with it the archive unpacks to more than 300 MB"]),
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
+    "linked.tar": (_linked_tar(), ["#in/a.txt", "#hard.csv/1", "#twice.txt", "NOT READ lost.txt: a link or a device", "NOT READ soft.txt: a link or a device", "The last.", "!cut off"]),
+    "cut.tar": (_linked_tar()[:512 * 8], ["Sold 42.\n", "it is damaged or cut off behind soft.txt", "!The last."]),
+    "cut-header.tar": (_linked_tar()[:512 * 6 + 99], ["Sold 42.\n", "it is damaged or cut off behind soft.txt"]),
+    "no-end.tar": (_linked_tar()[:512 * 6], ["Sold 42.\n", "it is damaged or cut off behind soft.txt"]),
+    "rows.csv.gz": (_packed(b"Name,Age\nEva,5\n"), ["#rows.csv/1", "Name: Eva\nAge: 5\n"]),
+    "paper.docx.gz": (_packed(_word(f'<w:p>{_RUN.format("", "Form 7")}</w:p>')), ["Form 7\n"]),
+    "rows.csv.gz.zip": (packed(**{"in/rows.csv.gz": _packed(b"Name,Age\nEva,5\n")}), ["#in/rows.csv.gz/rows.csv/1"]),
+    "named.gz": (_packed(b"Name,Age\nEva,5\n", "Grüße.csv".encode("latin-1")), ["#Grüße.csv/1", "Name: Eva"]),
     "links.xlsx": (LINKED_SHEET, ["| Site |  |\n| [Portal](https://example.org/p) |  |\n| [Mill](https://example.org/p) | Oak |\n| [Pier](https://example.org/p) |  |\n"]),
     "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| (212) 555-1234 | 1'234.50 | 2 1/2 | -555-1234 |"]),
     "bars.xls": (ole.xls({164: "0.00\\/\\k\\g", 165: '0.0 "EUR"/"kg"', 166: '00"/"00', 167: '"$"# ?/?" kg"', 168: "# ?/?8", 169: "# ?/?%"}, {"S": {(0, 0): (12.5, 164), (0, 1): (12.5, 165), (0, 2): (2324.0, 166), (0, 3): (-2.5, 167), (0, 4): (0.5, 168), (0, 5): (0.025, 169), (0, 6): (math.inf, 168)}}), ["| 12.50/kg | 12.5 EUR/kg | 23/24 | -$2 1/2 kg | 1/2 | 2 1/2% | inf |", "S!A1"]),
