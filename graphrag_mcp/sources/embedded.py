@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
@@ -102,19 +102,47 @@ def _name(path: bytes, encoding: str = "") -> str:
 _TITLE, _DATA, _BEGINS, _PROPERTIES = 0x8010, 0x800F, 0x9002, 0x9005  # attributes
 _TEXT, _UNICODE, _BINARY, _OBJECT = 0x1E, 0x1F, 0x102, 0x0D  # kinds of properties
 _CONTENT, _LONG_NAME = 0x3701, 0x3707
+_SUBJECT, _BODY, _OF_MAIL, _CODE_PAGE = 0x8004, 0x800C, 0x9003, 0x9007  # attributes of the mail
+_BODY_TEXT, _BODY_RTF, _BODY_PAGE = 0x1000, 0x1009, 0x1013  # and its properties
+TNEF = b"\x78\x9f\x3e\x22"
 
 
-def of_tnef(data: bytes, name: str) -> list[Attachment]:
-    """The files that Outlook packs into winmail.dat (MS-OXTNEF, 2.1.3); this itself where it is damaged."""
-    found: list[Attachment] = []
+@dataclass
+class Packed:
+    """What Outlook packs into winmail.dat: of a mail the subject, and the body in up to four forms; and files."""
+
+    subject: str = ""
+    text: str = ""
+    ansi: bytes = b""  # in the code page
+    page: bytes = b""
+    rtf: bytes = b""  # compressed
+    code_page: int = 0
+    files: list[Attachment] = field(default_factory=list)
+
+
+def of_tnef(data: bytes) -> Packed:
+    """What winmail.dat holds (MS-OXTNEF, 2.1.3), as far as it is not damaged."""
+    packed = Packed()
+    found = packed.files
     at = 6  # behind signature and key
-    while data.startswith(b"\x78\x9f\x3e\x22") and at + 9 <= len(data):
+    while data.startswith(TNEF) and at + 9 <= len(data):
         tag, _, size = struct.unpack_from("<HHI", data, at + 1)
         content = data[at + 9 : at + 9 + size]
         at += 9 + size + 2  # a sum of the bytes
         if tag == _BEGINS:
             found.append(Attachment(f"attachment {len(found) + 1}", b""))
         if not found:
+            if tag == _SUBJECT:
+                packed.subject = " ".join(decode(content.rstrip(b"\0"))[0].split())[:200]
+            elif tag == _BODY:
+                packed.ansi = content.rstrip(b"\0")
+            elif tag == _CODE_PAGE and size >= 4:
+                packed.code_page = int.from_bytes(content[:4], "little")
+            elif tag == _OF_MAIL:
+                text = _property(content, _UNICODE, _BODY_TEXT)
+                packed.text = text.decode("utf-16-le", "replace").rstrip("\0")
+                packed.page = _property(content, _BINARY, _BODY_PAGE)
+                packed.rtf = _property(content, _BINARY, _BODY_RTF)
             continue
         file = found[-1]
         if tag == _TITLE:
@@ -122,13 +150,16 @@ def of_tnef(data: bytes, name: str) -> list[Attachment]:
         elif tag == _DATA:
             found[-1] = replace(file, data=content)
         elif tag == _PROPERTIES:  # the long name, and files that are objects
+            packed_object = _property(content, _OBJECT, _CONTENT)
+            if packed_object:  # which may have properties itself
+                content = content.replace(packed_object, b"")
             long = _name(_property(content, _UNICODE, _LONG_NAME), "utf-16-le")
             long = long or _name(_property(content, _TEXT, _LONG_NAME))
             inside = file.data or _property(content, _BINARY, _CONTENT)
             # behind the name of its interface
-            inside = inside or _property(content, _OBJECT, _CONTENT)[16:]
+            inside = inside or packed_object[16:]
             found[-1] = replace(file, name=long or file.name, data=inside)
-    return found or [Attachment(name, data)]
+    return packed
 
 
 def _property(properties: bytes, kind: int, tag: int) -> bytes:

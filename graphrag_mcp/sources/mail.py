@@ -36,7 +36,7 @@ from graphrag_mcp.sources.decode import (
     web_encoding,
     without_base64,
 )
-from graphrag_mcp.sources.embedded import of_tnef
+from graphrag_mcp.sources.embedded import TNEF, Packed, of_tnef
 from graphrag_mcp.sources.html import DECLARED, QUOTE, Page, decoded, readable
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 from graphrag_mcp.sources.rtf import rtf
@@ -93,6 +93,7 @@ class Mail:
     id: str = ""
     reply_to: list[str] = field(default_factory=list)  # ids of earlier mails, the oldest first
     body: str = ""
+    packed: str = ""  # the body in winmail.dat
     attachments: list[Attachment] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)  # that are attached, and no files of their own
     not_named: list[Attachment] = field(default_factory=list)  # which the mail gives no names
@@ -372,6 +373,8 @@ def _parsed(data: bytes) -> Mail:
     ]
     plain = "\n\n".join(texts["plain"])
     mail.body = plain if plain.strip() else "\n\n".join(texts["html"])
+    if mail.packed.strip():
+        mail.body = "\n".join(_of_alternatives({"plain": [mail.body], "html": [mail.packed]}))
     return mail
 
 
@@ -448,7 +451,15 @@ def _collect(
             mail.lost.append("its body is encrypted (S/MIME)")
             return
     if kind == "application/ms-tnef" or name.casefold() == "winmail.dat":
-        mail.attachments += of_tnef(_payload(part), name or "winmail.dat")
+        data = _payload(part)
+        if (packed := of_tnef(data)) == Packed():
+            mail.attachments.append(Attachment(name or "winmail.dat", data))
+            return
+        inner_packed = _packed(packed, 1)
+        mail.packed = inner_packed.body
+        mail.attachments += inner_packed.attachments
+        mail.mails += inner_packed.mails
+        mail.lost += inner_packed.lost
         return
     if name:
         mail.attachments.append(Attachment(name, _payload(part)))
@@ -460,6 +471,26 @@ def _collect(
     number = len(mail.not_named) + 1
     name = f"attachment {number}{suffix or '.' + kind.rpartition('/')[2]}"
     mail.not_named.append(Attachment(name, _payload(part)))
+
+
+def _packed(packed: Packed, depth: int) -> Mail:
+    """A mail that winmail.dat holds, and the mails that are attached to it."""
+    mail = Mail(subject=packed.subject)
+    pages = {_BODY: packed.code_page}
+    try:
+        body = packed.text or _text(packed.ansi, _code_page(pages, (_BODY,)))
+        body = body.strip() or _page(packed.page, pages) or _of_rtf(packed.rtf)
+        mail.body = _without_base64(body, mail)
+    except ReadError as error:
+        mail.lost.append(f"its body: {error}")
+    for file in packed.files:
+        if file.data.startswith(TNEF) and depth < DEPTH:
+            inner = _packed(of_tnef(file.data), depth + 1)
+            inner.subject = inner.subject or file.name
+            mail.mails.append(inner)
+        else:
+            mail.attachments.append(file)
+    return mail
 
 
 def _signed(data: bytes) -> bytes:

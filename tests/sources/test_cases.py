@@ -398,6 +398,22 @@ LONG_NAME = "Plan of the mill.csv\0".encode("utf-16-le")
 TNEF += _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"PLANOF~1.CSV\0") + _attribute(0x9005, struct.pack("<IHHII", 2, 0x1F, 0x3707, 1, len(LONG_NAME)) + LONG_NAME + struct.pack("<HHII", 0x0102, 0x3701, 1, 15) + b"Name,Age\nEva,5\n")
 
 
+def _winmail(data: bytes, text: bytes = b"") -> bytes:
+    """A mail with what Outlook packs, below a text."""
+    head = b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n" + text
+    return head + b"\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(data) + b"--b--\n"
+
+
+def _properties(kind: int, tag: int, value: bytes) -> bytes:
+    return struct.pack("<IHHII", 1, kind, tag, 1, len(value)) + value
+
+
+SIGNED_TNEF = struct.pack("<IH", 0x223E9F78, 1)
+BODY_TNEF = SIGNED_TNEF + _attribute(0x9007, struct.pack("<II", 1252, 0)) + _attribute(0x800C, "The crane in Köln is sold. Ask Ana.\0".encode("cp1252"))
+INNER_TNEF = SIGNED_TNEF + _attribute(0x8004, b"Old offer\0") + _attribute(0x9003, _properties(0x0102, 0x1009, compress(rb"{\rtf1\ansi The dock in K\'f6ln.\par}"))) + TNEF[6:]
+OUTER_TNEF = SIGNED_TNEF + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"Old offer\0") + _attribute(0x9005, _properties(0x0D, 0x3701, bytes(16) + INNER_TNEF))
+
+
 OWN: dict[str, tuple[bytes, list[str]]] = {
     "raw.eml": (RAW_JP, ["# 見積り", JP]),
     "plain.jp.txt": (JP.encode("iso2022_jp"), [JP]),
@@ -463,6 +479,12 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "status.eml": (b"Subject: Failed\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\nAction: failed\nDiagnostic-Code: smtp; " + "用户不存在".encode("gbk") + b"\n\n--b--\n", ["Diagnostic-Code: smtp; 用户不存在"]),
     "below.mbox": (b"From a@x.org Mon Mar  4 09:15:00 2024\nFrom: Ana Holm <a@x.org>\nMessage-ID: <1@x>\n\nHow many cranes?\nWhen?\n\nFrom b@x.org Mon Mar  4 11:15:00 2024\nFrom: Bo Lind <b@x.org>\nTo: Ana Holm <a@x.org>\nSubject: Re: Cranes\nIn-Reply-To: <1@x>\n\nOn Mon, Mar 4, 2024 at 9:15 AM Ana Holm <a@x.org> wrote:\n> How many cranes?\nTwo.\n\n> When?\nIn May.\n\n> 50 units: 3 %\n", ["Two.\n\nIn May.\n\n> 50 units: 3 %\n"]),
     "packed.msg": (ole.compound({"__properties_version1.0": bytes(32), "__substg1.0_0037001F": "Offer".encode("utf-16-le"), "__substg1.0_10090102": compress(rb"{\rtf1\ansi The crane in K\'f6ln.\par Ana}")}), ["# Offer\n\nThe crane in Köln.\n\nAna\n"]),
+    "winmail.body.eml": (_winmail(BODY_TNEF), ["\nThe crane in Köln is sold. Ask Ana.\n", "!NOT READ"]),
+    "winmail.page.eml": (_winmail(SIGNED_TNEF + _attribute(0x9003, _properties(0x0102, 0x1013, b"<p>The mill is <b>let</b>.</p>"))), ["\nThe mill is let.\n", "!NOT READ"]),
+    "winmail.both.eml": (_winmail(BODY_TNEF, "The crane in Köln is sold.".encode("latin-1")), ["\nThe crane in Köln is sold. Ask Ana.\n", "!NOT READ"]),
+    "winmail.part.eml": (_winmail(BODY_TNEF, "The crane in Köln is sold. Ask Ana. List: x.org".encode("latin-1")), ["\nThe crane in Köln is sold. Ask Ana. List: x.org\n"]),
+    "winmail.mail.eml": (_winmail(OUTER_TNEF, b"See it."), ["See it.", "#Old offer\n", "The dock in Köln.", "#Old offer/Plan of the mill.csv/1", "The plan is 42.", "'attached_to': 'Plan'", "!NOT READ"]),
+    "winmail.damaged.eml": (_winmail(b"\0" + BODY_TNEF, b"See it."), ["See it.", "NOT READ winmail.dat: binary"]),
     "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: Pläne für Öl.txt, Plan of the mill.csv", "Name: Eva\nAge: 5", "See it.", "The plan is 42.\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
     "conditions.xls": (ole.xls({164: '[>=1000000]0.0,,"M";[>=1000]0.0,"k";0'}, {"S": {(0, 0): (2_500_000.0, 164), (0, 1): (1500.0, 164), (0, 2): (7.0, 164)}}), ["| 2.5M | 1.5k | 7 |"]),
