@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, SMALL, finish, one_line
-from graphrag_mcp.query import context, render, topics
+from graphrag_mcp.query import context, hits, render, topics
 from graphrag_mcp.query.ids import id_range, was_given
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted
@@ -19,6 +19,7 @@ from graphrag_mcp.types import Citation, ReportResult
 Row = dict[str, Any]
 
 NEXT = 60  # tokens that the next call takes
+EACH = 3  # documents shown of each part of a topic
 _STATEMENT = re.compile(r".*?\[Data: [^\[\]]*\]", re.DOTALL)
 
 
@@ -80,7 +81,9 @@ def _report(
         lines.append(f"Names: {names}")
     if above:
         lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
-    if below := topics.inside(snapshot, topic):
+    documents = topics.summarised(snapshot, topic, row)
+    parts = [] if documents else topics.within(snapshot, topic)
+    if not parts and (below := topics.inside(snapshot, topic)):
         lines.append(f"Inside: {below}")
     whole = re.sub(r"\A# .*\n+", "", row["full_content"])
     text = whole if count_tokens(whole) < page.room else _brief(row)
@@ -98,7 +101,7 @@ def _report(
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
         if left or not page.add(block, places):
             left += 1
-    if documents := topics.summarised(snapshot, topic, row):
+    if documents:
         page.add("\nDocuments:")
         taken = 0
         while taken < len(documents) and page.add(documents[taken]):
@@ -107,9 +110,26 @@ def _report(
         if taken < len(documents):
             more = f'list_documents(filters=["topic={result.id}"])'
             page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
-    elif topic.central:
-        page.add(f"\nDocuments: {'; '.join(topic.central)}")
+    for part in parts:
+        page.add(
+            f"\n{one_line(part.title, 80)} [c{part.n}], {counted(len(part.main), 'documents')}:"
+        )
+        _add_documents(snapshot, page, part.central[:EACH])
+    if not documents and not parts and topic.central:
+        page.add("\nDocuments:")
+        _add_documents(snapshot, page, topic.central)
     return not left
+
+
+def _add_documents(snapshot: Snapshot, page: render.Page, passages: Sequence[str]) -> None:
+    """Add a line for the document of each passage: the id of the passage and what the document is called.
+    Of documents that begin alike there is one line."""
+    read = hits.read(snapshot, [(id, 0.0) for id in passages], openings=True)
+    first: dict[str, hits.Hit] = {}
+    for hit in read:
+        first.setdefault(hit.begins or hit.document, hit)
+    for hit in first.values():
+        page.add(" ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))))
 
 
 _SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")

@@ -28,7 +28,7 @@ Worth = Mapping[str, float]  # of the terms of a question
 MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
 TITLE = 120  # characters of a title that is shown
 STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
-BEGINS = 60  # characters of the opening of a document without a title
+BEGINS = 40  # characters of the opening of a document without a title
 SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)
 OPENING = 2_000  # characters of a text in which its first sentence ends
 PERSON = 0.3  # worth of a person's name within a passage, where the person is spoken to
@@ -134,7 +134,7 @@ def read(
     facts, valid, names = times.documents(snapshot), times.validity(snapshot), names_of(snapshot)
     shown = times.shown(facts[id] for id in ids if id in facts)
     spoken = times.read(snapshot, rows)
-    begins = _openings(snapshot, [id for id in ids if count[id] <= SHORT]) if openings else {}
+    begins = openings_of(snapshot, [id for id in ids if count[id] <= SHORT]) if openings else {}
     hits = []
     for row in rows:
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
@@ -167,7 +167,7 @@ def read(
     return hits
 
 
-def _openings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
+def openings_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     """The first words of those of these documents that have no title, by content id; of those with a
     summary none, which says more."""
     facts = times.documents(snapshot)
@@ -181,7 +181,8 @@ def _openings(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
 def untitled(fact: Mapping[str, Any]) -> bool:
     """Is a document's title only the name of its file? Its first words say more."""
     _, _, title, uri, file = fact["document"]
-    return title in ("", file) and not plugins.verbatim(uri)
+    named = title in ("", file, file.removeprefix("text:"))
+    return named and not plugins.verbatim(uri)
 
 
 def opening(text: str) -> str:

@@ -29,6 +29,7 @@ from graphrag_mcp.query.notes import (
     joined,
     length_note,
     missing,
+    not_in,
     only_common_words,
     unnamed,
 )
@@ -249,7 +250,7 @@ def several(
     for query in distinct[:MOST_QUERIES]:
         parts = narrowed(with_text(corpora), filters)
         sources, _ = found_in(parts, Request(query), (), askers or {})
-        asked.append((query, [source for source in sources if source.useful]))
+        asked.append((query, sources))
     return show_several(result, asked, budget, render.narrowed(form), beside)
 
 
@@ -324,6 +325,10 @@ def show_several(
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
+        if len(sources) == 1 and (absent := missing(sources[0].snapshot, sources[0].found)):
+            part.add(absent)
+        head = len(part.blocks)
+        sources = [source for source in sources if source.useful]
         more = note_hits.put_once(part, sources, notes, beside - result.beside)
         result.beside += more
         page.room += more
@@ -333,9 +338,9 @@ def show_several(
             render.show_lines(part, survey(sources, share).lines, form.sort == "time")
         else:
             _show_question(part, sources, form)
-        if not any(source.found.passages for source in sources) and len(part.blocks) < 2:
+        if not any(source.found.passages for source in sources) and len(part.blocks) == head:
             part.add("Nothing was found.")
-        if len(part.blocks) < 2:
+        if len(part.blocks) == head:
             last = number
             break
         page.blocks += part.blocks
@@ -358,8 +363,11 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
         found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
     above = {hit.id: {hit.id, *hit.also} & page.full for hit in found}
     known = sorted({id for hit in found[:most] for id in above[hit.id]})
+    shown = [passage for *_, passage in ranked[: PER_QUESTION + LINES_PER_QUESTION + len(known)]]
     if absent := unnamed(sources, found):
         page.add(absent)
+    elif words := not_in(sources, shown):
+        page.add(words)
     rest = [hit for hit in found if not above[hit.id]]
     full = 0 if absent or all(map(is_faint, sources)) else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)

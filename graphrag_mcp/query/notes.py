@@ -21,7 +21,7 @@ from graphrag_mcp.query.question import (
     rarity,
     telling,
 )
-from graphrag_mcp.query.rank import Ranking
+from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import is_cjk, query_terms
@@ -91,6 +91,21 @@ def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
         absent[name.form] = None
     quoted = " or ".join(f'"{one_line(name, 40)}"' for name in list(absent)[:3])
     return f"No passage names {quoted}; nearest:" if quoted and found else ""
+
+
+def not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> str:
+    """`Not in these: 'Microsoft', 'antitrust'.`: the rarest words of a question that none of the passages shown
+    for it contains, at most three. A batch of questions always shows the nearest passages, and its reader sees by
+    these words whether they are about the question."""
+    held = {term for passage in shown for term in passage.terms.split()}
+    worth = {term: value for source in sources for term, value in source.found.terms.items()}
+    absent: dict[str, float] = {}
+    for word in sources[0].found.query.split() if shown else ():
+        of_word = set(query_terms(word)) & worth.keys()
+        if of_word and of_word.isdisjoint(held) and not is_cjk(word[0]):
+            absent[word.strip(MARKS)] = max(worth[term] for term in of_word)
+    rarest = sorted(absent, key=lambda word: -absent[word])[:3]
+    return f"Not in these: {', '.join(map(repr, rarest))}." if rarest else ""
 
 
 def is_faint(source: Source) -> bool:

@@ -97,7 +97,8 @@ def survey(
         for passage in by_document[number, id][: max(READ, each)]
     ]
     filters = {source.corpus: source.filters for source in sources}
-    found = [of_then(hit, filters[hit.corpus]) for hit in hits.of_ranked(sources, ranked)]
+    read = hits.of_ranked(sources, ranked, openings=True)
+    found = [of_then(hit, filters[hit.corpus]) for hit in read]
     named = hits.naming(found, sources)
     of_hit = {(sources[number].corpus, id): value for (number, id), value in values.items()}
     lines = _best_lines(named, terms_worth, of_hit, each)
@@ -241,7 +242,8 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
         quote.with_speaker(hit.body, quotation)
         for quotation in sorted(found, key=lambda quotation: quotation.start)
     ]
-    text = " … ".join(quote.clipped(quotation.text, worth) for quotation in quotations)
+    room = quote.LONGEST - 2 * len(hit.begins)  # the line is not longer than that of a title
+    text = " … ".join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
     return Line(hit, text, found[0].score)
 
 

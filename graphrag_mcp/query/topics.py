@@ -188,7 +188,7 @@ SAMPLED = 6_000  # passages that are counted; every k-th of more
 LED, LEAD = 2, 1.3
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
-NAMES, SENTENCES, DOCUMENTS = 5, 1, 5  # shown of a topic
+NAMES, SENTENCES, DOCUMENTS = 5, 1, 12  # shown of a topic
 LARGEST = 8  # topics of all where a map shows series
 PER_SENTENCE = 45  # tokens of a sentence of a series
 ABOUT = 10  # names and nouns of a series
@@ -197,7 +197,6 @@ LENGTH = 220  # characters of a sentence
 WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
 LEAST = 5  # topics that a map shows even if fewer hold that share
 LISTED = 20  # tokens of a topic in the list of those without an entry
-MORE = 40  # tokens of the line that leads on
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -218,7 +217,9 @@ class Topic:
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
-    central: list[str] = field(default_factory=list)  # `[t12] Title` of documents
+    central: list[str] = field(
+        default_factory=list
+    )  # the best passage of each document, by content id
 
 
 @dataclass(slots=True)
@@ -249,8 +250,11 @@ def overview(
 ) -> SearchResult:
     """The result with the map of each corpus, which gets an equal share of the budget. The map of a
     single corpus has pages."""
+    if not offset:  # beside the text, which is a quotation
+        missing = (summaries.missing(snapshot) for _, snapshot, _ in corpora)
+        result.hint = " ".join(filter(None, (result.hint, *missing)))
     page = render.page_of(result, budget)
-    room, left, documents = page.room - MORE, 0, 0
+    room, left, documents = page.room, 0, 0
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
         part_page = Page(share, page.characters)
@@ -266,12 +270,6 @@ def overview(
         result.communities += shown
         documents += len(set(count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
-    if result.communities and not offset:
-        for _, snapshot, _ in corpora:
-            if hint := summaries.missing(snapshot):
-                page.add(hint)
-        page.room = MORE
-        page.add(f'More: get_community_report with id="{result.communities[0]}" on one topic.')
     return render.finished(result, page, left, offset + len(result.communities), cursor)
 
 
@@ -429,6 +427,16 @@ def inside(
     return _listed(snapshot, below[:most], kept, prefix) + rest
 
 
+def within(snapshot: Snapshot, topic: Topic) -> list[Topic]:
+    """The largest topics inside a topic, described; [] where there are fewer than two."""
+    parts = [part for part in parts_of(snapshot, topic) if part.main & topic.main]
+    most = BELOW * (3 if topic.share > WIDE else 1)
+    for part in parts[:most] if len(parts) > 1 else ():
+        part.main &= topic.main
+        describe(snapshot, part)
+    return parts[:most] if len(parts) > 1 else []
+
+
 def parts_of(
     snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
 ) -> list[Topic]:
@@ -566,8 +574,8 @@ def describe(
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
     found = hits.read(snapshot, [(id, lead[id]) for id in best], corpus)
     topic.said = _central(worth, found)
-    documents = {hit.document: f"[{hit.id}] {hit.name}" for hit in found}
-    topic.central = list(documents.values())[:DOCUMENTS]
+    passages = {hit.document: hit.passage for hit in reversed(found)}
+    topic.central = list(dict.fromkeys(passages[hit.document] for hit in found))[:DOCUMENTS]
     if topic.said and (
         written := summaries.of_documents(snapshot, [hit.document for hit in found])
     ):

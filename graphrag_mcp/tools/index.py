@@ -173,6 +173,8 @@ def _request(
     app: App, paths: list[str], texts: list[Any], corpus: str, method: str, remove_missing: bool
 ) -> tuple[str, IndexRequest, list[dict[str, str]]]:
     """The corpus, the request, and what is wrong with single texts (the others go in)."""
+    if not paths and not texts:
+        corpus, paths = _indexed(app, corpus.strip())
     found = tuple(str(app.allowed(path)) for path in dict.fromkeys(paths))
     good, errors = _texts(texts)
     if not found and not good:
@@ -186,6 +188,17 @@ def _request(
         found += (str(base),)
     within = tuple(str(root.resolve()) for root in app.settings.roots)
     return name, IndexRequest(found, good, method, remove_missing, within=within), errors
+
+
+def _indexed(app: App, corpus: str) -> tuple[str, list[str]]:
+    """The corpus that a call without paths and texts updates, and the folders and files that it was made of;
+    no paths where nothing is indexed yet."""
+    if not app.corpora():
+        return corpus, []
+    name = corpus or app.corpus_for_reading()
+    manifest = manifests.read(app.folder(name))
+    sources = manifest.sources.values() if manifest else ()
+    return name, [source["path"] for source in sources if source.get("path")]
 
 
 def _notes_apart(app: App, corpus: str, base: Path) -> bool:

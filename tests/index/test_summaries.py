@@ -40,6 +40,7 @@ from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.names.extract import mentions
+from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.query import local
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
@@ -717,17 +718,18 @@ def test_the_map_says_once_what_summaries_would_cost(tmp_path: Path) -> None:
         Settings(home=tmp_path),
     )
     index(corpus, docs, None, "fast")
-    text = global_search(open_snapshot(corpus), "").text
-    assert (
-        text.count("0 of 8 documents have a summary") == 1 and 'claim_work(kind="summary")' in text
-    )
+    found = global_search(open_snapshot(corpus), "")
+    assert "have a summary" not in found.text  # which is a quotation, and flagged for a call of a tool
+    assert found.hint.count("0 of 8 documents have a summary") == 1
+    text, flags = packing.dressed(found, found.text, packing.footer(found))
+    assert 'claim_work(kind="summary")' in text and "Flagged" not in text and not flags
     written(
         corpus,
         docs,
         home,
         {f"Report {n} tells": {"text": f"Report {n} tells of a harbour."} for n in range(8)},
     )
-    assert "have a summary" not in global_search(open_snapshot(corpus), "").text
+    assert "have a summary" not in global_search(open_snapshot(corpus), "").hint
 
 
 def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(

@@ -68,7 +68,6 @@ def test_words_about_how_it_is_asked_choose_no_sentences(tmp_path: Path) -> None
 
 def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "What is this about?")
-    assert "More: get_community_report" in result.text
     text, flags = packing_budget.dressed(result, result.text, packing_budget.footer(result))
     assert not flags and "Flagged" not in text
 

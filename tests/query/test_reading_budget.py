@@ -219,10 +219,18 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     index_documents(
         tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c")
     )
-    text = local_search(open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?").text
-    assert re.search(r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The works of [^)]*…\)\n", text), (
-        text
-    )
+    snapshot, asked = open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?"
+    text = local_search(snapshot, asked).text
+    named = r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The [^)]*…\)"
+    assert re.search(rf"{named}\n", text), text
+    for listed in (
+        list_documents(snapshot, query=asked).text,
+        global_search(snapshot, asked).text,
+        local_search(snapshot, asked, form=Form("sentences")).text,
+    ):
+        assert re.search(rf"- {named}: Ida Holm paid 400 crowns", listed), listed
+    text = get_source(snapshot, ["t1", "t2"], query=asked).text
+    assert re.search(r"\[t1\.\d\] .* \(Crane of Orl sold to Kron The [^)]*…\)\n", text) and "400 crowns" in text
 
 
 SAID = (
@@ -301,3 +309,37 @@ def test_room_that_lines_do_not_need_goes_to_the_passages_of_several_questions(
     result = several([("", snapshot)], asked, max_tokens=600, form=form)
     assert result.text.count("…") >= 2, "both passages are longer than their room"
     assert 420 <= result.tokens <= 600, result.text
+
+
+def test_several_questions_name_the_words_that_their_passages_lack(tmp_path: Path) -> None:
+    texts = [
+        InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
+        InlineText("A lawsuit on the ferry of Sund was settled.", "b", "Ferry"),
+        *(InlineText(f"Berth {n} was swept by the crew of the yard.", f"y{n}") for n in range(9)),
+    ]
+    snapshot = indexed(tmp_path, texts)
+    asked = ["steam crane sold", "Springer opera", "crane of Orl lawsuit"]
+    text = several([("", snapshot)], asked, form=Form()).text
+    crane, opera, both = text.split("\n## ")
+    assert "Not in these" not in crane + both and "Nowhere" not in crane, text
+    assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
+    crew = several([("", snapshot)], ["crew yard lawsuit", "crane"], form=Form()).text
+    assert re.search(r"## crew yard lawsuit\n(?:\[t2\]|Not in these: 'lawsuit'\.\n\[)", crew), crew
+
+
+def test_a_small_result_has_the_best_passage_of_each_document(tmp_path: Path) -> None:
+    """Not the first one of each: with room for one passage of each document, its beginning says little."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for n, thing in enumerate(("crane", "barge", "ferry", "dredger")):
+        first = f"The {thing} of the harbour was painted. " + f"{FILLER} " * 25
+        last = f"{FILLER} " * 12 + f"To be safe, users of the {thing} should wear gloves."
+        (folder / f"n{n}.txt").write_text(f"{first}\n\n{last}")
+    index_documents(
+        tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c")
+    )
+    snapshot = open_snapshot(tmp_path / "c")
+    asked, ids = "the crane, barge, ferry and dredger: what should users wear?", ["d1", "d2", "d3", "d4"]
+    text = get_source(snapshot, ids, query=asked, max_tokens=400).text
+    assert text.count("should wear gloves") == 4, text
+    assert text.count("of the harbour was painted.)") == 4, "each says how its document begins"

@@ -68,6 +68,19 @@ def test_a_large_job_outlives_the_server_and_the_same_request_joins_it(tmp_path:
     assert job.pid not in (0, os.getpid())
 
 
+def test_a_call_without_paths_reads_the_folders_of_the_index_again(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    (root / "notes").mkdir(parents=True)
+    (root / "notes" / "a.md").write_text("The lamp at Orl is lit by Ida Holm.")
+    with connected(over_stdio(home, root)) as caller:
+        assert "nothing to index" in caller.bad("index_documents")
+        caller.good("index_documents", paths=["notes"])
+        (root / "notes" / "b.md").write_text("The crane at Sund is painted by Oskar Lind.")
+        (root / "c.md").write_text("The barge at Kron is towed by Ole Moe.")
+        again = caller.good("index_documents")
+        assert "1 added" in again["text"] and "2 documents" in again["text"], again["text"]
+
+
 def test_a_cancelled_job_stops_and_a_later_call_finishes_the_work(call: Caller, extra: Path, home: Path) -> None:
     arguments = {"paths": [str(many_files(extra / "notes"))], "corpus": "jobs"}
     begun = call.good("index_documents", **arguments, wait_seconds=0)

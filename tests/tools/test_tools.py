@@ -329,7 +329,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("get_source", {"ids": []}, "no ids"),
     ("get_source", {"ids": ["t99999"]}, "t99999"),
     ("get_source", {"ids": {"a": 1}}, "ids[0] must be text"),
-    ("index_documents", {}, "nothing to index"),
     ("index_documents", {"paths": ["no-such-folder"]}, "no file or folder"),
     ("index_documents", {"paths": ["../secret"]}, "GRAPHRAG_MCP_ROOTS"),
     ("index_documents", {"paths": ["storm.md", "/etc/passwd"]}, "outside the folders"),
