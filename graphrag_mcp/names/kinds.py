@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.text.terms import UPPER
+from graphrag_mcp.text.temporal import ENGLISH_VERB
+from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 
 _DEFINED = re.compile(
     r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
@@ -16,6 +17,7 @@ _BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )"
 _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
 _SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
 _ACTS = re.compile(r" [a-z]+ed\b")
+_WORD_BEHIND = re.compile(rf"[ \n]([{UPPER}{LOWER}]+)")
 _SPOKEN = frozenset("said says replied".split())
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
@@ -60,6 +62,17 @@ def _by_definition(text: str, end: int) -> str:
     if not predicate or len(predicate) > 6:
         return ""
     return noun_type(predicate[-1].lower())
+
+
+def attributive(text: str, end: int) -> bool:
+    """Is the next word behind `end` perhaps a noun, so that the name describes it? In "a
+    London-based firm" it is, in "Ban Ki-moon said" it is not."""
+    word = _WORD_BEHIND.match(text, end)
+    return word is not None and not (
+        stop_word(word[1].lower())
+        or _SPEAKS.match(text, end)
+        or ENGLISH_VERB.match(text, word.start(1))
+    )
 
 
 def noun_type(noun: str) -> str:
