@@ -9,7 +9,7 @@ a function of the content alone."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -169,10 +169,16 @@ def cluster(
     return tree_with(ways, entities, links, plugged)
 
 
-def ways_of(texts: Texts, params: ClusterParams, sheets: Mapping[str, str]) -> dict[str, Way]:
+def ways_of(
+    texts: Texts,
+    params: ClusterParams,
+    sheets: Mapping[str, str],
+    check: Callable[[], None] = lambda: None,
+) -> dict[str, Way]:
     """The numbers of the groups of each text unit, coarsest first; among the groups of one group
-    the largest is 0, of equal ones that with the first id."""
-    groups = _divided(texts, params, sheets)
+    the largest is 0, of equal ones that with the first id. `check`: called before each division; it may
+    raise."""
+    groups = _divided(texts, params, sheets, check)
     return {texts.ids[unit]: way for group, way in groups for unit in group}
 
 
@@ -329,7 +335,7 @@ def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
 
 
 def _divided(
-    texts: Texts, params: ClusterParams, sheets: Mapping[str, str]
+    texts: Texts, params: ClusterParams, sheets: Mapping[str, str], check: Callable[[], None]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """The leaves, each with its way from the top; groups are numbered, the largest first."""
     import numpy as np
@@ -339,6 +345,7 @@ def _divided(
     others = np.array(by_sheet.pop("", []), np.int64)
     todo: list[tuple[Any, tuple[int, ...]]] = [(others, ())]
     while todo and texts.ids:
+        check()
         units, way = todo.pop()
         groups = [units] if len(units) else []
         if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):

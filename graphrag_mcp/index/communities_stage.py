@@ -90,9 +90,12 @@ def links_of(snapshot: Snapshot) -> pa.Table:
     return snapshot.rows("relationships", columns=columns).sort_by("id")
 
 
-def topics_ahead(snapshot: Snapshot, params: ClusterParams) -> Topics | None:
+def topics_ahead(
+    snapshot: Snapshot, params: ClusterParams, check: Callable[[], None]
+) -> Topics | None:
     """The topics of the texts of a generation to come, before its graph is merged; None where the stored
-    ones hold. `tree_of` takes them where the graph moves no text: Leiden lets Python go on meanwhile."""
+    ones hold. `tree_of` takes them where the graph moves no text: Leiden lets Python go on meanwhile.
+    `check` raises where no one waits for them any longer."""
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
     uris = listed(snapshot.rows("documents", columns=["id", "uri"]))
     plugged = {id for id, uri in uris if any(reader.knows(uri) for reader in readers().values())}
@@ -102,8 +105,9 @@ def topics_ahead(snapshot: Snapshot, params: ClusterParams) -> Topics | None:
     made_of = _made_of(params, documents, sheets)
     if snapshot.manifest.parameters.get("topics") == made_of:
         return None
+    check()
     texts = _texts(snapshot, documents)
-    return Topics(texts, ways_of(texts, params, sheets), made_of)
+    return Topics(texts, ways_of(texts, params, sheets, check), made_of)
 
 
 def tree_of(
@@ -643,7 +647,8 @@ def communities(run: Run, recluster: bool) -> None:
 
 def begin_topics(run: Run) -> None:
     """Divide the texts that were written, beside the merge of what they name."""
-    run.topics = run.beside.submit(topics_ahead, run.draft_snapshot(), _params(run))
+    given = run.draft_snapshot(), _params(run), run.check_ended
+    run.topics = run.beside.submit(topics_ahead, *given)
 
 
 def _params(run: Run) -> ClusterParams:

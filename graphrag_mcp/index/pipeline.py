@@ -97,12 +97,15 @@ def index_documents(
         with _lock(folder, cancelled), limited(most, cancelled, ended) as stop:
             manifest = of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, stop)
-            return result(run, *_work(run, request, asker, bring))
+            try:
+                return result(run, *_work(run, request, asker, bring))
+            finally:  # its thread reads files that another process with the lock may delete
+                run.ended.set()
+                run.beside.shutdown(cancel_futures=True)
     finally:
         gc.set_threshold(*collects)
         if run is not None:
             run.executor.close()
-            run.beside.shutdown(cancel_futures=True)
         if ours:
             asker.close()
 

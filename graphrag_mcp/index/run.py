@@ -4,6 +4,7 @@ Loads nothing of the stages: a run in which nothing changed needs this module an
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -103,6 +104,9 @@ class Run:
     executor: Executor = field(default_factory=InProcess)
     # a thread for work that lets Python go on
     beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "beside"))
+    ended: threading.Event = field(
+        default_factory=threading.Event
+    )  # what that thread does is for nothing
     # of the texts of the last batch, if something was written
     topics: Future[Topics | None] | None = None
     _draft: Manifest | None = None  # with the tables that were written since the last commit
@@ -124,6 +128,11 @@ class Run:
             of = self.settings
             self.executor = executor(of.engine, of.processes, of.engine_address, items)
         return self.executor
+
+    def check_ended(self) -> None:
+        """`check` for the thread beside, which does not ask the caller."""
+        if self.ended.is_set():
+            raise Cancelled
 
     def check(self) -> None:
         if self.cancelled():

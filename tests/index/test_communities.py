@@ -7,14 +7,18 @@ import random
 import re
 import subprocess
 import sys
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import Busy
 from graphrag_mcp.index import communities_stage
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -29,6 +33,7 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import writer_lock
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import content_id
 from tests.support.promises import doctor
@@ -304,3 +309,29 @@ def test_menus_and_notices_of_pages_make_no_topic_and_edits_equal_a_fresh_index(
         path.write_text(text, "utf-8")
     index_documents(tmp_path / "edited", request, Settings())
     assert digest(open_snapshot(tmp_path / "edited")) == digest(snapshot)
+
+
+def test_a_cancelled_run_stops_dividing_its_texts_and_has_the_lock_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, told = threading.Event(), list[str]()
+
+    def ways(texts: Texts, params: ClusterParams, sheets: Any, check: Callable[[], None]) -> Any:
+        began.set()
+        try:
+            for _ in range(40):
+                threading.Event().wait(0.1)
+                check()
+        except Exception as error:
+            told.append(type(error).__name__)
+        try:
+            with writer_lock(tmp_path / "c", 0.5):
+                told.append("free")
+        except Busy:
+            told.append("locked")
+        return {}
+
+    monkeypatch.setattr(communities_stage, "ways_of", ways)
+    request = IndexRequest(paths=(str(written(tmp_path / "docs")),))
+    result = index_documents(tmp_path / "c", request, Settings(), cancelled=began.is_set)
+    assert (result.status, told) == ("cancelled", ["Cancelled", "locked"])
