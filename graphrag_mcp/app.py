@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
+READ = 10_000  # documents that agents have read and that are remembered, some 3 MB
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
 
 
@@ -59,7 +60,19 @@ class App:
         self._lock = threading.Lock()
         self._odd: set[str] = set()  # folders whose names have been complained of
         # Content ids of the documents that agents have read, by agent, corpus and number (8 of d8).
-        self.seen: dict[tuple[str, str, int], str] = {}
+        self._seen: dict[tuple[str, str, int], str] = {}
+
+    def remember(self, by: str, corpus: str, number: int, id: str) -> None:
+        """This agent has read the document as it is now; of READ documents those read last are known."""
+        with self._lock:
+            self._seen.pop((by, corpus, number), None)
+            self._seen[by, corpus, number] = id
+            if len(self._seen) > READ:
+                del self._seen[next(iter(self._seen))]
+
+    def last_read(self, by: str, corpus: str, number: int) -> str | None:
+        """The content id of the document as this agent has read it."""
+        return self._seen.get((by, corpus, number))
 
     # ---- corpora ------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ function navigation(shown) {
     const names = Object.keys(views).filter(open), here = names.includes(shown);
     if (!names.length) continue;
     const made = element("a", { href: "#" + names[0], "aria-current": here ? "true" : null }, icon(image), title);
+    if (names[0] === "history") made.addEventListener("click", (event) => { if (!event.ctrlKey && !event.metaKey) { byId("query").value = ""; byId("query").focus(); } });
     byId("views").append(made);
     if (here && names.length > 1) byId("within").append(...names.map((name) => element("a", { href: "#" + name, "aria-current": name === shown ? "page" : null }, views[name])));
   }
@@ -135,7 +136,7 @@ const VIEWS = {
     map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
     return shown;
   },
-  async history() { byId("query").focus(); return ask.history(await transport.load("overview")); },
+  async history() { return ask.history(await transport.load("overview")); },
   async library() {
     onMap();
     const state = await server.state(), page = { server, transport, state, again };

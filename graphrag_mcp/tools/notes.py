@@ -250,7 +250,7 @@ def remember(app: App, parts: Parts, result: SourceResult, by: str) -> None:
         ids = (id.removeprefix(prefix) for id in read if id.startswith(prefix))
         numbers = [int(id) for id in ids if id.isdecimal()]
         for row in snapshot.by_key("documents", numbers, "n", ["n", "id"]).to_pylist():
-            app.seen[by, snapshot.manifest.corpus, row["n"]] = row["id"]
+            app.remember(by, snapshot.manifest.corpus, row["n"], row["id"])
 
 
 def _check_read(app: App, snapshot: Snapshot, by: str, ids: Iterable[str]) -> None:
@@ -260,8 +260,8 @@ def _check_read(app: App, snapshot: Snapshot, by: str, ids: Iterable[str]) -> No
     found = (re.fullmatch(r"(?:.*/)?d(\d+)(?:#.*)?", id) for id in ids)
     of = {int(match[1]): match[0] for match in found if match}
     for row in snapshot.by_key("documents", [*of], "n", ["n", "id"]).to_pylist() if of else ():
-        read = app.seen.get((by, snapshot.manifest.corpus, row["n"]), row["id"])
-        if read != row["id"] and not is_note(snapshot, row["id"]):
+        read = app.last_read(by, snapshot.manifest.corpus, row["n"])
+        if read not in (None, row["id"]) and not is_note(snapshot, row["id"]):
             what = f"{of[row['n']]} was edited after you read it"
             raise BadInput(what, "Read it again with get_source, and cite what it says now")
 

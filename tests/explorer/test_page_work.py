@@ -72,7 +72,12 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
         expect(original.locator("body")).to_contain_text("1912")
         assert original.evaluate("document.contentType") == "text/plain"
         original.close()
-        tab.go("history").shows(QUESTION)
+        in_field = "() => document.activeElement.id === 'query'"
+        tab.go("history").shows(QUESTION).gives(in_field, False)
+        tab.page.locator("#views a[href='#history']").click()
+        tab.gives(in_field, True)
+        tab.go("library").page.locator("#views a[href='#history']").click()
+        tab.shows(QUESTION).gives(in_field, True)
         made.close()
         assert [one for one in tab.wrong if "409" not in one] == []  # the browser tells of the refusal
 

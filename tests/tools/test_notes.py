@@ -516,6 +516,21 @@ def test_a_document_that_was_edited_after_it_was_read_is_not_cited_unread(call: 
     assert call.good("write_note", **note)["cites"] == 1
 
 
+def test_of_the_documents_that_agents_have_read_the_last_ones_are_remembered(
+    call: Caller, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphrag_mcp.app.READ", 1)
+    listed = [call.good("list_documents", filters=[f"uri=*/{name}"])["text"] for name in ("ledger.md", "radar station.md")]
+    first, last = ("d" + re.findall(r"\[[dt](\d+)", text)[0] for text in listed)
+    for id in (first, last):
+        call.good("get_source", ids=[id])
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    (root / "radar station.md").write_text(STATION.replace("40", "41"), "utf-8")
+    indexed(call)
+    assert f"{last} was edited after you read it" in call.bad("write_note", title="Mast", text=f"So [{last}].")
+    assert call.good("write_note", title="Mast", text=f"So [{first}].")["cites"] == 1
+
+
 def test_citations_in_other_forms_are_links_or_named_in_the_result(call: Caller, root: Path) -> None:
     for name in ("e9", "pier"):
         (root / f"{name}.md").write_text(f"# {name}\n\nThe {name} is of oak.\n", "utf-8")
