@@ -164,12 +164,14 @@ class Run:
     def draft_snapshot(self) -> Snapshot:
         return self.opened(self.draft)
 
-    def write(self, changes: Mapping[str, Change], said_alike: Collection[str] = ()) -> None:
-        """Write these changes, and those of vectors, into the draft. NOT a commit. `said_alike`: tables
+    def write(self, changes: Mapping[str, Change], keeps_vectors: Collection[str] = ()) -> None:
+        """Write these changes, and those of vectors, into the draft. NOT a commit. `keeps_vectors`: tables
         whose changed rows keep their texts, and so their vectors."""
         draft = self.draft
-        others = {name: change for name, change in changes.items() if name not in said_alike}
-        changes = {**changes, **forgotten(others, draft.tables)}
+        changed_texts = {
+            name: change for name, change in changes.items() if name not in keeps_vectors
+        }
+        changes = {**changes, **forgotten(changed_texts, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
 
     def opened(self, manifest: Manifest) -> Snapshot:

@@ -58,10 +58,10 @@ def correct(
     run: Run, documents: Sequence[str], names: Mapping[str, dict[str, str]], numbers: dict[str, int]
 ) -> Counter[str]:
     """Write the names of these documents, whose summaries may have others than before (`names`), into
-    the draft; how the counters move. What is no prose that rules read is left as it is."""
-    moved = Counter[str]()
-    others = _read_otherwise(run)
-    documents = [id for id in documents if id not in others]
+    the draft; how the counters change. What is no prose that rules read is left as it is."""
+    counters = Counter[str]()
+    left_out = _read_otherwise(run)
+    documents = [id for id in documents if id not in left_out]
     linked = _linked(run.draft_snapshot()) if documents else set()
     for start in range(0, len(documents), DOCUMENTS):
         run.check()
@@ -71,11 +71,11 @@ def correct(
             continue
         merged = merge(snapshot, fresh, fresh, numbers, edits=run.edits)
         run.capped |= merged.capped
-        moved.update(entities=merged.entities, relationships=merged.relationships)
+        counters.update(entities=merged.entities, relationships=merged.relationships)
         rows = graph_to_table("passages", passages)
         merged.changes["passages"] = Change([row["id"] for row in passages], rows)
-        run.write(merged.changes, said_alike=["passages"])
-    return moved
+        run.write(merged.changes, keeps_vectors=["passages"])
+    return counters
 
 
 def _read_otherwise(run: Run) -> set[str]:

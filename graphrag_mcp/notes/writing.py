@@ -187,7 +187,7 @@ def _left(text: str, start: int, end: int, is_text: Callable[[int], bool]) -> li
     ]
 
 
-def is_there(snapshot: Snapshot | None, word: str) -> bool:
+def names_something(snapshot: Snapshot | None, word: str) -> bool:
     """Does a word of the form of an id, or of a range, name something of the corpus?"""
     if snapshot is None:
         return False

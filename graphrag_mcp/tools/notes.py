@@ -216,7 +216,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
     left = list(dict.fromkeys(linked.left))
-    known = [word for word in left if writing.is_there(snapshot, word)]
+    known = [word for word in left if writing.names_something(snapshot, word)]
     if unknown := [word for word in left if word not in known]:
         written_note.remarks.append(
             f"Not in the index: {', '.join(word[:40] for word in unknown[:NAMED])}."
