@@ -218,8 +218,8 @@ def _linked(
 def _summarised_again(
     snapshot: Snapshot | None, batch: Batch, units: set[str], moved: Counter[str]
 ) -> dict[str, Change]:
-    """The summaries of documents with text units that were linked anew are read again, of the reply
-    cache, and with them the names that they correct (summarised.py)."""
+    """The changes that drop the summaries of documents whose text units have new links. The summaries are
+    read again from the reply cache, and correct the names again (summarised.py)."""
     if snapshot is None or not units:
         return {}
     rows = snapshot.by_key("text_units", sorted(units), "id", ["document_id"])

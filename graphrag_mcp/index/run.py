@@ -104,9 +104,8 @@ class Run:
     executor: Executor = field(default_factory=InProcess)
     # a thread for work that lets Python go on
     beside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "beside"))
-    ended: threading.Event = field(
-        default_factory=threading.Event
-    )  # what that thread does is for nothing
+    # set when nothing waits for that thread any longer
+    ended: threading.Event = field(default_factory=threading.Event)
     # of the texts of the last batch, if something was written
     topics: Future[Topics | None] | None = None
     _draft: Manifest | None = None  # with the tables that were written since the last commit

@@ -1,8 +1,8 @@
 """The graph of rules follows the names and types of summaries, in the commit of these.
 
 The names of a text unit are what rules find in it and what the summaries of its document name
-(`extract/summarised.py`), whichever came first. So the units of a document whose summaries changed are
-read by rules once more, and those with other names than before are merged."""
+(`extract/summarised.py`), whichever came first. When the summaries of a document change,
+rules read its units again, and the units whose names changed are merged."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def names_of(summaries: Iterable[Row]) -> dict[str, dict[str, str]]:
     """By document the names that its summaries have, each with the type that most of them give, an
     empty one only where none gives another; not those that the text does not have."""
     names: dict[str, set[str]] = {}
-    types: dict[
-        tuple[str, str], Counter[str]
-    ] = {}  # by document and key: `Acme` and `ACME` have one
+    # by document and key: `Acme` and `ACME` have one key
+    types: dict[tuple[str, str], Counter[str]] = {}
     for row in summaries:
         document = row["document_id"]
         for name, kind in zip(row["names"], row["types"], strict=True):

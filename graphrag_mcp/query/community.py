@@ -82,8 +82,8 @@ def _report(
     if above:
         lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
     documents = topics.summarised(snapshot, topic, row)
-    parts = [] if documents else topics.within(snapshot, topic)
-    if not parts and (below := topics.inside(snapshot, topic)):
+    parts = [] if documents else topics.within(snapshot, topic)[0]
+    if documents and (below := topics.inside(snapshot, topic)):
         lines.append(f"Inside: {below}")
     whole = re.sub(r"\A# .*\n+", "", row["full_content"])
     text = whole if count_tokens(whole) < page.room else _brief(row)
@@ -111,6 +111,7 @@ def _report(
             more = f'list_documents(filters=["topic={result.id}"])'
             page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
     for part in parts:
+        topics.describe(snapshot, part)
         page.add(
             f"\n{one_line(part.title, 80)} [c{part.n}], {counted(len(part.main), 'documents')}:"
         )

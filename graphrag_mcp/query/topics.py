@@ -418,23 +418,22 @@ def inside(
 ) -> str:
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
+    below, more = within(snapshot, topic, level, kept)
+    rest = f"; {more} more" if more else ""
+    return _listed(snapshot, below, kept, prefix) + rest if below else ""
+
+
+def within(
+    snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
+) -> tuple[list[Topic], int]:
+    """The largest topics inside a topic, each with the documents that both have, and the number of the
+    others; none where there are fewer than two."""
     parts = parts_of(snapshot, topic, level, kept)
     below = [replace(part, main=main) for part in parts if (main := part.main & topic.main)]
     if len(below) < 2:
-        return ""
+        return [], 0
     most = BELOW * (3 if topic.share > WIDE else 1)
-    rest = f"; {len(below) - most} more" if len(below) > most else ""
-    return _listed(snapshot, below[:most], kept, prefix) + rest
-
-
-def within(snapshot: Snapshot, topic: Topic) -> list[Topic]:
-    """The largest topics inside a topic, described; [] where there are fewer than two."""
-    parts = [part for part in parts_of(snapshot, topic) if part.main & topic.main]
-    most = BELOW * (3 if topic.share > WIDE else 1)
-    for part in parts[:most] if len(parts) > 1 else ():
-        part.main &= topic.main
-        describe(snapshot, part)
-    return parts[:most] if len(parts) > 1 else []
+    return below[:most], max(len(below) - most, 0)
 
 
 def parts_of(

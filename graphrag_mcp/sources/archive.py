@@ -26,8 +26,8 @@ _DECLARED = re.compile(rb"<\?xml[^>]{0,100}?encoding=[\"']([\w.:-]{1,40})[\"']")
 
 
 def parsed(data: bytes) -> Element:
-    """The XML of some bytes. An encoding by another name than expat has for it is decoded here, also one that nobody
-    knows."""
+    """The root element of an XML file. Encodings that expat does not know by the declared name are decoded here;
+    the encoding of an unknown name is detected."""
     declared = _DECLARED.match(data)
     if declared is None or declared[1].lower() in _OF_EXPAT:
         return ElementTree.fromstring(data)

@@ -3,8 +3,8 @@
 Of every file that was gone after a run and that links name, the index remembers what became of it: its new name, or
 that it was deleted. A file that came in the same run has its place if it holds most of its lines, at least half of
 those of both, and of one file alone; a file that comes later, if its bytes are the same. Nothing is remembered of a
-file that is there again. It stands in the sources of the manifest, for a folder does not tell it: an index that is made
-anew knows no old names."""
+file that is there again. It stands in the sources of the manifest, for a folder does not tell it: a new index knows no
+old names."""
 
 from __future__ import annotations
 

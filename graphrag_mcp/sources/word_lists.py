@@ -46,7 +46,7 @@ class Lists:
         self.levels: dict[str, dict[int, Element]] = {}  # by the number of the list
         self.counters: dict[str, str] = {}  # list -> what it counts together with others
         self.starts: dict[tuple[str, int], int] = {}  # (list, level) -> where it begins
-        self.anew: dict[str, set[int]] = {}  # levels that begin once more where the list does
+        self.anew: dict[str, set[int]] = {}  # levels that restart with their list
         self.counts: dict[str, dict[int, int]] = {}
         self.of_style: dict[str, tuple[str, int]] = {}
         numbering = elements(parts, "word/numbering.xml")

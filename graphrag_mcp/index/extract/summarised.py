@@ -1,4 +1,4 @@
-"""Names of a text by rules, corrected by the names and types that the summaries of its document have.
+"""Names that rules find in a text, corrected by the names and types in the summaries of its document.
 
 A name of a summary is a name wherever the text has it, with the type that the summary gives: what rules
 took of its words goes, a longer name that holds it stays. Nothing goes because no summary names it.
