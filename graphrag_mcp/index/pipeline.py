@@ -212,13 +212,13 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
             {**before, "derivation": IN_PART} if rederive else {**before, **run_parameters}
         )
         last = batches.write(run, plan, request, batches.Work(total, again, rederive), numbers)
-        plan.set_marks()
+        plan.finish()
         run.parameters = {**before, **run_parameters}  # only now does all that is there follow them
         if last is not None:
             documents.commit_batch(run, plan.found.sources, last, numbers, last=True)
             return
     else:
-        plan.set_marks()
+        plan.finish()
         run.progress("documents", 0, 0)
     run.parameters = {**before, **run_parameters}
     if run.manifest is not None and (

@@ -72,20 +72,26 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
 def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
     """The files of a tar, which gzip may have packed, or the one file that it has packed, with "" where it names
     none."""
-    name = ""
+    name, torn = "", False
     if data.startswith(b"\x1f\x8b"):
+        content = io.BytesIO()
         try:
             with gzip.open(io.BytesIO(data)) as stream:
-                content = stream.read(archive.UNPACKED + 1)
+                while part := stream.read1(1_000_000):
+                    content.write(part)
+                    if content.tell() > archive.UNPACKED:
+                        raise ReadError(_TOO_MUCH)
         except (OSError, EOFError, zlib.error) as error:
-            raise ReadError(f"it is damaged, or no {suffix} file") from error
+            if not content.tell():
+                raise ReadError(f"it is damaged, or no {suffix} file") from error
+            torn = True
         if data[3] & 12 == 8:  # RFC 1952, 2.3.1: its name, and no further fields before it
             name = decode(data[10 : data.find(b"\0", 10)])[0].rpartition("/")[2]
-        if len(content) > archive.UNPACKED:
-            raise ReadError(_TOO_MUCH)
-        data = content
+        data = content.getvalue()
     if suffix == "gz" and not tarfile.is_tarfile(io.BytesIO(data)):
         yield Attachment(name, data)
+        if torn:
+            yield NotRead("", "it is damaged or cut off; what stands before is read")
         return
     left = archive.UNPACKED  # a sparse file of some bytes may be one of terabytes
     known: dict[str, tarfile.TarInfo] = {}
@@ -112,7 +118,7 @@ def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
                     yield NotRead(entry.name, "a link or a device")
                 last = entry.name
             # tarfile takes a damaged header for the end, which is blocks of zeros
-            if not (end := data[files.offset : files.offset + 512]) or any(end):
+            if torn or not (end := data[files.offset : files.offset + 512]) or any(end):
                 raise tarfile.ReadError
     except (tarfile.TarError, OSError, EOFError) as error:
         if not last:

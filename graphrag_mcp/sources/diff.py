@@ -45,6 +45,7 @@ UNREAD = "unread"
 # Raise it when a reader gives another text for a file, or reads a new suffix: the next indexing reads every file once
 # more, and derives those again whose text is another.
 READERS = 3
+OCR, VISION = "ocr", "vision"  # conditions on which a file is read again
 Sources = Mapping[str, Mapping[str, str]]
 Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 
@@ -135,28 +136,18 @@ class Plan:
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     # those that do not any more, since this call names them
     asked: list[str] = field(default_factory=list)
-    # label of a source -> what holds of it when all files of this call are read; "" takes an entry away
-    marks: dict[str, dict[str, str]] = field(default_factory=dict)
-    # label of a source -> uris of its files that readers of another version read, until they are read again
-    outdated: dict[str, set[str]] = field(default_factory=dict)
+    # label of a source -> files that were read: whether they are to be read again, as `_again` has it
+    read: dict[str, dict[str, str | None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
         return uri in self.removed or file in self.removed
 
-    def set_marks(self) -> None:
-        """Write the marks into the sources. A run that ends before its last batch has not read every file,
-        so its sources keep the marks of the run before."""
-        for label, uris in self.outdated.items():
-            left = json.dumps(sorted(uris & self.by_file.keys()), ensure_ascii=False)
-            self.marks.setdefault(label, {}).update(
-                readers=str(READERS), outdated="" if left == "[]" else left
-            )
-        for label, marks in self.marks.items():
-            source = self.found.sources[label]
-            for name, value in marks.items():
-                source.pop(name, None)
-                source |= {name: value} if value else {}
+    def finish(self) -> None:
+        """Mark what was read. A run that ends before its last batch may not have committed all of it, so its
+        sources keep the marks that were there."""
+        for label, files in self.read.items():
+            _set_again(self.found.sources[label], files)
 
 
 def make(
@@ -191,16 +182,13 @@ def make(
 
 
 def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
-    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, those that readers
-    of another version read, with a model that describes pictures (`vision`) those that may hold pictures which
-    it has not seen, and with the extra [ocr] those of which pictures were left since it was not installed."""
-    sources = plan.found.sources
+    """Which files are to be read: new ones, changed ones, those of the rows that are `back`, and those that are to
+    be read again. `vision`: the model that describes pictures."""
     for label in {file.source for file in plan.found.files}:
-        plan.outdated[label] = _outdated(plan, label)
-    waiting: set[str] = set()
-    if walk.ocr_installed():
-        waiting = {uri for source in sources.values() for uri in _waiting(source)}
-    unseen = {label for label in sources if vision and sources[label].get("vision", "") != vision}
+        _mark(plan, label, vision)
+    holds = {"": True, OCR: walk.ocr_installed(), VISION: bool(vision)}
+    marked = (_again(source).items() for source in plan.found.sources.values())
+    due = {uri for pairs in marked for uri, condition in pairs if holds.get(condition)}
     with Folder() as within:
         for file in plan.found.files:
             if file.uri in plan.removed:
@@ -212,34 +200,30 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
             except OSError as error:
                 _left(plan, file, f"cannot be read ({error.strerror})")
                 continue
-            again = any(uri.startswith(f"{file.uri}#") for uri in back)
-            again |= file.uri in waiting
-            again |= file.source in unseen and _holds_pictures(file)
-            again |= file.uri in plan.outdated[file.source]
-            if known and plan.live[known[0]]["file_sha"] == sha and not again:
+            if (
+                known
+                and plan.live[known[0]]["file_sha"] == sha
+                and not any(uri.startswith(f"{file.uri}#") for uri in back)
+                and file.uri not in due
+            ):
                 plan.unchanged += len(known)
             else:
                 plan.to_read.append(file)
-    whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
-    for label in unseen:
-        if f"{label}/" in whole:
-            plan.marks.setdefault(label, {})["vision"] = vision
 
 
-def _outdated(plan: Plan, label: str) -> set[str]:
-    """Uris of the files of a source that readers of another version read."""
+def _mark(plan: Plan, label: str, vision: str) -> None:
+    """Mark the files of a source that are to be read again: all that readers of another version read, and with
+    another model for pictures those that may hold some."""
     source = plan.found.sources[label]
+    files = [uri for uri in plan.by_file if uri.startswith(f"{label}/")]
+    if vision and source.get("vision", "") != vision:
+        from graphrag_mcp.sources.pictures import HOLDERS
+
+        source["vision"] = vision
+        _set_again(source, {uri: VISION for uri in files if walk.suffix_of(uri) in HOLDERS})
     if source.get("readers", "") != str(READERS):
-        return {uri for uri in plan.by_file if uri.startswith(f"{label}/")}
-    with suppress(ValueError):
-        return set(stored.parsed(source.get("outdated", "[]"), list[str]))
-    return set()
-
-
-def _holds_pictures(file: FoundFile) -> bool:
-    from graphrag_mcp.sources.pictures import HOLDERS
-
-    return walk.suffix_of(file.uri) in HOLDERS
+        source["readers"] = str(READERS)
+        _set_again(source, dict.fromkeys(files, ""))
 
 
 def _left(plan: Plan, file: FoundFile, reason: str) -> None:
@@ -285,18 +269,21 @@ def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None
         source["unread"] = json.dumps(values, sort_keys=True, ensure_ascii=False)
 
 
-def _waiting(source: Mapping[str, str]) -> list[str]:
-    """Uris of files that were read but for pictures in them, which the extra [ocr] reads."""
+def _again(source: Mapping[str, str]) -> dict[str, str]:
+    """Files that are to be read again although they are the same, by uri, and when: at once (""), with OCR installed,
+    or with a model that describes pictures."""
     with suppress(ValueError):
-        return stored.parsed(source.get("without_ocr", "[]"), list[str])
-    return []
+        return stored.parsed(source.get("again", "{}"), dict[str, str])
+    return {}
 
 
-def _set_waiting(source: dict[str, str], uri: str, waits: bool) -> None:
-    files = {*_waiting(source)} - {uri} | ({uri} if waits else set())
-    source.pop("without_ocr", None)
-    if files:
-        source["without_ocr"] = json.dumps(sorted(files), ensure_ascii=False)
+def _set_again(source: dict[str, str], files: Mapping[str, str | None]) -> None:
+    """Mark files as in `_again`; None takes the mark away."""
+    every = {**_again(source), **files}
+    marked = {uri: condition for uri, condition in every.items() if condition is not None}
+    source.pop("again", None)
+    if marked:
+        source["again"] = json.dumps(marked, sort_keys=True, ensure_ascii=False)
 
 
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
@@ -307,9 +294,8 @@ def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
         for uri in unread_files(source):
             if uri not in there and uri.startswith(prefixes):
                 _set_unread(source, uri, None)
-        for uri in _waiting(source):
-            if uri not in there and uri.startswith(prefixes):
-                _set_waiting(source, uri, False)
+        left = (uri for uri in _again(source) if uri not in there and uri.startswith(prefixes))
+        _set_again(source, dict.fromkeys(left))
     for file, uris in plan.by_file.items():
         if file in there or file.startswith("text:"):
             continue
@@ -358,18 +344,23 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
     days = git.commits(pair for pair in every if pair[1].source in other or pair[1].path in reading)
     if other and manifest is not None:
         known = _days(folder, manifest)
+        days_moved: dict[str, dict[str, str]] = {}
         for file in plan.found.files:
             same = days.get(file.path, ("", ""))[1] == known.get(file.uri, "")
             unread = file.path not in reading and file.uri in plan.by_file
             if file.source in other and unread and not same and file.uri not in plan.removed:
                 plan.to_read.append(file)
+                days_moved.setdefault(file.source, {})[file.uri] = ""
                 plan.unchanged -= len(plan.by_file[file.uri])
+        for label, files in days_moved.items():
+            _set_again(sources[label], files)
     plan.to_read = [replace(file, commit=days.get(file.path, ("", ""))) for file in plan.to_read]
     plan.to_read.sort(key=lambda file: file.uri)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
     for label in sources:
         if f"{label}/" in whole:
-            plan.marks.setdefault(label, {})["commits"] = heads[label]
+            sources[label].pop("commits", None)
+            sources[label] |= {"commits": heads[label]} if heads[label] else {}
 
 
 def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
@@ -419,7 +410,10 @@ def changes(
         "scans": sorted(scans),
         "pictures": pictures,
         "pictures_left_out": sorted(
-            uri for source in sources.values() for uri in _waiting(source) if uri in found
+            uri
+            for source in sources.values()
+            for uri, condition in _again(source).items()
+            if condition == OCR and uri in found
         ),
     }
 
@@ -465,23 +459,25 @@ def edits(
             before = plan.by_file.get(file.uri, [])
             if plan.quota.full():
                 left = plan.to_read[position:]
-                plan.marks.clear()  # not all of it was compared
                 plan.errors.append(plan.quota.left(left))
                 yield from derived(uri for file in left for uri in plan.by_file.get(file.uri, ()))
                 break
-            plan.outdated[file.source].discard(file.uri)
+            source = plan.found.sources[file.source]
+            read_files = plan.read.setdefault(file.source, {})
             try:
                 not_read: list[NotRead] = []
                 documents = list(read.load(file, settings, not_read, describe))
             except decode.ReadError as error:
                 _left(plan, file, str(error))
-                _set_waiting(plan.found.sources[file.source], file.uri, False)
+                read_files[file.uri] = None
                 yield from derived(before)
                 continue
             plan.quota.take(file)
-            _set_unread(plan.found.sources[file.source], file.uri, None)
-            waits = any(ocr.INSTALL in part.reason for part in not_read)
-            _set_waiting(plan.found.sources[file.source], file.uri, waits)
+            _set_unread(source, file.uri, None)
+            read_files[file.uri] = None
+            if any(ocr.INSTALL in part.reason for part in not_read):
+                read_files[file.uri] = OCR
+                _set_again(source, {file.uri: OCR} | _again(source))
             for part in not_read:
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)

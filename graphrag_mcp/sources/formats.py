@@ -11,11 +11,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from graphrag_mcp.sources import archive, ocr
@@ -30,7 +30,16 @@ from graphrag_mcp.sources.office import KINDS, office, xls
 from graphrag_mcp.sources.opendocument import opendocument
 from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
-from graphrag_mcp.sources.piece import Attachment, NotRead, Picture, Piece, header_row, is_number
+from graphrag_mcp.sources.piece import (
+    SAMPLE,
+    Attachment,
+    NotRead,
+    Picture,
+    Piece,
+    header_row,
+    is_number,
+    tables,
+)
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
@@ -39,7 +48,6 @@ from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
 COLUMNS = 2_000  # of a table; each is looked at in every row
-SAMPLE = 200  # rows by which a table is judged
 DEPTH = 4  # of files inside of files: a mail in a mail in a zip
 INSIDE = 2_000  # files inside of one file
 NESTED = "its JSON is nested too deeply"
@@ -145,7 +153,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
     csv.field_size_limit(2**31 - 1)
     separator = separator or _separator(text)
     number = 0
-    for lines in _tables(csv.reader(io.StringIO(text, newline=""), delimiter=separator)):
+    for lines in tables(csv.reader(io.StringIO(text, newline=""), delimiter=separator), _is_sure):
         sample = list(islice(lines, SAMPLE))
         at = header_row(sample)
         header = sample[at] if at >= 0 else []
@@ -166,34 +174,11 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
             yield replace(piece, metadata=piece.metadata | {"preamble": above}) if above else piece
 
 
-def _tables(lines: Iterable[list[str]]) -> Iterator[Iterator[list[str]]]:
-    """The rows of each table, which are to be read before the next. Rows below a blank line begin one where both have a
-    header, each row below the second header has a number, and they are no wider than the rows above, as a table is
-    below the facts on an account."""
-    parts = (
-        (list(islice(rows, SAMPLE)), rows)
-        for filled, rows in groupby(lines, lambda line: any(cell.strip() for cell in line))
-        if filled
-    )
-    following = next(parts, None)
-
-    def begins(part: list[list[str]], table: list[list[str]]) -> bool:
-        at = header_row(part)
-        numeric = all(any(map(is_number, line)) for line in part[at + 1 :])
-        wide = max(map(len, part)) <= max(map(len, table), default=0)
-        return at >= 0 and numeric and wide and header_row(table) >= 0
-
-    def rows() -> Iterator[list[str]]:
-        nonlocal following
-        table: list[list[str]] = []
-        while following and not begins(following[0], table):
-            part, further = following
-            table += part[: SAMPLE - len(table)]
-            yield from chain(part, further)
-            following = next(parts, None)
-
-    while following:
-        yield rows()
+def _is_sure(part: Sequence[Sequence[str]], table: Sequence[Sequence[str]]) -> bool:
+    """Does a part name columns of its own, by which its rows are read? It does where each row below the header has a
+    number, and none is wider than the rows above, as a table is below the facts on an account."""
+    numeric = all(any(map(is_number, line)) for line in part[header_row(part) + 1 :])
+    return numeric and max(map(len, part)) <= max(map(len, table))
 
 
 def _text_alone(names: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:

@@ -49,7 +49,6 @@ _REPLY = re.compile(
 )
 _QUOTED = re.compile(rf"[ \t]*[>＞{QUOTE}]")
 _MARKS = re.compile(rf"^[ \t>＞{QUOTE}]+", re.MULTILINE)
-_TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
 _WORD = re.compile(r"[^\W\d_]+")
 _WHEN = re.compile(r"@|\d{1,2}:\d\d|\b\d{4}(?!\d)")
 _FIELD = re.compile(r"[ \t]*[*]?([^\W\d_][\w .-]{0,20}?)[*]?\s?[:：][*]?[ \t]*(\S.*)")
@@ -168,10 +167,8 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
             pages.append((page, page.metadata | metadata))
     if not pages:
         raise ReadError("it is damaged, or no mhtml file: no page in it")
-    (first, metadata), address = (
-        pages[0],
-        str(message.get("Snapshot-Content-Location") or "").strip(),
-    )
+    first, metadata = pages[0]
+    address = str(message.get("Snapshot-Content-Location") or "").strip()
     if address.startswith("http"):
         metadata["url"] = address
     # The other pages stand in frames of the first.
@@ -216,24 +213,20 @@ def _given(
     ]
     body = without_earlier(_own_text(mail, earlier), [other.own for other in earlier])
     writer = Writer()
-    writer.add(
-        f"# {mail.subject}" if mail.subject else ""
-    )  # a heading: what is quoted is the text below it
+    # a heading: what is quoted is the text below it
+    writer.add(f"# {mail.subject}" if mail.subject else "")
     writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
     if mail.sender and len(names) > 1:  # a sentence, so that they are related as people
         writer.add(
             f"{names[0]} wrote to {' and '.join(filter(None, (', '.join(names[1:-1]), names[-1])))}."
         )
     writer.add(body)
+    thread = (mail.reply_to or [mail.id])[0]
     metadata: dict[str, Any] = {"from": ", ".join(mail.sender), "date": mail.date}
     metadata |= {"to": mail.to, "cc": mail.cc, "message_id": mail.id}
-    if mail.reply_to:
-        metadata |= {"in_reply_to": mail.reply_to[-1]}
-    thread = (mail.reply_to or [mail.id])[0]
-    metadata |= {"thread": thread}
-    yield writer.piece(
-        mail.subject, key=key, metadata={name: value for name, value in metadata.items() if value}
-    )
+    metadata |= {"in_reply_to": "".join(mail.reply_to[-1:]), "thread": thread}
+    metadata = {name: value for name, value in metadata.items() if value}
+    yield writer.piece(mail.subject, key=key, metadata=metadata)
     if mail.passed_over:
         which = "a part of it" if body else "its body"
         mail.lost.append(f"{which} is {', '.join(mail.passed_over)}, which is not read")
@@ -292,8 +285,8 @@ def without_quotes(body: str, people: Sequence[str], earlier: Sequence[str] = ()
 
 def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
     """How many of these lines, from the last, are nothing but an introduction, as `On 4 March 2024 at 9:12, Ana wrote:`:
-    a person, a day with its year or a time, up to five words between its numbers, and five around them. A line with
-    more words may hold what stands nowhere else."""
+    a person, a day with its year or a time, no other numbers, and ten other words at most. A line with more may hold
+    what stands nowhere else."""
     for count in range(1, len(lines) + 1):
         text = " ".join(lines[-count:]).strip()
         if not text.endswith((":", "：")) or not all(map(str.strip, lines[-count:])):
@@ -303,13 +296,9 @@ def _introduction(lines: Sequence[str], people: Sequence[str]) -> int:
         for name in sorted(people, key=len, reverse=True):
             text = text.replace(name, " ")
         text = " ".join(word for word in text.split() if "@" not in word)
-        text, times = _TIME_OF_DAY.subn(" 0 ", text)
-        parts = re.split(r"(\d+)", text)  # words and numbers by turns
-        numbers = [int(number[:5]) for number in parts[1::2]]
-        between, around = " ".join(parts[2:-1:2]), f"{parts[0]} {parts[-1]}"
+        numbers = (int(number[:5]) for number in re.findall(r"\d+", text))
         of_day = all(number < 60 or 1900 <= number < 2100 for number in numbers)
-        dated = times > 0 or any(number >= 1900 for number in numbers)
-        if of_day and dated and all(len(_WORD.findall(words)) < 6 for words in (between, around)):
+        if of_day and _WHEN.search(text) and len(_WORD.findall(text)) <= 10:
             return count
     return 0
 
@@ -359,10 +348,8 @@ def _parsed(data: bytes) -> Mail:
     )
     mail.sender, mail.to, mail.cc = (_people(message, name) for name in ("From", "To", "Cc"))
     mail.date = _day(_header(message, "Date"))
-    earlier = _IDS.findall(_header(message, "References")) + _IDS.findall(
-        _header(message, "In-Reply-To")
-    )
-    mail.reply_to = list(dict.fromkeys(earlier))
+    earlier = " ".join(_header(message, name) for name in ("References", "In-Reply-To"))
+    mail.reply_to = list(dict.fromkeys(_IDS.findall(earlier)))
     texts: dict[str, list[str]] = {"plain": [], "html": []}
     _collect(message, mail, texts, 0)
     named = {b"".join(attachment.data.split()) for attachment in mail.attachments}
@@ -666,14 +653,13 @@ def _larger(charset: re.Match[str]) -> str:
 
 
 def _people(message: EmailMessage | Message, name: str) -> list[str]:
-    found = (
-        (_turned(who, address), address) for who, address in getaddresses([_header(message, name)])
-    )
-    return [
-        f"{who} <{address}>" if who and address and who != address else who or address
-        for who, address in found
-        if who or address
-    ]
+    found = getaddresses([_header(message, name)])
+    return [person for person in (_person(who, address) for who, address in found) if person]
+
+
+def _person(name: str, address: str) -> str:
+    who = _turned(name, address)
+    return f"{who} <{address}>" if who and address and who != address else who or address
 
 
 _SURNAME_FIRST = re.compile(
@@ -762,8 +748,8 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     headers = email.message_from_string(text("007D"), policy=email.policy.default)
     mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
     address = text("5D01") or text("0C1F")
-    who = _turned(text("0C1A"), address)
-    sender = f"{who} <{address}>" if who and "@" in address and who != address else who or address
+    who = text("0C1A")  # beside which an address of Exchange (X.500) says nothing
+    sender = _person(who, address if "@" in address or not who else "")
     mail.sender = [sender] if sender else _people(headers, "From")
     mail.to = _people(headers, "To") or _split(text("0E04"))
     mail.cc = _people(headers, "Cc") or _split(text("0E03"))

@@ -6,9 +6,10 @@ of a table of texts, one a mail of a mailbox. It raises ReadError with a reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain, groupby, islice
 from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, clean
@@ -20,6 +21,7 @@ TEXT_LIMIT = 20_000_000  # characters of one document's text
 # are counted one by one there: with 360, of sheets with one to ten sentences a row 79 of 542 passages had no header,
 # with 330 none of 594.
 BLOCK = 330
+SAMPLE = 200  # rows by which a table is judged
 MOST_BLANK = 200_000  # places of a table that spans leave blank
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -194,10 +196,10 @@ def header_row(rows: Sequence[Sequence[str]]) -> int:
     which rows fill (below titles and notes), when no cell of it is a number; -1 for none. A row that
     fills fewer columns than most rows do is a note where it holds a number ("As of; 31.01.2026"), or where
     a row below names all columns: one without a number, of which every full row below has one."""
-    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:200]]
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:SAMPLE]]
     width = max(filled, default=0)
     usual = max(filled, key=lambda count: (filled.count(count), count), default=0)
-    numeric = [any(map(is_number, row)) for row in rows[:200]]
+    numeric = [any(map(is_number, row)) for row in rows[:SAMPLE]]
     full = [number for number, count in enumerate(filled) if count >= usual]
     below = next((number for number in full if not numeric[number]), -1)
     names_all = 0 <= below < full[-1] and all(numeric[number] for number in full if number > below)
@@ -208,6 +210,34 @@ def header_row(rows: Sequence[Sequence[str]]) -> int:
             named = (count > 1 or width == 1) and not numeric[number]
             return number if named and number + 1 < len(rows) else -1
     return -1
+
+
+def tables(
+    lines: Iterable[Sequence[str]],
+    begins: Callable[[Sequence[Sequence[str]], Sequence[Sequence[str]]], bool] = lambda *_: True,
+) -> Iterator[Iterator[Sequence[str]]]:
+    """The filled rows of each table, which are to be read before the next. Rows below a blank line begin one where
+    they and the rows above have a header, and `begins` says so of samples of both."""
+    parts = (
+        (list(islice(rows, SAMPLE)), rows)
+        for filled, rows in groupby(lines, lambda line: any(map(str.strip, line)))
+        if filled
+    )
+    following = next(parts, None)
+
+    def rows() -> Iterator[Sequence[str]]:
+        nonlocal following
+        table: list[Sequence[str]] = []
+        while following:
+            part, further = following
+            if header_row(table) >= 0 <= header_row(part) and begins(part, table):
+                return
+            table += part[: SAMPLE - len(table)]
+            yield from chain(part, further)
+            following = next(parts, None)
+
+    while following:
+        yield rows()
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from graphrag_mcp.sources.links import MARKDOWN
@@ -87,31 +87,43 @@ class Renames:
     def _pairs(self) -> dict[str, str]:
         """The files that are gone, each with the one that came in its place."""
         pairs: dict[str, str] = {}
-        old = {uri: (lines, len(lines)) for uri, lines in self.gone.items()}
-        new = {uri: (lines, total) for uri, (lines, total, _) in self.came.items()}
-
-        def pair(before: str, after: str) -> None:
-            if before not in pairs and after in new:
-                pairs[before] = after
-                del new[after]
-
-        for name in (_name, lambda _: ""):  # the same lines, under the same name first
-            same = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(new.items()))
-            for uri, lines in sorted(old.items()):
-                if uri not in pairs and (found := same.get((lines, name(uri)))):
-                    pair(uri, found.pop(0))
-        left = {uri: lines for uri, lines in self.gone.items() if uri not in pairs}
-        holding = lists_of((line, uri) for uri, lines in left.items() for line in lines)
-        shares: list[tuple[float, bool, str, str]] = []
-        for uri, (lines, total) in new.items():
-            holders = (holding.get(line, ()) for line in lines)
-            for before in {one for some in holders if len(some) <= FEW for one in some}:
-                share = len(lines & left[before]) / max(total, len(left[before]))
-                if share >= ENOUGH:
-                    shares.append((-share, _name(before) != _name(uri), before, uri))
-        for _, _, before, uri in sorted(shares):
-            pair(before, uri)
+        gone = {uri: (lines, len(lines)) for uri, lines in self.gone.items()}
+        came = {uri: (lines, total) for uri, (lines, total, _) in self.came.items()}
+        for best_first in (_same_name, _same_lines, _most_lines):
+            for before, after in best_first(gone, came):
+                if before in gone and after in came:
+                    pairs[before] = after
+                    del gone[before], came[after]
         return pairs
+
+
+_Files = Mapping[
+    str, tuple[frozenset[str], int]
+]  # uri -> (lines of files that are gone, number of all lines)
+_Pairs = list[tuple[str, str]]
+
+
+def _same_lines(gone: _Files, came: _Files, name: Callable[[str], str] = lambda _: "") -> _Pairs:
+    new = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(came.items()))
+    old = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(gone.items()))
+    return [pair for key, uris in old.items() for pair in zip(uris, new.get(key, ()), strict=False)]
+
+
+def _same_name(gone: _Files, came: _Files) -> _Pairs:
+    return _same_lines(gone, came, _name)
+
+
+def _most_lines(gone: _Files, came: _Files) -> _Pairs:
+    holding = lists_of((line, uri) for uri, (lines, _) in gone.items() for line in lines)
+    shares: list[tuple[float, bool, str, str]] = []
+    for after, (lines, total) in came.items():
+        holders = (holding.get(line, ()) for line in lines)
+        for before in {uri for uris in holders if len(uris) <= FEW for uri in uris}:
+            held, size = gone[before]
+            share = len(lines & held) / max(total, size)
+            if share >= ENOUGH:
+                shares.append((-share, _name(before) != _name(after), before, after))
+    return [(before, after) for *_, before, after in sorted(shares)]
 
 
 def _lines(text: str) -> frozenset[str]:

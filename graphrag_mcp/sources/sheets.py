@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from xml.parsers import expat
 from zipfile import ZipFile
@@ -21,7 +22,7 @@ from zipfile import ZipFile
 from graphrag_mcp.sources import archive
 from graphrag_mcp.sources.archive import Element, attribute, local, tree
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, blocks, header_row, raised
+from graphrag_mcp.sources.piece import Piece, Writer, blocks, raised, tables
 from graphrag_mcp.text.places import column_name, column_number
 
 ROWS, COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has it
@@ -88,7 +89,7 @@ def written(sheets: Iterable[Sheet]) -> Piece:
         title = "## " + " ".join(sheet.name.split()) + (" (hidden sheet)" if sheet.hidden else "")
         if not sheet.rows and not sheet.notes and not sheet.texts:
             continue
-        numbers = sorted(sheet.rows)
+        numbers = [n for n in sorted(sheet.rows) if any(map(str.strip, sheet.rows[n].values()))]
         width = max((max(sheet.rows[number]) for number in numbers), default=-1) + 1
         lowest = min((min(sheet.rows[number]) for number in numbers), default=0)
         first = f"{column_name(lowest)}{numbers[0]}" if numbers else "A1"
@@ -99,10 +100,12 @@ def written(sheets: Iterable[Sheet]) -> Piece:
             else [text for _, text in sorted(sheet.rows[n].items())]
             for n in numbers
         }
-        for table in _tables(rows):
-            last = 0
-            for lines, indices in blocks([rows[n] for n in table]):
-                below = [table[index] for index in indices]
+        left = iter(numbers)
+        every = range(numbers[0], numbers[-1] + 1) if numbers else ()
+        for table in map(list, tables(rows.get(number, ()) for number in every)):
+            of_table, last = list(islice(left, len(table))), 0
+            for lines, indices in blocks(table):
+                below = [of_table[index] for index in indices]
                 again = indices[0] < last  # the header
                 last = indices[-1]
                 writer.add("\n".join(lines), places=_places(sheet, lines, below, lowest, again))
@@ -111,27 +114,6 @@ def written(sheets: Iterable[Sheet]) -> Piece:
         for text in sheet.texts:
             writer.add(text, sheet.name)
     return writer.piece(prose=False)
-
-
-def _tables(rows: Mapping[int, Sequence[str]]) -> Iterator[list[int]]:
-    """The rows of each table of a sheet. A table is over at blank rows where it has a header, and what follows has one
-    of its own."""
-    table: list[int] = []
-    part: list[int] = []
-    headed = False  # does the table have a header?
-    for number in [*rows, 0]:  # 0: the end
-        if part and number != part[-1] + 1:
-            own = header_row([rows[n] for n in part[:200]]) >= 0
-            if own and headed:
-                yield table
-                table = []
-            if len(table) < 200:
-                headed = header_row([rows[n] for n in [*table, *part][:200]]) >= 0
-            table += part
-            part = []
-        part.append(number)
-    if table:
-        yield table
 
 
 def _places(

@@ -7,6 +7,7 @@ import gzip
 import io
 import math
 import quopri
+import random
 import struct
 import tarfile
 import zipfile
@@ -462,6 +463,8 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "a.txt.gz": (gzip.compress(b"Sold 42.\n"), ["Sold 42.\n"]),
     "linked.tar": (_linked_tar(), ["#in/a.txt", "#hard.csv/1", "#twice.txt", "NOT READ lost.txt: a link or a device", "NOT READ soft.txt: a link or a device", "The last.", "!cut off"]),
     "cut.tar": (_linked_tar()[:512 * 8], ["Sold 42.\n", "it is damaged or cut off behind soft.txt", "!The last."]),
+    "cut.tgz": (gzip.compress(_linked_tar() + random.Random(1).randbytes(9_000))[:4_000], ["Sold 42.\n", "it is damaged or cut off behind"]),
+    "cut.txt.gz": (gzip.compress(b"Sold 42.\n" + random.Random(1).randbytes(3_000).hex().encode())[:1_000], ["Sold 42.\n", "NOT READ : it is damaged or cut off; what stands before is read"]),
     "cut-header.tar": (_linked_tar()[:512 * 6 + 99], ["Sold 42.\n", "it is damaged or cut off behind soft.txt"]),
     "no-end.tar": (_linked_tar()[:512 * 6], ["Sold 42.\n", "it is damaged or cut off behind soft.txt"]),
     "rows.csv.gz": (_packed(b"Name,Age\nEva,5\n"), ["#rows.csv/1", "Name: Eva\nAge: 5\n"]),
