@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -187,8 +188,8 @@ def _compare(plan: Plan, back: Sequence[str], vision: str) -> None:
     for label in {file.source for file in plan.found.files}:
         _mark(plan, label, vision)
     holds = {"": True, OCR: walk.ocr_installed(), VISION: bool(vision)}
-    marked = (_again(source).items() for source in plan.found.sources.values())
-    due = {uri for pairs in marked for uri, condition in pairs if holds.get(condition)}
+    again = chain.from_iterable(_again(source).items() for source in plan.found.sources.values())
+    due = {uri for uri, condition in again if holds.get(condition)}
     with Folder() as within:
         for file in plan.found.files:
             if file.uri in plan.removed:
@@ -401,6 +402,8 @@ def changes(
     unread = {uri for uri, file in tried.items() if uri in found and _hash(found[uri]) == file.sha}
     scans = {uri for uri in unread if tried[uri].scanned}
     pictures = sorted(file["path"] for file in walked.named if file["reason"] == walk.PICTURE)
+    again = chain.from_iterable(_again(source).items() for source in sources.values())
+    waiting = {uri for uri, condition in again if condition == OCR}
     both = sorted((found.keys() & known.keys()) - unread)
     return {
         "new": sorted(found.keys() - known.keys() - unread),
@@ -409,12 +412,7 @@ def changes(
         "unread": sorted(unread),
         "scans": sorted(scans),
         "pictures": pictures,
-        "pictures_left_out": sorted(
-            uri
-            for source in sources.values()
-            for uri, condition in _again(source).items()
-            if condition == OCR and uri in found
-        ),
+        "pictures_left_out": sorted(waiting & found.keys()),
     }
 
 

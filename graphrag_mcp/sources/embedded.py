@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
@@ -102,16 +104,20 @@ def _name(path: bytes, encoding: str = "") -> str:
 _TITLE, _DATA, _BEGINS, _PROPERTIES = 0x8010, 0x800F, 0x9002, 0x9005  # attributes
 _TEXT, _UNICODE, _BINARY, _OBJECT = 0x1E, 0x1F, 0x102, 0x0D  # kinds of properties
 _CONTENT, _LONG_NAME = 0x3701, 0x3707
-_SUBJECT, _BODY, _OF_MAIL, _CODE_PAGE = 0x8004, 0x800C, 0x9003, 0x9007  # attributes of the mail
-_BODY_TEXT, _BODY_RTF, _BODY_PAGE = 0x1000, 0x1009, 0x1013  # and its properties
+# Attributes of the mail, and its properties.
+_SUBJECT, _SENT, _BODY, _OF_MAIL, _CODE_PAGE = 0x8004, 0x8005, 0x800C, 0x9003, 0x9007
+_BODY_TEXT, _BODY_RTF, _BODY_PAGE, _SENDER, _ADDRESS = 0x1000, 0x1009, 0x1013, 0x0C1A, 0x0C1F
 TNEF = b"\x78\x9f\x3e\x22"
 
 
 @dataclass
 class Packed:
-    """What Outlook packs into winmail.dat: of a mail the subject, and the body in up to four forms; and files."""
+    """What Outlook packs into winmail.dat: of a mail the subject, sender and time, and the body in up to four forms; and
+    files."""
 
     subject: str = ""
+    sender: list[str] = field(default_factory=list)  # name and address
+    date: str = ""  # ISO 8601
     text: str = ""
     ansi: bytes = b""  # in the code page
     page: bytes = b""
@@ -134,13 +140,19 @@ def of_tnef(data: bytes) -> Packed:
         if not found:
             if tag == _SUBJECT:
                 packed.subject = " ".join(decode(content.rstrip(b"\0"))[0].split())[:200]
+            elif tag == _SENT:
+                with suppress(ValueError, struct.error):
+                    packed.date = datetime(*struct.unpack("<6H", content[:12])).isoformat()
             elif tag == _BODY:
                 packed.ansi = content.rstrip(b"\0")
             elif tag == _CODE_PAGE and size >= 4:
                 packed.code_page = int.from_bytes(content[:4], "little")
             elif tag == _OF_MAIL:
-                text = _property(content, _UNICODE, _BODY_TEXT)
-                packed.text = text.decode("utf-16-le", "replace").rstrip("\0")
+                values = (
+                    _property(content, _UNICODE, tag).decode("utf-16-le", "replace").rstrip("\0")
+                    for tag in (_BODY_TEXT, _SENDER, _ADDRESS)
+                )
+                packed.text, *packed.sender = values
                 packed.page = _property(content, _BINARY, _BODY_PAGE)
                 packed.rtf = _property(content, _BINARY, _BODY_RTF)
             continue

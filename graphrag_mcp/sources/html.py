@@ -239,9 +239,8 @@ class _Element:
 
     name: str
     seen: bool  # by a reader
-    flags: tuple[
-        str, ...
-    ]  # what its content is: hidden, main, a (with a page), pre, author, quote, table, svg, drawn
+    # what its content is: hidden, main, a (with a page), pre, author, quote, table, svg, drawn
+    flags: tuple[str, ...]
     start: int  # parts before it
     links: int  # characters of links before it in its line
 

@@ -462,7 +462,7 @@ def _collect(
 
 def _packed(packed: Packed, depth: int) -> Mail:
     """A mail that winmail.dat holds, and the mails that are attached to it."""
-    mail = Mail(subject=packed.subject)
+    mail = Mail(packed.subject, _sender(*packed.sender), date=packed.date)
     pages = {_BODY: packed.code_page}
     try:
         body = packed.text or _text(packed.ansi, _code_page(pages, (_BODY,)))
@@ -662,6 +662,12 @@ def _person(name: str, address: str) -> str:
     return f"{who} <{address}>" if who and address and who != address else who or address
 
 
+def _sender(who: str = "", address: str = "") -> list[str]:
+    """The sender of a mail of Outlook. Beside a name, an address of Exchange (X.500) says nothing."""
+    person = _person(who, address if "@" in address or not who else "")
+    return [person] if person else []
+
+
 _SURNAME_FIRST = re.compile(
     r"(?P<last>[^\W\d_][^,()]{0,40}), (?P<first>[^\W\d_][^,()]{0,40}?)(?P<rest> \(.{1,60}\))?"
 )
@@ -748,9 +754,7 @@ def _outlook(file: Any, folder: list[str]) -> Mail:
     headers = email.message_from_string(text("007D"), policy=email.policy.default)
     mail = Mail(subject=text("0037") or _header(headers, "Subject"), id=text("1035").strip("<> "))
     address = text("5D01") or text("0C1F")
-    who = text("0C1A")  # beside which an address of Exchange (X.500) says nothing
-    sender = _person(who, address if "@" in address or not who else "")
-    mail.sender = [sender] if sender else _people(headers, "From")
+    mail.sender = _sender(text("0C1A"), address) or _people(headers, "From")
     mail.to = _people(headers, "To") or _split(text("0E04"))
     mail.cc = _people(headers, "Cc") or _split(text("0E03"))
     mail.date = _day(_header(headers, "Date")) or _time(numbers)

@@ -36,9 +36,8 @@ PAGES = "its pages are pictures"  # by which a scan is known in an index: it doe
 SCANNED = f"{PAGES}; {INSTALL} reads them"
 SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
-CARRIERS = frozenset(
-    "eml emlx mbox msg zip gz tgz tar".split()
-)  # of files that are documents themselves
+# of files that are documents themselves
+CARRIERS = frozenset("eml emlx mbox msg zip gz tgz tar".split())
 READ = PICTURES | CARRIERS | {"pdf"}  # files that are pictures or may hold some
 
 

@@ -235,10 +235,7 @@ class _Reader:
         cells = []
         for cell in row:
             if local(cell.tag) == "table-cell":
-                wide, tall = (
-                    attribute(cell, "number-columns-spanned"),
-                    attribute(cell, "number-rows-spanned"),
-                )
+                wide, tall = (attribute(cell, f"number-{of}-spanned") for of in ("columns", "rows"))
                 cells.append((" ".join(self.blocks(cell)), int(wide or 1), int(tall or 1)))
         return cells
 

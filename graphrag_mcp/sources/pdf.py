@@ -203,9 +203,8 @@ def _lines(page: PdfTextPage, rotation: int) -> Iterator[_Line]:
     for found in [*_LINE_END.finditer(text), None]:
         line = text[start : found.start() if found else len(text)]
         index = raw.FPDFText_GetCharIndexFromTextIndex(page, start + beyond)
-        raw.FPDFText_GetCharOrigin(
-            page, index, x, y
-        )  # leaves both as they were where there is none
+        # leaves both as they were where there is none
+        raw.FPDFText_GetCharOrigin(page, index, x, y)
         along, height = {
             90: (y.value, -x.value),
             180: (-x.value, -y.value),

@@ -97,9 +97,8 @@ class Renames:
         return pairs
 
 
-_Files = Mapping[
-    str, tuple[frozenset[str], int]
-]  # uri -> (lines of files that are gone, number of all lines)
+# uri -> (lines of files that are gone, number of all lines)
+_Files = Mapping[str, tuple[frozenset[str], int]]
 _Pairs = list[tuple[str, str]]
 
 

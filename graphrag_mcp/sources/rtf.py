@@ -222,13 +222,9 @@ class _Reader:
         if 0xD800 <= unit < 0xDC00:
             self.half = chr(unit)
             return
-        text = (
-            (self.half + chr(unit))
-            .encode("utf-16-le", "surrogatepass")
-            .decode("utf-16-le", "replace")
-        )
+        units = (self.half + chr(unit)).encode("utf-16-le", "surrogatepass")
         self.half = ""
-        self._put(self._signs(text))
+        self._put(self._signs(units.decode("utf-16-le", "replace")))
 
     def _bytes(self, data: bytes, single: bool = False) -> None:
         if self.skip:

@@ -35,9 +35,8 @@ _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
 class Sheet:
     name: str
     hidden: bool = False
-    rows: dict[int, dict[int, str]] = field(
-        default_factory=dict
-    )  # row from 1 -> column from 0 -> text
+    # row from 1 -> column from 0 -> text
+    rows: dict[int, dict[int, str]] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)  # (cell, comment)
     texts: list[str] = field(default_factory=list)  # of boxes and charts on it
 
@@ -250,17 +249,13 @@ class _Book:
         for element in root.iter():
             text, who = "", ""
             if local(element.tag) == "comment":
-                text = " ".join(
-                    _rich(next((x for x in element if local(x.tag) == "text"), element)).split()
-                )
+                text = _rich(next((x for x in element if local(x.tag) == "text"), element))
                 index = element.get("authorId", "")
                 who = authors[int(index)] if index.isdigit() and int(index) < len(authors) else ""
                 if who.startswith("tc="):  # stands for a threaded comment, which is read itself
                     continue
             elif local(element.tag) == "threadedComment":
-                text = " ".join(
-                    "".join(x.text or "" for x in element if local(x.tag) == "text").split()
-                )
+                text = "".join(x.text or "" for x in element if local(x.tag) == "text")
                 who = self.persons.get(element.get("personId", ""), "")
             sheet.add_note(element.get("ref", ""), text, who)
 
@@ -380,9 +375,8 @@ def _series(series: Element) -> str:
     values: dict[str, list[str]] = {"tx": [], "cat": [], "val": []}
     for part in series:
         if local(part.tag) in values:
-            values[local(part.tag)] = [x.text or "" for x in part.iter() if local(x.tag) == "v"][
-                :200
-            ]
+            found = (x.text or "" for x in part.iter() if local(x.tag) == "v")
+            values[local(part.tag)] = list(islice(found, 200))
     labels = values["cat"] + [""] * len(values["val"])
     points = ", ".join(
         f"{label} {value}".strip() for label, value in zip(labels, values["val"], strict=False)
@@ -438,9 +432,8 @@ def _old_sheet(book: Any, number: int) -> Sheet:
             if cell.ctype in (xlrd.XL_CELL_NUMBER, xlrd.XL_CELL_DATE):
                 key = book.xf_list[cell.xf_index].format_key
                 code = book.format_map[key].format_str if key in book.format_map else ""
-                with suppress(
-                    ValueError, OverflowError
-                ):  # a time after the last, an infinite number
+                # a time after the last, an infinite number
+                with suppress(ValueError, OverflowError):
                     text = as_shown(cell.value, _BUILT_IN.get(str(key), code), epoch)
             elif cell.ctype == xlrd.XL_CELL_BOOLEAN:
                 text = "TRUE" if cell.value else "FALSE"

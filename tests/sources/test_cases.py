@@ -411,7 +411,7 @@ def _properties(kind: int, tag: int, value: bytes) -> bytes:
 
 SIGNED_TNEF = struct.pack("<IH", 0x223E9F78, 1)
 BODY_TNEF = SIGNED_TNEF + _attribute(0x9007, struct.pack("<II", 1252, 0)) + _attribute(0x800C, "The crane in Köln is sold. Ask Ana.\0".encode("cp1252"))
-INNER_TNEF = SIGNED_TNEF + _attribute(0x8004, b"Old offer\0") + _attribute(0x9003, _properties(0x0102, 0x1009, compress(rb"{\rtf1\ansi The dock in K\'f6ln.\par}"))) + TNEF[6:]
+INNER_TNEF = SIGNED_TNEF + _attribute(0x8004, b"Old offer\0") + _attribute(0x8005, struct.pack("<7H", 2024, 5, 6, 9, 30, 0, 1)) + _attribute(0x9003, _properties(0x0102, 0x1009, compress(rb"{\rtf1\ansi The dock in K\'f6ln.\par}")) + b"".join(_properties(0x1F, tag, f"{text}\0".encode("utf-16-le"))[4:] for tag, text in ((0x0C1A, "Bo Lind"), (0x0C1F, "/O=X/CN=BO")))) + TNEF[6:]
 OUTER_TNEF = SIGNED_TNEF + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"Old offer\0") + _attribute(0x9005, _properties(0x0D, 0x3701, bytes(16) + INNER_TNEF))
 
 
@@ -486,7 +486,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "winmail.page.eml": (_winmail(SIGNED_TNEF + _attribute(0x9003, _properties(0x0102, 0x1013, b"<p>The mill is <b>let</b>.</p>"))), ["\nThe mill is let.\n", "!NOT READ"]),
     "winmail.both.eml": (_winmail(BODY_TNEF, "The crane in Köln is sold.".encode("latin-1")), ["\nThe crane in Köln is sold. Ask Ana.\n", "!NOT READ"]),
     "winmail.part.eml": (_winmail(BODY_TNEF, "The crane in Köln is sold. Ask Ana. List: x.org".encode("latin-1")), ["\nThe crane in Köln is sold. Ask Ana. List: x.org\n"]),
-    "winmail.mail.eml": (_winmail(OUTER_TNEF, b"See it."), ["See it.", "#Old offer\n", "The dock in Köln.", "#Old offer/Plan of the mill.csv/1", "The plan is 42.", "'attached_to': 'Plan'", "!NOT READ"]),
+    "winmail.mail.eml": (_winmail(OUTER_TNEF, b"See it."), ["See it.", "#Old offer\n", "From: Bo Lind\nDate: 2024-05-06 09:30\n", "The dock in Köln.", "#Old offer/Plan of the mill.csv/1", "The plan is 42.", "'attached_to': 'Plan'", "!NOT READ"]),
     "winmail.damaged.eml": (_winmail(b"\0" + BODY_TNEF, b"See it."), ["See it.", "NOT READ winmail.dat: binary"]),
     "winmail.eml": (b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\nSee it.\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(TNEF) + b"--b--\n", ["Attachments: Pläne für Öl.txt, Plan of the mill.csv", "Name: Eva\nAge: 5", "See it.", "The plan is 42.\n"]),
     "numbers.html": (b"<ol start=4><li>Oar<li>Rope<li value=9>Tar<li>Sail</ol>", ["4. Oar\n5. Rope\n9. Tar\n10. Sail\n"]),
