@@ -303,7 +303,8 @@ def _dots(snapshot: Snapshot, topic: Topic) -> list[dict[str, Any]]:
     reach = 0.86 * circle.r
     dots: list[dict[str, Any]] = []
     for row, (x, y) in zip(rows, around, strict=True):
-        place = _rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5)
+        radius = circle.r * size * 0.5 * max(row["degree"] / max(rows[0]["degree"], 1), 0.1) ** 0.5
+        place = _rounded(circle.x + x * reach, circle.y + y * reach, radius)
         dots.append({**named(row), "community": topic.n, **place})
     return dots
 

@@ -401,6 +401,8 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     if rows[-1].op == "undo":
         what = fold([row for row in overlay.log if row.id == rows[-1].keys[0]])
     if what.removed:
+        if all(uri.startswith("text:") for uri in what.removed):
+            return "A text comes back when index_documents is given it again: texts=[...]."
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
 

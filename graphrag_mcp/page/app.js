@@ -88,23 +88,30 @@ const onMap = () => { byId("timeline").hidden = true; net.hide(); map.draw(); };
 const onGraph = () => { byId("timeline").hidden = true; };
 const calm = () => { map.light(new Map()); if (map.borrowed) map.paintBy("topic"); };
 
+// The data of a view, unless another address was opened meanwhile: what comes late draws nothing.
+async function load(view, given) {
+  const mine = turn, found = await transport.load(view, given);
+  if (mine !== turn) throw new Error("Another address was opened.");
+  return found;
+}
+
 const VIEWS = {
   async map() {
     onMap(); calm();
-    const found = await transport.load("overview");
+    const found = await load("overview");
     corpora(found);
     map.show(0); map.whole();
     return [...views.overview(found), ...(map.roots().length ? [element("h2", {}, "All topics"), tree.render()] : [])];
   },
   async community([n]) {
     onMap(); calm();
-    const found = await transport.load("community", { id: n });
+    const found = await load("community", { id: n });
     for (const one of [...found.parents, found]) await map.open_(one.n);
     map.show(found.n);
     return views.community(found);
   },
   async entity([n]) {
-    const found = await transport.load("entity", { id: n });
+    const found = await load("entity", { id: n });
     onGraph(); net.entity(found);
     const other = recent && recent.n !== found.n && transport.kind !== "file" ? recent : null;
     recent = { n: found.n, title: found.title };
@@ -112,12 +119,12 @@ const VIEWS = {
   },
   async passage([id, span]) {
     onMap();
-    const [unit, part] = String(id).split("."), found = await transport.load("passage", { id: unit });
+    const [unit, part] = String(id).split("."), found = await load("passage", { id: unit });
     map.light(new Map(found.communities.map((one) => [one.n, 1])));
     return server.there ? source.passage(server, await server.state(), found, Number(part || 0), span) : views.passage(found, Number(part || 0), span, (id) => transport.holds("passage", { id }));
   },
   async document([n]) {
-    const found = await transport.load("document", { id: n });
+    const found = await load("document", { id: n });
     const alone = !found.links.in.length && !found.links.out.some((one) => one.to);
     room(alone); // nothing is drawn for a document without links
     if (!alone) { onGraph(); net.document(found); }
@@ -132,42 +139,42 @@ const VIEWS = {
     onMap();
     const { query } = ask.read(rest);
     byId("query").value = query;
-    const { shown, found } = server.there ? await ask.view(server, transport, rest, go) : await plain(query);
+    const { shown, found } = server.there ? await ask.view(server, load, rest, go) : await plain(query);
     map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
     return shown;
   },
-  async history() { return ask.history(await transport.load("overview")); },
+  async history() { return ask.history(await load("overview")); },
   async library() {
     onMap();
     const state = await server.state(), page = { server, transport, state, again };
     if (state.empty) return library.start(page);
     transport.kept.delete("library?"); // files on disk change without a new generation
-    page.data = await transport.load("library");
+    page.data = await load("library");
     return library.view(page);
   },
-  async path([from, to]) { const found = await transport.load("path", { id: from, to }); onGraph(); net.path(found); return views.path(found); },
-  async drift([id]) { return views.drift(await transport.load("drift", { id: id || "" })); },
+  async path([from, to]) { const found = await load("path", { id: from, to }); onGraph(); net.path(found); return views.path(found); },
+  async drift([id]) { return views.drift(await load("drift", { id: id || "" })); },
   async timeline([period]) {
     net.hide();
-    const found = await transport.load("timeline");
+    const found = await load("timeline");
     room(!found.periods.length);
     shownTime = found; timeline.draw(found);
     return views.timeline(found, period);
   },
   async graph() {
-    const found = await transport.load("graph");
+    const found = await load("graph");
     onGraph(); net.whole_(found, "entity");
     return views.graph_(found);
   },
   async links() {
-    const found = await transport.load("links");
+    const found = await load("links");
     room(!found.nodes.length);
     if (found.nodes.length) { onGraph(); net.whole_(found, "document"); }
     return views.links(found);
   },
   async changes([since]) {
     onMap();
-    const found = await transport.load("changes", { since: since || "" });
+    const found = await load("changes", { since: since || "" });
     room(found.since === null); // then there is nothing to draw
     calm();
     map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); if (found.since !== null) map.paintBy("changes");
@@ -177,7 +184,7 @@ const VIEWS = {
 };
 
 async function plain(query) {
-  const found = await transport.load("search", { query });
+  const found = await load("search", { query });
   return { found, shown: views.search(found, transport.kind !== "file") };
 }
 
@@ -223,7 +230,7 @@ async function start() {
   new ResizeObserver(() => { if (!byId("timeline").hidden && shownTime) timeline.draw(shownTime); }).observe(byId("picture"));
   transport.onnewer = async () => { ask.forget(); map.clear(); await map.start(); newer = true; };
   net.onpaint = async () => { if (parts()[0] === "graph") { const shown = views.graph_(await transport.load("graph")); redrawn(byId("side"), () => byId("side").replaceChildren(...shown)); } };
-  views.types.colour = (type, n) => net.shown && net.topical && net.nodes.has(n) ? net.tone(net.group(net.nodes.get(n))) : net.tones.has(type) ? "--c" + net.tones.get(type) : map.palette?.get(type);
+  views.drawn.tone = (n) => net.shown && net.nodes.has(n) ? net.tone(net.group(net.nodes.get(n))) : "";
   byId("home").append(icon("graph")); byId("search").querySelector("button").append(icon("send"));
   window.graphragExplorer = { map, transport, graph: net };
   byId("search").addEventListener("submit", searched);

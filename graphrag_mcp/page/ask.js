@@ -81,9 +81,9 @@ const group = (title, items, name = "plain lines") => items.length ? [element("h
 
 // The elements of a search, and its data for the map. Where the question asks about all documents, its words select
 // no entity before another.
-export async function view(server, transport, rest, go) {
+export async function view(server, load, rest, go) {
   const { query, filters, answer: chosen = "" } = read(rest);
-  const found = await transport.load("search", { query, ...filters }), state = await server.state();
+  const found = await load("search", { query, ...filters }), state = await server.state();
   const to = address(query, filters, chosen), mine = moved || kept().some((one) => one.to === to);
   const choosable = query && state.tools.includes("global_search"), whole = choosable && (chosen ? chosen === "all" : found.whole);
   if (query) keep(query, to);

@@ -16,6 +16,47 @@ export function element(name, attributes = {}, ...children) {
 // How much larger than on a laptop letters are on this screen (style.css); a canvas has to be told.
 export const enlarged = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 
+// The width of a text in the font of a canvas, measured once: a frame has no time for thousands.
+export function measured(context) {
+  const widths = new Map();
+  return (text) => {
+    const key = context.font + text;
+    if (widths.size > 20_000) widths.clear();
+    if (!widths.has(key)) widths.set(key, context.measureText(text).width);
+    return widths.get(key);
+  };
+}
+
+// Do two boxes [left, top, right, bottom] meet, or a box and a circle about so?
+export const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+export const touches = (box, x, y, r) => meet(box, [x - r, y - r, x + r, y + r]);
+
+// What pointers do on a canvas: one drags or clicks, two zoom, as the wheel does.
+export function pointers(canvas, { down, drag, end, zoom, hover, click }) {
+  const points = new Map();
+  let from = null, moved = false, pinch = 0;
+  canvas.addEventListener("pointerdown", (event) => {
+    points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId);
+    from = [event.offsetX, event.offsetY]; moved = false; down(...from);
+  });
+  canvas.addEventListener("pointermove", ({ pointerId, offsetX, offsetY }) => {
+    if (points.has(pointerId)) points.set(pointerId, { offsetX, offsetY });
+    if (points.size === 2) {
+      const [a, b] = [...points.values()], apart = Math.hypot(a.offsetX - b.offsetX, a.offsetY - b.offsetY);
+      if (pinch) zoom(apart / pinch, (a.offsetX + b.offsetX) / 2, (a.offsetY + b.offsetY) / 2);
+      pinch = apart; from = null;
+    } else if (!from) hover(offsetX, offsetY);
+    else if (moved ||= Math.hypot(offsetX - from[0], offsetY - from[1]) > 4) drag(offsetX - from[0], offsetY - from[1], offsetX, offsetY);
+  });
+  const up = ({ pointerId, type, offsetX, offsetY }) => {
+    points.delete(pointerId); pinch = 0;
+    if (moved) end?.(); else if (from && type === "pointerup") click(offsetX, offsetY);
+    from = null; moved = false;
+  };
+  canvas.addEventListener("pointerup", up); canvas.addEventListener("pointercancel", up);
+  canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY); }, { passive: false });
+}
+
 // Draws a part of the page again. Where the keyboard was in it, it stays: at the control of the same name, else at the
 // heading, so that the next key goes on from there and a screen reader says what is shown.
 export function redrawn(root, draw) {

@@ -1,6 +1,6 @@
 // The graph: entities with their relationships, or documents with their links, on a canvas that can be worked with.
 
-import { byId, cut, element, enlarged, icon, link, number, redrawn, short, visible } from "./dom.js";
+import { byId, cut, element, enlarged, icon, link, measured, meet, number, pointers, redrawn, short, touches, visible } from "./dom.js";
 import { FONT, TURNED, WORDS } from "./map.js";
 import * as views from "./views.js";
 
@@ -11,9 +11,9 @@ const CELLS = 128; // of the grid, at most, in each direction
 const MANY = 1000; // nodes from which dots have no rim, edges from which all are hairlines: a browser without a GPU draws 8,000 of them in 20 ms, of wider ones in 900
 const LETTERS = 30; // of a title in the picture
 const LEGEND = 20; // of a title in the legend
-const FIRST = 40; // titles of the most connected nodes that may cover a dot
+const FIRST = 40; // titles of the most connected nodes, at most a quarter, that may cover a dot
 const ROOM = 16_000; // square pixels for each of them
-const APART = 65; // pixels between two nodes at which dots are not made smaller; in a crowd they are
+const APART = 90; // pixels between two nodes at which dots are not made smaller; in a crowd they are
 const TITLES = 150, MOVING = 40; // titles at rest, and while the picture moves
 const STILL = 0.02; // movement below which the layout rests
 const TONES = 8; // colours of the style sheet, --c0 to --c7
@@ -24,9 +24,9 @@ const STRETCH = 1.6; // at most, of a new layout, to the proportions of its room
 
 export class Graph {
   constructor(transport, open) {
-    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.by = "topic"; this.topics = new Map(); this.known = null; this.widths = new Map(); this.dragged = false; this.large = enlarged(); this.least = 0.75; this.most = 1;
+    this.transport = transport; this.open = open; this.kind = ""; this.nodes = new Map(); this.edges = new Map(); this.past = []; this.tones = new Map(); this.by = "topic"; this.topics = new Map(); this.known = null; this.dragged = false; this.large = enlarged(); this.least = 0.75; this.most = 1;
     this.view = { x: 0, y: 0, k: 1 }; this.heat = 0; this.frames = 0; this.chosen = null; this.over = null; this.edge = null; this.from = ""; this.to = ""; this.without = new Set();
-    this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d");
+    this.canvas = element("canvas", { "aria-hidden": "true" }); this.context = this.canvas.getContext("2d"); this.wide = measured(this.context);
     this.bar = element("div", { class: "work", role: "toolbar", "aria-label": "Graph" }); this.key = element("div", { class: "key-bar", role: "group", "aria-label": "Filters of the graph" });
     this.told = element("div", { class: "told", role: "status" });
     this.listed = element("details", { class: "nodes", ontoggle: () => this.list() });
@@ -183,17 +183,17 @@ export class Graph {
 
   // The sentence of an edge, with its source.
   async sentence(edge) {
+    const kept = () => [...this.edges.values()].find(({ a, b }) => a === edge.a && b === edge.b);
     this.edge = edge; this.draw();
     if (edge.text === undefined) {
       let found = null;
       try { found = await this.transport.load(this.kind, { id: edge.a.n }); } catch { /* the ends are named all the same */ }
       if (found && this.kind === "entity") this.take(found, false);
       if (found && this.kind === "document") for (const one of [...found.links.in, ...found.links.out]) if (one.to && [one.from.n, one.to.n].includes(edge.b.n)) Object.assign(edge, { text: one.text, cites: one.cites });
-      if (this.kind === "entity" && [...this.edges.values()].find(({ a, b }) => a === edge.a && b === edge.b)?.text === undefined) {
+      if (this.kind === "entity" && kept()?.text === undefined) {
         try { const way = (await this.transport.load("path", { id: edge.a.n, to: edge.b.n })).paths.find((steps) => steps.length === 1); if (way) Object.assign(edge, { text: way[0].text, cites: way[0].cites }); } catch { /* as above */ }
       }
-      const known = [...this.edges.values()].find(({ a, b }) => a === edge.a && b === edge.b);
-      edge = this.edge = Object.assign(known || edge, edge.text === undefined ? {} : { text: edge.text, cites: edge.cites });
+      edge = this.edge = Object.assign(kept() || edge, edge.text === undefined ? {} : { text: edge.text, cites: edge.cites });
     }
     const ends = element("strong", { dir: "auto" }, `${edge.a.title} – ${edge.b.title}`);
     this.told.replaceChildren(ends, element("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => { this.edge = null; this.told.replaceChildren(); this.draw(); } }, "×"),
@@ -332,7 +332,7 @@ export class Graph {
     repel(many, heat);
     for (const { a, b, strong } of edges) {
       const dx = b.x - a.x, dy = b.y - a.y, far = Math.hypot(dx, dy) || 1, share = a.links / (a.links + b.links);
-      const pull = ((far - LENGTH) / far) * heat * (strong ? 0.5 / Math.min(a.links, b.links) : 0.001);
+      const pull = ((far - LENGTH) / far) * heat * (strong ? 0.5 / Math.min(a.links, b.links) : 0.001) * (a.topic === b.topic ? 1 : 0.5);
       a.vx += dx * pull * (1 - share); a.vy += dy * pull * (1 - share); b.vx -= dx * pull * share; b.vy -= dy * pull * share;
     }
     for (const one of many) {
@@ -383,41 +383,23 @@ export class Graph {
   }
 
   listen() {
-    const canvas = this.canvas, points = new Map();
-    let from = null, moved = false, pinch = 0;
-    canvas.addEventListener("pointerdown", (event) => {
-      points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId); moved = this.refit = false;
-      const one = this.at(event.offsetX, event.offsetY);
-      from = { x: event.offsetX, y: event.offsetY, view: { ...this.view }, one, fixed: one?.fixed };
+    const { canvas } = this; let from = null;
+    pointers(canvas, {
+      down: (x, y) => { const one = this.at(x, y); from = { view: { ...this.view }, one }; this.refit = false; },
+      drag: (dx, dy, x, y) => {
+        if (from.one && !this.dragged) this.keep();
+        this.dragged = true;
+        if (from.one) { // a node that was dragged stays where it was put, the others follow
+          Object.assign(from.one, { x: (x - this.view.x) / this.view.k, y: (y - this.view.y) / this.view.k, fixed: true });
+          this.heat = Math.max(this.heat, 0.25);
+        } else this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy };
+        this.draw();
+      },
+      end: () => { this.dragged = false; if (from.one) this.after(); else this.draw(); }, // with all its titles
+      zoom: (by, x, y) => this.zoom(by, x, y), hover: (x, y) => this.hover(x, y), click: (x, y) => this.click(x, y),
     });
-    canvas.addEventListener("pointermove", (event) => {
-      if (points.has(event.pointerId)) points.set(event.pointerId, event);
-      if (points.size === 2) {
-        const [a, b] = [...points.values()], apart = Math.hypot(a.offsetX - b.offsetX, a.offsetY - b.offsetY);
-        if (pinch) this.zoom(apart / pinch, (a.offsetX + b.offsetX) / 2, (a.offsetY + b.offsetY) / 2);
-        pinch = apart; moved = true; return;
-      }
-      if (!from) { this.hover(event.offsetX, event.offsetY); return; }
-      const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
-      if (!moved && Math.hypot(dx, dy) > 4) { moved = true; if (from.one) this.keep(); }
-      if (!moved) return;
-      if (from.one) { // a node that was dragged stays where it was put, the others follow
-        Object.assign(from.one, { x: (event.offsetX - this.view.x) / this.view.k, y: (event.offsetY - this.view.y) / this.view.k, fixed: true });
-        this.heat = Math.max(this.heat, 0.25);
-      } else this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy };
-      this.dragged = true;
-      this.draw();
-    });
-    const end = (event) => {
-      points.delete(event.pointerId); pinch = 0; this.dragged = false;
-      if (from && !moved && event.type === "pointerup") this.click(event.offsetX, event.offsetY);
-      if (moved && from?.one) this.after(); else if (moved) this.draw(); // with all its titles
-      from = null;
-    };
-    canvas.addEventListener("pointerup", end); canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => { if (!from) { this.over = null; this.draw(); } });
+    canvas.addEventListener("pointerleave", () => { if (!this.dragged) { this.over = null; this.draw(); } });
     canvas.addEventListener("dblclick", (event) => { const one = this.at(event.offsetX, event.offsetY); if (one) this.expand(one); else this.zoom(1.6, event.offsetX, event.offsetY); });
-    canvas.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY); }, { passive: false });
     byId("graph").addEventListener("keydown", (event) => {
       const keys = { e: () => this.expand(), c: () => this.collapse(), h: () => this.put_away(), p: () => this.ask(), u: () => this.back(), Escape: () => { this.mode = ""; this.edge = null; this.told.replaceChildren(); this.draw(); } };
       if (!event.ctrlKey && !event.metaKey && event.target.tagName !== "SELECT" && keys[event.key]) { event.preventDefault(); keys[event.key](); }
@@ -457,7 +439,7 @@ export class Graph {
   // ---- drawing ----------------------------------------------------------------------------------------
 
   // By the share of the most connected node that is here: a hub stands out in a crowd as well.
-  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 4 + 15 * Math.sqrt((one.degree || 1) / Math.max(this.most, 27))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
+  radius(one) { return this.large * Math.max(one.centre ? 13 : 0, 3 + 19 * Math.sqrt((one.degree || 1) / Math.max(this.most, 20))) * Math.min(1.4, Math.max(this.least, Math.sqrt(this.view.k))); }
 
   draw() {
     if (this.pending || !this.shown) return;
@@ -487,7 +469,10 @@ export class Graph {
     const touching = edges.filter(({ a, b }) => a === focus || b === focus);
     const rest = edges.filter(({ a, b, way }) => a !== focus && b !== focus && !way), faint = rest.filter((one) => !one.strong);
     const crowd = rest.length > MANY;
-    stroke(faint, line, dim || crowd ? 0.2 : 0.4, 0, crowd); stroke(faint.length ? rest.filter((one) => one.strong) : rest, line, dim ? 0.55 : 1, 0.2, crowd); stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
+    stroke(faint, line, dim || crowd ? 0.2 : 0.4, 0, crowd); 
+    const strong = faint.length ? rest.filter((one) => one.strong) : rest, tint = ({ a, b }) => !crowd && this.group(a) && this.group(a) === this.group(b) ? this.tone(this.group(a)) : "--edge";
+    for (const name of new Set(strong.map(tint))) stroke(strong.filter((one) => tint(one) === name), shade(name), dim ? 0.3 : name === "--edge" ? 0.8 : 0.6, 0.2, crowd);
+    stroke(touching, accent, 0.75, 0.2); stroke(edges.filter((one) => one.way), accent, 0.9, 0.6);
     if (this.edge && edges.includes(this.edge)) stroke([this.edge], second, 1, 2);
     for (const one of [...many].reverse()) {
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
@@ -514,22 +499,21 @@ export class Graph {
     const discs = moving || many.length > MANY ? [] : many.map((one) => ({ one, px: x + one.x * k, py: y + one.y * k, radius: this.radius(one) })).filter(({ px, py }) => inside(px, py));
     const lines = moving || many.length > MANY ? [] : this.current().edges.filter((edge) => edge.strong || edge.way || lit.has(edge.a) && lit.has(edge.b)).slice(0, MANY).map(({ a, b }) => [x + a.x * k, y + a.y * k, x + b.x * k, y + b.y * k]);
     this.boxes = []; context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = paper; context.fillStyle = ink;
-    const order = [...many].sort((a, b) => rank(b) - rank(a));
-    function rank(one) { return 4 * (one.centre === true) + 2 * lit.has(one); }
-    const hubs = new Set(order.slice(0, Math.min(FIRST, (this.width * this.height) / ROOM))); // are named on a phone as well, where they stand in a crowd
+    const rank = (one) => 2 * (one.centre === true) + lit.has(one), order = [...many].sort((a, b) => rank(b) - rank(a));
+    const hubs = new Set(order.slice(0, Math.min(FIRST, many.length / 4, (this.width * this.height) / ROOM))); // are named on a phone as well, where they stand in a crowd
     for (const one of order) {
       if (this.boxes.length >= most) break;
       const radius = this.radius(one), [px, py] = [x + one.x * k, y + one.y * k];
       if (px < 0 || py < 0 || px > this.width || py > this.height) continue;
-      const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.min(3, Math.round(Math.sqrt(one.degree || 1)) / 2));
+      const strong = one.centre || one === this.chosen, size = this.large * (strong ? 14.5 : 11 + Math.round(8 * (one.degree || 1) / Math.max(this.most, 20)) / 2);
       context.font = `${strong ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
-      const title = one.label, half = this.width_(title, context.font) / 2 + 5, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
+      const title = one.label, half = this.wide(title) / 2 + 5, cx = Math.min(Math.max(px, half), this.width - half), aside = radius + 4 + half;
       const places = [[cx, py + radius + size + 1], [cx, py - radius - 5], [px + aside, py + size / 2 - 2], [px - aside, py + size / 2 - 2]];
       let best = null, least = Infinity;
       for (const [side, [middle, base]] of moving && one.side !== undefined ? [[one.side, places[one.side]]] : places.entries()) {
         const box = [middle - half, base - size, middle + half, base + 4];
-        if (box[0] < -0.5 || box[2] > this.width + 0.5 || this.boxes.some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
-        const hidden = discs.filter((disc) => disc.one !== one && disc.px + disc.radius > box[0] && disc.px - disc.radius < box[2] && disc.py + disc.radius > box[1] && disc.py - disc.radius < box[3]), covered = hidden.length;
+        if (box[0] < -0.5 || box[2] > this.width + 0.5 || this.boxes.some((other) => meet(other.box, box))) continue;
+        const hidden = discs.filter((disc) => disc.one !== one && touches(box, disc.px, disc.py, disc.radius)), covered = hidden.length;
         if (covered && !(strong || lit.has(one) || hubs.has(one))) continue;
         const crossed = lines.filter((line) => crosses(line, box)).length, cost = hidden.reduce((sum, disc) => sum + disc.radius, 0) + crossed + side / 10;
         if (cost < least) { least = cost; best = { side, middle, base, box, plate: crossed && !covered }; }
@@ -554,14 +538,14 @@ export class Graph {
       const left = (b.x - a.x) * (b.y - a.y) < 0 === a.y + b.y < 0, room = level ? wide - 70 * this.large : Math.min((left ? mx : this.width - mx) - 20, 230 * this.large);
       if (room < 120 * this.large) continue;
       for (const word of visible(views.unveiled(views.veiled(text, cites))).match(WORDS) || []) {
-        if (rows.length && this.width_(rows.at(-1) + word, font) <= room) rows.push(rows.pop() + word); else rows.push(word.trim());
+        if (rows.length && this.wide(rows.at(-1) + word) <= room) rows.push(rows.pop() + word); else rows.push(word.trim());
       }
       if (rows.length > 4) rows.splice(3, rows.length, rows[3] + " …");
-      const half = Math.max(...rows.map((row) => this.width_(row, font))) / 2 + 3, tall = (rows.length - 1) * size * 1.35;
+      const half = Math.max(...rows.map((row) => this.wide(row))) / 2 + 3, tall = (rows.length - 1) * size * 1.35;
       const places = level ? [[mx, my - 10 - tall], [mx, my + 10 + size]] : [[left ? mx - half - 8 : mx + half + 8, my - (a.y + b.y < 0 ? tall : -size)]];
       const free = ([middle, base]) => {
         const box = [middle - half, base - size, middle + half, base + tall + 4];
-        return !drawn.some((line) => crosses(line, box)) && ![...this.boxes, ...this.captions].some(({ box: other }) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]) && box;
+        return !drawn.some((line) => crosses(line, box)) && ![...this.boxes, ...this.captions].some((other) => meet(other.box, box)) && box;
       };
       const place = places.find(free), box = place && free(place);
       if (!box) continue;
@@ -570,14 +554,6 @@ export class Graph {
       rows.forEach((row, at) => { context.strokeText(row, middle, base + at * size * 1.35); context.fillText(row, middle, base + at * size * 1.35); });
       this.captions.push({ box, rows });
     }
-  }
-
-  // Once a text: a frame has no time to measure thousands.
-  width_(text, font) {
-    const key = font + text;
-    if (this.widths.size > 20_000) this.widths.clear();
-    if (!this.widths.has(key)) this.widths.set(key, this.context.measureText(text).width);
-    return this.widths.get(key);
   }
 }
 

@@ -1,6 +1,6 @@
 // What the index holds: adding files, folders and texts, removing with undo, the watch, open work, settings.
 
-import { byId, element, kind, link, number, short, visible } from "./dom.js";
+import { byId, element, kind, link, number, say, short, visible } from "./dom.js";
 import * as views from "./views.js";
 
 const FINAL = ["done", "failed", "cancelled"], SHOWN = 200, POLL = 2000;
@@ -10,25 +10,28 @@ let busy = false;
 const section = (title, ...parts) => element("section", { "aria-label": title }, element("h2", {}, title), ...parts);
 const list = (items) => element("ul", { class: "plain lines" }, items.map((one) => element("li", {}, one)));
 const button = (text, act, name = "") => element("button", { type: "button", class: name, onclick: act }, text);
-const tell = (...parts) => { report.append(element("p", { dir: "auto" }, ...parts)); report.lastChild.scrollIntoView({ block: "nearest" }); };
+const put = (part) => { report.append(part); part.scrollIntoView({ block: "nearest" }); return part; };
+const tell = (...parts) => put(element("p", { dir: "auto" }, ...parts));
 const why = (one) => [element("span", { dir: "auto" }, visible(short(one.uri ?? one.path, 120))), one.why || one.reason ? element("span", { class: "type" }, " " + visible(one.why || one.reason)) : ""];
 
-// One thing at a time that writes; what goes wrong is told, and the view is drawn again behind it.
+// One thing at a time that writes; what goes wrong is told, and the view is drawn again behind it. Buttons come after
+// that, from the function that `work` may return: a click is lost where its button moves meanwhile.
 async function working(page, work) {
-  if (busy) return;
+  if (busy) { say("Not done: an earlier change is still at work. Try it again after that.", true); return; }
   busy = true;
   if (report.contains(document.activeElement)) { report.tabIndex = -1; report.focus(); } // its button goes
   report.replaceChildren();
-  try { await work(); } catch (error) { tell(visible(error.message)); }
+  let last;
+  try { last = await work(); } catch (error) { tell(visible(error.message)); }
   busy = false; page.transport.kept.clear(); await page.server.state(true); await page.again();
+  last?.();
 }
 
 // ---- indexing -----------------------------------------------------------------------------------------
 
 async function index(page, given) {
-  const now = element("p", { class: "now" }, "Indexing …"), stop = button("Stop", () => job && page.server.tool("cancel_job", { job_id: job }));
+  const now = put(element("p", { class: "now" }, "Indexing …")), stop = button("Stop", () => job && page.server.tool("cancel_job", { job_id: job }));
   let job = "";
-  report.append(now);
   let result = await page.server.tool("index_documents", { wait_seconds: 45, ...given }, (event) => { now.textContent = visible(`Indexing: ${event.message || ""}`); });
   while (!FINAL.includes(result.status) && result.job_id) {
     job = result.job_id;
@@ -48,8 +51,7 @@ async function index(page, given) {
 
 async function send(page, files, replace = false) {
   const { uploads, most } = page.state, left = [], again = [];
-  const now = element("p", { class: "now" });
-  report.append(now);
+  const now = put(element("p", { class: "now" }));
   let sent = 0;
   for (const [at, { path, file }] of files.entries()) {
     now.textContent = visible(`Copying ${number(at + 1)} of ${number(files.length)}: ${path}`);
@@ -62,7 +64,7 @@ async function send(page, files, replace = false) {
   tell(`Copied ${number(sent)} of ${views.counted(files.length, "file")} to ${visible(uploads)}.`);
   if (left.length) report.append(element("details", { open: true }, element("summary", {}, `${views.counted(left.length, "file")} not copied`), list(left.slice(0, SHOWN).map(why))));
   if (sent) await index(page, { paths: [uploads] });
-  if (again.length) tell(`${again.length === 1 ? "1 file has" : number(again.length) + " files have"} the name of another one there: ${visible(short(again.map((one) => one.path).join(", "), 200))}. `,
+  if (again.length) return () => tell(`${again.length === 1 ? "1 file has" : number(again.length) + " files have"} the name of another one there: ${visible(short(again.map((one) => one.path).join(", "), 200))}. `,
     button("Replace them", () => working(page, () => send(page, again, true))));
 }
 
@@ -111,7 +113,7 @@ async function remove(page, one, row) {
   const asked = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: true });
   const lost = Object.entries(asked.counts || {}).filter(([, count]) => count).map(([name, count]) => views.counted(count, name.replace("_", " ").replace(/ies$/, "y").replace(/s$/, ""))).join(", ");
   row.replaceChildren(element("td", { colspan: row.cells.length }, `Remove ${visible(short(one.title, 80))} (${lost})? The file itself stays. `,
-    button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id, one.uri))); })), " ", button("Keep", () => page.again())));
+    button("Remove", () => working(page, async () => { const done = await page.server.tool("remove_documents", { ids: ["d" + one.n], dry_run: false }); return () => tell(visible(`Removed ${one.title}.`), " ", button("Undo", () => undo(page, done.undo_id, one.uri))); })), " ", button("Keep", () => page.again())));
   row.querySelector("button").focus();
 }
 
@@ -169,7 +171,7 @@ export async function view(page) {
   const watch = element("input", { type: "checkbox", id: "watch", checked: state.watched, onchange: (event) => working(page, async () => { const { watched } = await page.server.post("watch", { on: event.target.checked, corpus: state.corpus }); tell(watched ? "Folders are watched: a change of a file is indexed at once, as long as this server runs." : "Folders are no longer watched."); }) });
   const again = state.writes && paths.length ? button("Index again", () => working(page, () => index(page, { paths }))) : "";
   const last = data.jobs[0], lists = [["Files that could not be read", data.unread], ["New files on disk", data.new.map((uri) => ({ uri }))]].filter(([, many]) => many.length);
-  const beside = element("div", { class: "beside" }, state.writes ? adding(page) : "", report,
+  const beside = element("div", { class: "beside" }, state.writes ? adding(page) : "",
     data.folders.length ? section("Folders", list(data.folders.map((one) => element("span", { dir: "auto" }, visible(/[/\\]/.test(one.path) ? one.path : one.name)))), element("p", {}, again, watchable ? [" ", watch, element("label", { for: "watch" }, " watch for changes")] : "")) : "",
     ...lists.map(([title, many]) => section(title, list(many.map(why)))),
     last?.skipped.length ? element("details", {}, element("summary", {}, `Passed over by the last indexing: ${views.counted(last.skipped.length + last.more, "file")}`), list(last.skipped.map(why))) : "",
@@ -178,5 +180,5 @@ export async function view(page) {
     data.removed.length ? section("Taken out", list(data.removed.map((one) => [element("span", { dir: "auto" }, visible(one.uri)), " ", state.writes && state.tools.includes("edit_graph") ? button("Undo", () => undo(page, one.undo_id, one.uri)) : ""]))) : "");
   // On a phone what is added stands below the list: a button leads to it.
   const jump = state.writes ? button("Add documents", () => { const to = beside.querySelector("button"); to.scrollIntoView({ block: "center" }); to.focus(); }, "to-add") : "";
-  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)} `, jump), element("div", { class: "columns" }, main, beside)];
+  return [element("h1", {}, "Documents"), element("p", { class: "note" }, `${views.counted(data.documents.length + data.more, "document")} in ${visible(data.title)} `, jump), report, element("div", { class: "columns" }, main, beside)];
 }

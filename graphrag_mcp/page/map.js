@@ -1,10 +1,10 @@
 // The map: communities as nested circles on a canvas, at places that the server computed.
 
-import { byId, element, enlarged, icon, link, short, visible } from "./dom.js";
+import { byId, element, enlarged, icon, link, measured, meet, pointers, short, touches, visible } from "./dom.js";
 import * as views from "./views.js";
 
 const MOST = 1500; // marks drawn at once
-const OPEN = 90, DOTTED = 80, DOT = 8; // pixels of radius from which a circle shows the circles, or the names, inside; of a dot at most
+const OPEN = 90, DOTTED = 60, DOT = 8; // pixels of radius from which a circle shows the circles, or the names, inside; of a dot at most
 const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
 const CHANGED = "#d9480f";
 const WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"; // letters between which a line may end
@@ -23,13 +23,11 @@ function shorter(title) {
   }
 }
 
-const touches = ([left, top, right, bottom], x, y, r) => left < x + r && x - r < right && top < y + r && y - r < bottom;
-
 export class Map2D {
   constructor(transport, open) {
     this.transport = transport; this.open = open;
     this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
-    this.ruler = document.createElement("canvas").getContext("2d"); this.ruler.font = "10px " + FONT; this.widths = new Map(); this.cut = new Map();
+    const ruler = document.createElement("canvas").getContext("2d"); ruler.font = "10px " + FONT; this.wide = measured(ruler); this.cut = new Map();
     this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
     this.shared = new Map(); this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
     this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
@@ -72,36 +70,12 @@ export class Map2D {
   }
 
   listen() {
-    const canvas = this.canvas;
-    let from = null, moved = false, pinch = 0;
-    const points = new Map();
-    canvas.addEventListener("pointerdown", (event) => {
-      points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId);
-      from = { x: event.offsetX, y: event.offsetY, view: { ...this.view } }; moved = false;
+    let from = null;
+    pointers(this.canvas, {
+      down: () => { from = this.view; }, drag: (dx, dy) => { this.view = { ...from, x: from.x + dx, y: from.y + dy }; this.kept(); this.draw(); },
+      zoom: (by, x, y) => this.zoom(by, x, y), hover: (x, y) => this.hover(x, y), click: (x, y) => this.click(x, y),
     });
-    canvas.addEventListener("pointermove", (event) => {
-      if (points.has(event.pointerId)) points.set(event.pointerId, event);
-      if (points.size === 2) {
-        const [a, b] = [...points.values()];
-        const apart = Math.hypot(a.offsetX - b.offsetX, a.offsetY - b.offsetY);
-        if (pinch) this.zoom(apart / pinch, (a.offsetX + b.offsetX) / 2, (a.offsetY + b.offsetY) / 2);
-        pinch = apart; moved = true;
-      } else if (from) {
-        const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
-        moved = moved || Math.hypot(dx, dy) > 4;
-        this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy }; this.kept(); this.draw();
-      } else this.hover(event.offsetX, event.offsetY);
-    });
-    const end = (event) => {
-      points.delete(event.pointerId); pinch = 0;
-      if (from && !moved && event.type === "pointerup") this.click(event.offsetX, event.offsetY);
-      from = null;
-    };
-    canvas.addEventListener("pointerup", end); canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("dblclick", (event) => this.zoom(2, event.offsetX, event.offsetY));
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault(); this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
-    }, { passive: false });
+    this.canvas.addEventListener("dblclick", (event) => this.zoom(2, event.offsetX, event.offsetY));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
@@ -219,9 +193,8 @@ export class Map2D {
       const one = queue[at];
       if (!onScreen(one)) continue;
       found.push(one);
-      if (one.r * k < OPEN || one.dot) continue;
+      if (one.dot || one.r * k < (one.children ? OPEN : DOTTED)) continue;
       const below = this.inside.get(one.n), dots = this.inside.get("e" + one.n);
-      if (!one.children && one.r * k < DOTTED) continue;
       if (!below && !dots && !this.asked.has(one.n)) this.fetch(one.n);
       queue.push(...(below || []), ...(dots || []));
     }
@@ -312,17 +285,23 @@ export class Map2D {
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
       if (opened && Math.abs(cx - px) > 0.6 * pr) continue; // pushed back onto the screen it would stand in another circle
-      const top = one.dot ? py + this.dot(pr) + 2 : opened ? Math.max(py - pr - tall / 2, 6) : py - tall / 2, aside = opened ? 8 : 3;
-      const box = [cx - wide / 2 - aside, top - (opened ? 3 : 1), cx + wide / 2 + aside, top + tall + (opened ? 3 : 1)];
-      if (one.dot && dots.some((dot) => dot !== one && touches(box, x + dot.x * k, y + dot.y * k, this.dot(dot.r * k)))) continue;
-      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      const dot = this.dot(pr) + 2, aside = opened ? 8 : 3, rim = opened ? 3 : 1, beside = dot + aside + wide / 2;
+      const places = one.dot ? [[px, py + dot], [px, py - dot - tall], [px + beside, py - tall / 2], [px - beside, py - tall / 2]] : [[cx, opened ? Math.max(py - pr - tall / 2, 6) : py - tall / 2]];
+      const boxed = ([middle, top]) => [middle - wide / 2 - aside, top - rim, middle + wide / 2 + aside, top + tall + rim];
+      const place = places.find((at) => {
+        const box = boxed(at), around = this.nodes.get(one.community), far = (low, high, middle) => Math.max(Math.abs(low - middle), Math.abs(high - middle));
+        if (taken.some((other) => meet(other, box))) return false;
+        return !one.dot || Math.hypot(far(box[0], box[2], x + around.x * k), far(box[1], box[3], y + around.y * k)) < around.r * k + 8 && !dots.some((each) => each !== one && each.r > 0.6 * one.r && touches(box, x + each.x * k, y + each.y * k, this.dot(each.r * k)));
+      });
+      if (!place) continue;
+      const box = boxed(place), [middle, top] = place;
       taken.push(box);
       if (opened) { // on the rim, as the legend of a group
         context.beginPath(); context.roundRect(box[0], box[1], box[2] - box[0], box[3] - box[1], 6); context.fillStyle = styles.paper; context.fill();
         context.lineWidth = 1; context.strokeStyle = this.colourOf(one, styles); context.stroke(); context.fillStyle = styles.ink; context.strokeStyle = styles.paper;
       }
       context.lineWidth = 3;
-      lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, cx, base); context.fillText(line, cx, base); });
+      lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, middle, base); context.fillText(line, middle, base); });
     }
     this.boxes = taken;
   }
@@ -372,9 +351,9 @@ export class Map2D {
     const lines = [];
     let left = -1;
     for (const word of words) {
-      let wide = this.width10(word);
+      let wide = this.wide(word);
       if (wide > left) {
-        if (lines.length === count || (wide = this.width10(word.trim())) > room) return null;
+        if (lines.length === count || (wide = this.wide(word.trim())) > room) return null;
         lines.push(word.trim()); left = room - wide;
       } else { lines[lines.length - 1] += word; left -= wide; }
     }
@@ -388,21 +367,15 @@ export class Map2D {
     return this.cut.get(text);
   }
 
-  width10(word) {
-    if (this.widths.size > 20_000) this.widths.clear();
-    if (!this.widths.has(word)) this.widths.set(word, this.ruler.measureText(word).width);
-    return this.widths.get(word);
-  }
-
   legend() {
     const swatch = (colour, text) => element("span", { class: "key" }, element("span", { class: "swatch", style: `background:${colour}` }), visible(text));
     const time = this.from ? SCALE.map((colour, at) => swatch(colour, at === 0 ? this.from.slice(0, 4) : at === SCALE.length - 1 ? this.to.slice(0, 4) : "")) : ["no document states a date"];
     const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(`var(${colour})`, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
-    const text = this.colour + this.drawn.some((one) => one.dot) + keys.length + this.roots().length;
+    const text = this.colour + this.drawn.some((one) => one.dot) + keys.length + this.roots().length + this.shared.size;
     if (text === this.told) return;
     this.told = text;
     const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
-    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of text units; a line joins topics that share documents${this.drawn.some((one) => one.dot) ? "; a dot is an entity" : ""}. Scroll to zoom, click to open.`]));
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of text units${this.shared.size ? "; a line joins topics that share documents" : ""}${this.drawn.some((one) => one.dot) ? "; a dot is an entity" : ""}. Scroll to zoom, click to open.`]));
   }
 
   at(px, py) {

@@ -35,8 +35,8 @@ const nothing = (mark) => "\0".repeat(mark.length);
 export const veiled = (text, cites) => cites?.some((one) => markdown(one.uri) && !one.code) ? text.replace(HASHES, nothing).replace(NOTE, (all, code, mark, words, end) => code ? all : nothing(mark) + words + nothing(end)).replace(HALF, (_, words, mark) => words + nothing(mark)).replace(PAIR, (_, mark, words) => nothing(mark) + words + nothing(mark)) : text;
 export const unveiled = (text) => text.replaceAll("\0", "");
 const statement = (one) => [element("span", { dir: "auto" }, whole(unveiled(veiled(one.text, one.cites)))), sources(one.cites)];
-export const types = { colour: () => "" }; // of the map, in lists as well
-const swatch = ({ type, n }) => !types.colour(type, n) && type && type !== "other" ? "" : element("span", { class: "swatch", style: `background:var(${types.colour(type, n) || "--plain"})` });
+export const drawn = { tone: () => "" }; // the colour that an entity has in the picture beside
+const swatch = ({ n }) => drawn.tone(n) ? element("span", { class: "swatch", style: `background:var(${drawn.tone(n)})` }) : "";
 export const named = (one) => [swatch(one), link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
 export const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type day" }, " " + counted(one.size, "text unit"))];
 const said = (text) => text ? element("div", { class: "note", dir: "auto" }, whole(text)) : "";
@@ -195,7 +195,7 @@ export function changes(data) {
 export function graph_(data) {
   return [element("h1", {}, "Graph"), note(`The ${counted(data.nodes.length, "entity")} of most relationships.`),
     note("Click an entity for what the documents say of it, a line for its sentence. Double click to expand, drag to move, scroll to zoom."),
-    ...(data.nodes.length ? [heading("Most connected entities"), element("ul", { class: "plain ranked" }, data.nodes.slice(0, 60).map((one) => element("li", {}, element("span", {}, named(one)), element("span", { class: "size" }, counted(one.degree, "relationship")))))] : []), left(data.more, "entities")];
+    ...(data.nodes.length ? [heading("Most connected entities"), element("ul", { class: "plain ranked" }, data.nodes.slice(0, 60).map((one) => element("li", {}, element("span", {}, named(one)), element("span", { class: "size" }, number(one.degree), element("span", { class: "hidden" }, one.degree === 1 ? " relationship" : " relationships")))))] : []), left(data.more, "entities")];
 }
 
 export function timeline(data, period) {

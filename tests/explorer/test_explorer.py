@@ -600,10 +600,9 @@ def test_colours_differ_for_people_who_see_two_hues_as_one(browser: Any, served:
 
 
 @browser_only
-@pytest.mark.parametrize("width", [390, 1280])
-def test_filters_of_the_graph_take_one_row_until_more_is_pressed(context: Any, served: str, width: int) -> None:
+def test_filters_of_the_graph_take_one_row_until_more_is_pressed(context: Any, served: str) -> None:
     tab = Tab(context)
-    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.page.set_viewport_size({"width": 1280, "height": 800})
     tab.open(served.partition("#")[0]).go("graph").page.locator("#graph [aria-label='Colour by']").select_option("type")
     rows = """() => new Set([...document.querySelectorAll(".key-bar > *")].filter((one) => one.offsetParent).map((one) => one.offsetTop)).size"""
     more = tab.page.locator("#graph .more")
@@ -616,6 +615,52 @@ def test_filters_of_the_graph_take_one_row_until_more_is_pressed(context: Any, s
     tab.gives(rows, 1)
     tab.page.close()
     assert tab.wrong == []
+
+
+@browser_only
+def test_all_filters_of_the_graph_are_in_one_row_that_a_finger_moves_on_a_phone(context: Any, served: str) -> None:
+    tab = Tab(context)
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.open(served.partition("#")[0]).go("graph")
+    expect(tab.page.locator("#graph .more")).to_be_hidden()
+    chips = tab.page.locator("#graph .chip")
+    assert chips.count() > 2 and len({chips.nth(at).bounding_box()["y"] for at in range(chips.count())}) == 1
+    chips.last.tap() if tab.page.evaluate("'ontouchstart' in window") else chips.last.click()
+    expect(chips.last).to_have_attribute("aria-pressed", "false")
+    tab.page.close()
+    assert tab.wrong == []
+
+
+@browser_only
+def test_a_view_that_comes_late_draws_nothing_over_the_next_one(context: Any, served: str) -> None:
+    tab = Tab(context)
+    tab.open(served.partition("#")[0]).go("map")
+    held: list[Any] = []
+    tab.page.route("**/data/graph**", lambda route: held.append(route))
+    tab.page.evaluate("location.hash = '#graph'")
+    until(lambda: tab.page.evaluate("1") and held)
+    tab.page.evaluate("location.hash = '#timeline'")
+    tab.is_headed("Timeline")
+    with tab.page.expect_response("**/data/graph**"):
+        held[0].continue_()
+    tab.settled()
+    expect(tab.page.locator("#graph")).to_be_hidden()
+    tab.page.close()
+    assert tab.wrong == []
+
+
+@browser_only
+def test_the_map_names_the_most_connected_entities_and_no_colour_beside_it_is_one_that_it_lacks(tab: Tab) -> None:
+    tab.go("map")
+    tab.page.wait_for_function("graphragExplorer.map.drawn.some((one) => one.dot)")
+    tab.settled()
+    # of the three most connected entities of each topic: how many there are, and how many titles touch their dots
+    titled = """() => { const { map } = graphragExplorer, { x, y, k } = map.view, of = new Map();
+      for (const one of map.drawn) if (one.dot) of.set(one.community, [...(of.get(one.community) || []), one].slice(0, 3));
+      const near = (one) => map.boxes.some(([left, top, right, bottom]) => { const [px, py, r] = [x + one.x * k, y + one.y * k, map.dot(one.r * k) + 4]; return left < px + r && px - r < right && top < py + r && py - r < bottom; });
+      const first = [...of.values()].flat(); return [first.length, first.filter(near).length]; }"""
+    tab.gives(titled, lambda found: found[0] > 6 and found[1] > 0.6 * found[0])
+    expect(tab.page.locator("#side .swatch")).to_have_count(0)
 
 
 @browser_only

@@ -53,10 +53,17 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
         assert (folder / "added to graphrag" / "letter.md").read_text("utf-8") == LETTER
         # the same name again is written over only when that is asked for
         (tmp_path / "letter.md").write_text(LETTER.replace("1911", "1912"), "utf-8")
+        held: list[Any] = []
+        tab.page.route("**/data/library**", lambda route: held.append(route))
         tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md"])
+        tab.shows("Copied 0 of 1 file").gives("1", lambda _: bool(held))
+        replace = tab.page.get_by_role("button", name="Replace them")
+        assert replace.count() == 0, "a click would be lost while the view is drawn again"
+        held[0].continue_()
+        tab.page.unroute("**/data/library**")
         tab.shows("the name of another one there")
         assert "1911" in (folder / "added to graphrag" / "letter.md").read_text("utf-8")
-        tab.page.get_by_role("button", name="Replace them").click()
+        replace.click()
         tab.shows("Done: 1 changed.")
         # ask, narrow, and open what is cited
         tab.page.locator("#query").fill(QUESTION)

@@ -118,6 +118,14 @@ def test_an_agent_tries_does_and_takes_back_an_edit(call: Caller, home: Path) ->
     assert content(kb) == before
 
 
+def test_the_undo_of_a_removed_text_says_that_it_is_given_again(tmp_path: Path) -> None:
+    with connected(build_server(App(Settings(home=tmp_path)))) as call:
+        texts = [{"text": "Olga Tamm painted the lighthouse of Ostra Point white.", "id": "note"}]
+        call.good("index_documents", texts=texts, wait_seconds=60)
+        done = call.good("remove_documents", ids=["note"], dry_run=False)
+        assert "index_documents is given it again" in call.good("edit_graph", op="undo", ids=[done["undo_id"]], dry_run=False)["text"]
+
+
 def test_relationships_are_edited_by_id_and_by_their_ends(call: Caller) -> None:
     link = call.good("get_entity", id_or_name="Clara Voss")["relationships"][0]["id"]
     done = call.good("edit_graph", op="delete", ids=[link], dry_run=False)
