@@ -6,7 +6,7 @@ makes hits of them."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -222,22 +222,22 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
         elif short and files[short.casefold()] <= 1 and titles[short.casefold()] <= 1:
             found[id] = one_line(short, TITLE)
         elif not title or (id not in apart and repeats(uri, title)):
-            stem = _stem(uri)
-            found[id] = stem if files[stem.casefold()] == 1 else uri
+            file = _file(uri)
+            found[id] = file if files[file.casefold()] == 1 else uri
         else:
             found[id] = title if titles[title.casefold()] == 1 else f"{title} ({uri})"
     return found
 
 
-def _counts(facts: Iterable[times.Fact]) -> tuple[Counter[str], Counter[str]]:
-    """How many documents have each title, and each name of a file without its suffix."""
-    names = [(fact["document"][2].casefold(), _stem(fact["uri"]).casefold()) for fact in facts]
-    return Counter(title for title, _ in names), Counter(stem for _, stem in names)
+def _counts(facts: Collection[times.Fact]) -> tuple[Counter[str], Counter[str]]:
+    """How many documents have each title, and each name of a file, with its suffix and without."""
+    files = [_file(fact["uri"]).casefold() for fact in facts]
+    names = (name for file in files for name in {file, file.rpartition(".")[0] or file})
+    return Counter(fact["document"][2].casefold() for fact in facts), Counter(names)
 
 
-def _stem(uri: str) -> str:
-    file = uri.rpartition("/")[2].removeprefix("text:")
-    return file.rpartition(".")[0] or file
+def _file(uri: str) -> str:
+    return uri.rpartition("/")[2].removeprefix("text:")
 
 
 # ---- several corpora, and the question ---------------------------------------------------------------

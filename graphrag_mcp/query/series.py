@@ -99,14 +99,15 @@ def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
 
 def name(fact: Mapping[str, Any], of: Series | None) -> str:
     """What tells a document from others of its series: its title where that says more than numbers
-    and a date, else the name of its file; "" where it has no series."""
+    and a date, else the name of its file, without the suffix that the pattern of a series has; "" where it has no
+    series."""
     if of is None:
         return ""
     _, _, title, _, file = fact["document"]
     rest = title.removeprefix(of.title)
     if sum(map(str.isalpha, _VARIES.sub("", rest))) >= SAID and title != file:
         return title
-    return file.rpartition(".")[0] or file
+    return file if of.uri.endswith("/*") else file.rpartition(".")[0] or file
 
 
 def described(snapshot: Snapshot, series: Series | None, ids: Sequence[str]) -> str:

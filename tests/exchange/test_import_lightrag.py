@@ -118,7 +118,7 @@ def test_the_command_imports_and_searches_cite(tmp_path: Path) -> None:
     assert (body["corpus"], body["counts"]["entities"], body["notes"]) == ("c", 7, [])
     found = run_cli("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c", "--json")
     told = json.loads(found.stdout)
-    assert "[t1] lamp\n" in told["text"] and "Mira Castellan" in told["text"], found.stdout + found.stderr
+    assert "[t1] lamp.txt\n" in told["text"] and "Mira Castellan" in told["text"], found.stdout + found.stderr
     assert {(one["title"], one["uri"]) for one in told["citations"]} == {("lamp.txt", "out/lamp.txt")}
 
 

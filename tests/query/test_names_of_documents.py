@@ -9,6 +9,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import write
 
 
 def indexed(folder: Path, *texts: InlineText) -> Snapshot:
@@ -30,6 +31,14 @@ def test_equal_titles_are_shown_with_their_path_everywhere_and_others_without(tm
     ):
         assert "orl/README.md" in text and "venn/README.md" in text
         assert "Ferry of Hask" in text and "hask.md" not in text
+
+
+def test_a_document_without_a_title_is_called_by_its_file(tmp_path: Path) -> None:
+    files = write(tmp_path / "in", {"rates.txt": "the ferry to Orl costs 7 pounds\n", "rates.yaml": "ferry: Venn\nprice: 9 pounds\n"})
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(files)]), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for text in (local_search(snapshot, "What does the ferry cost in pounds?").text, list_documents(snapshot).text):
+        assert "] rates.txt" in text and "] rates.yaml" in text, text
 
 
 def test_a_list_of_who_names_somebody_is_complete_or_says_at_least(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     )
     snapshot, asked = open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?"
     text = local_search(snapshot, asked).text
-    named = r"\[t1\.\d\] n17 \(Crane of Orl sold to Kron The [^)]*…\)"
+    named = r"\[t1\.\d\] n17\.txt \(Crane of Orl sold to Kron The [^)]*…\)"
     assert re.search(rf"{named}\n", text), text
     for listed in (
         list_documents(snapshot, query=asked).text,
