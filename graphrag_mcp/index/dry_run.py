@@ -237,13 +237,11 @@ class Tally:
     def record(self) -> dict[str, Any]:
         """As `Spent.record` has it."""
         spent = Spent()
-        budget = self.asker.budget
         for kind, stage in self.stages.items():
             if stage["calls"]:
                 spent.by_stage[kind] = Counter(calls=stage["calls"])
                 usage = Usage(stage["prompt_tokens"], stage["output_tokens"], estimated=True)
-                price = budget.price_embedding if kind == "embedding" else budget.price_prompt
-                spent.used(kind, usage, price, budget.price_output)
+                spent.used(kind, usage, self.asker.budget.cost(kind, usage))
         return {**spent.record(), "cost": round(spent.cost, 4)}
 
 

@@ -14,8 +14,9 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,7 +25,7 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import protocols
 from graphrag_mcp.llm.replies import BadReply, storable
 from graphrag_mcp.store.manifest import read as read_manifest
-from graphrag_mcp.text.tokens import packed
+from graphrag_mcp.text.tokens import count_tokens, packed
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
@@ -33,12 +34,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a call under way may need of a budget."""
+
+    kind: str
+    tokens: int
+    cost: float
+
+
 @dataclass
 class Spent:
     """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
 
     cost: float = 0.0
     by_stage: dict[str, Counter[str]] = field(default_factory=dict)
+    over: bool = False  # a call was not made, since it might have passed a limit
+    # the most tokens of one call of a kind, and what calls under way may cost
+    largest: dict[str, protocols.Usage] = field(default_factory=dict)
+    reserved: list[Reserved] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def calls(self) -> int:
@@ -50,13 +65,15 @@ class Spent:
     def called(self, kind: str) -> None:
         self.by_stage.setdefault(kind, Counter())["calls"] += 1
 
-    def used(
-        self, kind: str, usage: protocols.Usage, price_prompt: float, price_output: float
-    ) -> None:
-        """Tokens of a reply to a question of this kind; prices are per million."""
+    def used(self, kind: str, usage: protocols.Usage, cost: float) -> None:
+        """Tokens of a reply to a question of this kind, and what it cost."""
         prompt, output = usage.prompt_tokens, usage.output_tokens
         self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
-        self.cost += (prompt * price_prompt + output * price_output) / 1_000_000
+        self.cost += cost
+        most = self.largest.get(kind, protocols.Usage())
+        self.largest[kind] = protocols.Usage(
+            max(prompt, most.prompt_tokens), max(output, most.output_tokens)
+        )
 
     def record(self) -> dict[str, Any]:
         names = ("calls", "prompt_tokens", "output_tokens")
@@ -80,11 +97,31 @@ class Budget:
     price_embedding: float = 0.0
     gives_up: bool = False
 
-    def spent(self, spent: Spent) -> bool:
-        tokens = spent.total("prompt_tokens", "output_tokens")
+    @property
+    def counts_tokens(self) -> bool:
+        return bool(self.max_tokens or self.max_cost)
+
+    def cost(self, kind: str, usage: protocols.Usage) -> float:
+        price = self.price_embedding if kind == EMBEDDING else self.price_prompt
+        return (usage.prompt_tokens * price + usage.output_tokens * self.price_output) / 1_000_000
+
+    def allowed(self, spent: Spent, kind: str, prompt: int, pictures: bool) -> Reserved | None:
+        """What a call reserves, None where it might pass a limit. The reply is taken to be no longer than
+        its prompt or the longest reply of its kind, and before the first reply of a kind only one call of
+        the kind is under way: the model may think aloud, and a picture has tokens of its own."""
+        most = spent.largest.get(kind, protocols.Usage())
+        prompt = max(prompt, most.prompt_tokens) if pictures else prompt
+        reply = 0 if kind == EMBEDDING else max(prompt, most.output_tokens)
+        call = Reserved(kind, prompt + reply, self.cost(kind, protocols.Usage(prompt, reply)))
+        first = self.counts_tokens and kind not in spent.largest
+        if first and any(other.kind == kind for other in spent.reserved):
+            return None
+        tokens = sum(each.tokens for each in [call, *spent.reserved])
+        tokens += spent.total("prompt_tokens", "output_tokens")
+        cost = spent.cost + sum(each.cost for each in [call, *spent.reserved])
         limits = (self.max_calls, self.max_tokens, self.max_cost)
-        used = zip((spent.calls, tokens, spent.cost), limits, strict=True)
-        return any(limit and spent >= limit for spent, limit in used)
+        needed = zip((spent.calls + 1, tokens, cost), limits, strict=True)
+        return None if any(limit and need > limit for need, limit in needed) else call
 
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
@@ -127,6 +164,7 @@ async def aside(work: Callable[..., T], *arguments: Any, where: ThreadPoolExecut
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
 NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+EMBEDDING = "embedding"
 FOR_AGENTS = "waits for an agent (claim_work)"
 CUT_OFF = "the reply was cut off"
 
@@ -148,7 +186,6 @@ class Ask(Generic[T]):
     parse: Callable[[str], T]
     without: Callable[[], T]
     schema: Mapping[str, Any] | None = None
-    max_output: int = 0
     if_cut: str = "kept"
     doubt: Callable[[T], str] = lambda _: ""
     worth: Callable[[T], int] = lambda _: 0
@@ -269,11 +306,7 @@ class Asker:
     @property
     def why_no_vectors(self) -> str:
         """Why the last texts that were to be embedded have no vector."""
-        return self._embed_off or (BUDGET if self.exhausted else next(iter(self.broken[-1:]), ""))
-
-    @property
-    def exhausted(self) -> bool:
-        return self.budget.spent(self._spent)
+        return self._embed_off or (BUDGET if self._spent.over else next(iter(self.broken[-1:]), ""))
 
     def may_answer(self, kind: str) -> bool:
         """Could a question of this kind be answered at all: by a model, or from the book?"""
@@ -440,11 +473,14 @@ class Asker:
             try:
                 # Not while a reply is read and written down: the next call may go out.
                 async with self._calls:
-                    if self.why_off or self.exhausted or (first and self._in_vain):
-                        why = reason or self.why_off or BUDGET
-                        return first or Answer(ask.without(), reason=why)
-                    self._doubted += first is not None
-                    reply = await self._complete(ask, reason, on_text, first is not None)
+                    if first and self._in_vain:
+                        return first
+                    messages = self._messages(ask, reason, first is not None)
+                    async with self._paid(ask.kind, messages) as why:
+                        if why:
+                            return first or Answer(ask.without(), reason=reason or why)
+                        self._doubted += first is not None
+                        reply = await self._complete(ask, messages, on_text)
             except ModelError as error:
                 self._doubted -= first is not None
                 reason = str(error) if error.final else error.what
@@ -508,21 +544,53 @@ class Asker:
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
-    async def _complete(
-        self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None, in_part: bool
-    ) -> protocols.Reply:
+    def _messages(self, ask: Ask[T], reason: str, in_part: bool) -> list[protocols.Message]:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
             used = "could only be used in part" if in_part else "could not be used"
             note = f"\n\nA first reply {used} ({reason}). Keep exactly to the format asked for."
             messages[-1] = replace(messages[-1], content=messages[-1].content + note)
-        self._spent.called(ask.kind)
+        return messages
+
+    @asynccontextmanager
+    async def _paid(self, kind: str, messages: Sequence[protocols.Message]) -> AsyncIterator[str]:
+        """Why a call is not made, "" where it is: then its price is reserved until it has ended. It waits
+        for calls under way, which may leave enough of the budget."""
+        spent, prompt = self._spent, 0
+        if self.budget.counts_tokens:
+            prompt = sum(count_tokens(message.content) for message in messages)
+        pictures = any(message.images for message in messages)
+        while True:
+            with spent.lock:
+                why = self._embed_off if kind == EMBEDDING else self.why_off
+                call = None if why else self.budget.allowed(spent, kind, prompt, pictures)
+                if call is not None:
+                    spent.called(kind)
+                    spent.reserved.append(call)
+                    break
+                if why or not spent.reserved:
+                    spent.over = spent.over or not why
+                    break
+            # Calls of one budget run on two loops, which share no event: the other is of pictures.
+            await asyncio.sleep(0.02)
+        try:
+            yield "" if call else why or BUDGET
+        finally:
+            if call is not None:
+                with spent.lock:
+                    spent.reserved.remove(call)
+                    spent.largest.setdefault(kind, protocols.Usage())  # also of one that failed
+
+    async def _complete(
+        self,
+        ask: Ask[T],
+        messages: Sequence[protocols.Message],
+        on_text: Callable[[str], None] | None,
+    ) -> protocols.Reply:
         assert self._chat is not None
-        reply = await self._chat.complete(
-            messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text
-        )
+        reply = await self._chat.complete(messages, schema=ask.schema, on_text=on_text)
         self._streak.ended()
-        self._spent.used(ask.kind, reply.usage, self.budget.price_prompt, self.budget.price_output)
+        self._spent.used(ask.kind, reply.usage, self.budget.cost(ask.kind, reply.usage))
         return reply
 
     # ---- vectors --------------------------------------------------------------------------------
@@ -596,10 +664,10 @@ class Asker:
     async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
-        async with self._calls:
-            if self._embed_off or self.exhausted:
+        messages = [protocols.Message("user", text) for text in batch.values()]
+        async with self._calls, self._paid(EMBEDDING, messages) as why:
+            if why:
                 return {}
-            self._spent.called("embedding")
             try:
                 response = await self._embedder.embed(list(batch.values()))
             except ModelError as error:
@@ -610,8 +678,7 @@ class Asker:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
-        prices = self.budget.price_embedding, self.budget.price_output
-        self._spent.used("embedding", response.usage, *prices)
+        self._spent.used(EMBEDDING, response.usage, self.budget.cost(EMBEDDING, response.usage))
         self._has_embedded, self.length = True, self.length or 4 * response.dimension
         if 4 * response.dimension != self.length:
             model, now, before = self.embedding_model, response.dimension, self.length // 4

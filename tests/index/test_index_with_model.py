@@ -214,9 +214,9 @@ def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tm
         assert same(tmp_path / "c") == same(tmp_path / "calm")
         chat = [seen.body for seen in server.requests[first:] if seen.path.endswith("completions")]
         assert len({json.dumps(body, sort_keys=True) for body in chat}) == len(chat), "nothing is bought twice"
-        prices = {"price_prompt": 1.0, "price_output": 10.0, "max_cost": 0.005}
+        prices = {"price_prompt": 1.0, "price_output": 10.0, "max_cost": 0.05}
         result = index(tmp_path / "d", docs, on(server, concurrency=2, **prices))
-        assert result.pending and 0.005 <= result.usage["cost"] < 0.035  # and what was in flight
+        assert result.pending and 0.0 < result.usage["cost"] <= 0.05
 
 
 # ---- models that misbehave ------------------------------------------------------------------------

@@ -143,17 +143,48 @@ def test_a_book_that_cannot_be_written_is_an_error_and_no_endless_wait(tmp_path:
     asker.close()
 
 
-def test_a_budget_of_calls_is_never_exceeded_and_one_of_tokens_by_what_is_in_flight(tmp_path: Path) -> None:
-    chat = ScriptedChat([("", "good")], latency=0.005)
-    asker = Asker(None, chat, None, budget=Budget(max_calls=7), concurrency=3)
-    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
-    assert len(chat.calls) == 7 and sum(one.reason == "budget" for one in answers) == 23 and asker.exhausted
-    asker.close()
+@pytest.mark.parametrize(
+    "limits", [{"max_calls": 7}, {"max_tokens": 1_500}, {"max_cost": 1.0, "price_prompt": 2_000.0, "price_output": 1_000.0}]
+)
+def test_a_budget_of_calls_tokens_or_money_is_not_passed_by_the_calls_under_way(limits: dict) -> None:
     chat = ScriptedChat([("", "good " * 100)], latency=0.005)
-    asker = Asker(None, chat, None, budget=Budget(max_cost=1.0, price_output=10_000.0), concurrency=3)
+    budget = Budget(**limits)
+    asker = Asker(None, chat, None, budget=budget, concurrency=25)
+    answers = asked(asker, *(question(f"q{number}") for number in range(60)))
+    spent = asker.spent()
+    used = {"max_calls": spent.calls, "max_tokens": spent.total("prompt_tokens", "output_tokens"), "max_cost": spent.cost}
+    alone = {name: value / len(chat.calls) for name, value in used.items()}
+    limit = next(iter(limits))
+    assert limits[limit] - 1.1 * alone[limit] <= used[limit] <= limits[limit], "no more, and all that fits"
+    assert {answer.reason for answer in answers if not answer.by} == {"budget"}
+    asker.close()
+
+
+def test_before_the_length_of_replies_is_known_one_call_alone_can_pass_a_limit() -> None:
+    chat = ScriptedChat([("", "thinking aloud " * 1_000)], latency=0.005)
+    asker = Asker(None, chat, None, budget=Budget(max_tokens=500), concurrency=25)
     asked(asker, *(question(f"q{number}") for number in range(30)))
-    alone = asker.spent().cost / len(chat.calls)
-    assert asker.spent().cost < 1.0 + 3 * alone
+    assert len(chat.calls) == 1
+    asker.close()
+
+
+def test_where_the_first_call_fails_under_a_limit_the_others_do_not_go_one_by_one() -> None:
+    under_way: list[int] = []
+
+    class Failing(ScriptedChat):
+        async def complete(self, *arguments: Any, **options: Any) -> Any:
+            under_way.append(1)
+            most.append(len(under_way))
+            try:
+                return await super().complete(*arguments, **options)
+            finally:
+                under_way.pop()
+
+    most: list[int] = []
+    chat = Failing([("", ModelError("no one is there", ""))], latency=0.02)
+    asker = Asker(None, chat, None, budget=Budget(max_tokens=100_000), concurrency=25)
+    asked(asker, *(question(f"q{number}") for number in range(30)))
+    assert most[0] == 1 and max(most) > 10
     asker.close()
 
 
