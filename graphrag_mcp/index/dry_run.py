@@ -21,7 +21,7 @@ from graphrag_mcp.index import models, pictures, summaries, vectors
 from graphrag_mcp.index.chunk import chunk, chunk_params
 from graphrag_mcp.index.derive import metadata_json
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_topics import Earlier
+from graphrag_mcp.index.report_topics import SHARED, Earlier
 from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
@@ -208,16 +208,18 @@ class Tally:
             self.stages["embedding"].update(calls=calls, prompt_tokens=NAME_TOKENS * names)
 
     def _retold(self) -> int:
-        """Texts whose topics are reported from summaries: those of new summaries, or all where the reports
-        are asked in other words than before and the reply cache has none of these."""
+        """Texts whose topics are reported from summaries: those of new summaries, or all where so many are
+        new that no report stays, or the reports are asked in other words than before."""
         prompt, before = self.models.reports, self.run.manifest
         if prompt is None or not self.asker.on:
             return 0
         new = before is None or before.parameters.get("reports") != prompt.fingerprint
-        if not new or not (self.summarised or Earlier(self.asker).none_of(prompt.of_topics)):
-            return self.summarised
+        if not self.summarised and not (new and Earlier(self.asker).none_of(prompt.of_topics)):
+            return 0
         stored = before.counters.get("text_units", 0) if before else 0
-        return max(self.summarised, stored, self.counts["text_units"])
+        units = self.counts["text_units"]
+        stale = new or units > (1 - SHARED) * stored
+        return max(self.summarised, stored, units) if stale else self.summarised
 
     def _least_reports(self, texts: int) -> int:
         """Reports that an earlier run left open; where a model reads texts in full, no fewer than the one of

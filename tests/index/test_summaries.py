@@ -513,6 +513,22 @@ def test_a_dry_run_counts_the_questions_about_summaries(
     )
 
 
+def test_a_dry_run_foresees_that_all_reports_are_written_again_where_a_fifth_of_the_texts_is_new(
+    server: Server, tmp_path: Path
+) -> None:
+    texts = {f"{n:02d}.md": f"Report {n} of the harbour. {FILLER * 30}" for n in range(40)}
+    docs, corpus = write(tmp_path / "docs", dict(list(texts.items())[:26])), tmp_path / "c"
+    index(corpus, docs, server)
+    write(docs, texts)
+    few = write(tmp_path / "few", {"a.md": f"Another report of the harbour. {FILLER * 30}"})
+
+    def reports(folder: Path) -> int:
+        foreseen = index(corpus, folder, server, dry_run=True).estimate["by_stage"]
+        return foreseen.get("report", {}).get("calls", 0)
+
+    assert reports(docs) > 3 and reports(few) == 0
+
+
 @pytest.mark.parametrize("method", ["light", "llm"])
 def test_no_summary_of_a_note_is_foreseen_and_an_edit_of_it_leaves_the_topics(
     server: Server, tmp_path: Path, method: str
