@@ -141,11 +141,8 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
-_STRONG = re.compile("(?i)cookie|consent")  # of a notice, as they stand in no other text so dense
 _STOP = re.compile(r"[.!?…。！？।؟]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
-# The first character alone, so that the search skips to it: four times as fast.
-_YEAR = re.compile(r"[12](?<!\d[12])(?:(?<=1)[89]|(?<=2)0)\d\d(?!\d)")
 # A link that begins before the text, and one that goes on behind it.
 _BEGUN = re.compile(r'\A([^\[\]\n]{0,200})\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300}")?\)')
 _OPEN = re.compile(
@@ -164,8 +161,6 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 MENU = 0.3
 PARAGRAPH = 120  # characters of a line that is a paragraph, beside its links
 SAID = 50  # bytes of a line that may be a paragraph, beside its links
-CITED, ENTRY = 125, 600  # characters of a bibliography for each author, and of one entry at most
-CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
@@ -223,68 +218,6 @@ def is_menu(text: str, readable_text: str) -> bool:
     return len(readable_text) - cut < MENU * len(text)
 
 
-def asks_consent(text: str) -> bool:
-    """Is it the notice of a page on cookies or personal data, with such a word in each line, which
-    says what the reader may do?"""
-    found = [word.casefold() for word in _FORMS.consent.findall(text)]
-    strong = sum(word.startswith(("cook", "consent", "personal", "privacy")) for word in found)
-    dense = len(found) >= 4 and len(found) * CONSENT > len(text)
-    return dense and strong >= 2 and _FORMS.choice.search(text) is not None
-
-
-def is_bibliography(text: str) -> bool:
-    """Does it list works: most of it entries, or, where lines are lost, authors, years and pages all
-    over?"""
-    lines = text.split("\n")
-    if 5 * sum(len(line) for line in lines if _is_entry(line)) > 3 * len(text):
-        return True
-    if len(_YEAR.findall(text)) < RUN:
-        return False
-    if CITED * len(_FORMS.cited.findall(text)) <= max(len(text), 4 * CITED):
-        return False
-    return len(_FORMS.works.findall(text)) >= RUN
-
-
-def _is_entry(line: str) -> bool:
-    """Does it begin with an author and state a year, and pages, a publisher or the like?"""
-    begins = len(line) < ENTRY and _FORMS.author.match(line) and _YEAR.search(line)
-    return bool(begins) and _FORMS.works.search(line) is not None
-
-
-def entries(text: str) -> list[tuple[int, int]]:
-    """Where a bibliography stands: lines that are an entry each, RUN or more or with initials of
-    authors, and wrapped ones by their authors and years. Their names are those of authors and
-    publishers, who take no part in what a text tells."""
-    if not _YEAR.search(text):
-        return []
-    found, at = list[tuple[int, int]](), 0
-    for line in text.split("\n"):
-        if _YEAR.search(line) and _is_entry(_line(line)):
-            found.append((at, at + len(line)))
-        at += len(line) + 1
-    if len(found) >= RUN:
-        return found
-    found = [span for span in found if _FORMS.cited.search(text, *span)]
-    return found + (_crowded(text) if len(_YEAR.findall(text)) >= RUN else [])
-
-
-def _crowded(text: str) -> list[tuple[int, int]]:
-    """Where authors with initials, years and signs of works stand as dense as in a list of works."""
-    runs: list[list[int]] = []
-    for match in _FORMS.cited.finditer(text):
-        if runs and match.start() - runs[-1][1] < 2 * CITED:
-            runs[-1][1:] = match.end(), runs[-1][2] + 1
-        else:
-            runs.append([match.start(), match.end(), 1])
-    return [
-        (start, end)
-        for start, end, authors in runs
-        if authors >= 2 * RUN and end - start < CITED * authors
-        if len(_YEAR.findall(text, start, end)) >= RUN
-        if len(_FORMS.works.findall(text, start, end)) >= RUN
-    ]
-
-
 class Furniture(NamedTuple):
     """Texts (ids) that say nothing of their document; pages (documents) with a menu of links to
     other sites; and lines that SHARED of these pages hold."""
@@ -296,8 +229,8 @@ class Furniture(NamedTuple):
 
 def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
     """Which of these (id, document, text) say nothing of their document: menus; and, where the
-    document says more elsewhere, texts that are half links, ask for consent or list works, and
-    those of which most are lines that SHARED documents hold."""
+    document says more elsewhere, texts that are half links, and those of which most are lines that
+    SHARED documents hold."""
     found: dict[str, tuple[str, list[str]]] = {}
     menus, linked, pages = set[str](), set[str](), set[str]()
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
@@ -307,11 +240,7 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
         if is_menu(text, readable_text):
             menus.add(id)
             pages |= {document} if "](http" in text else set()
-        elif (
-            2 * len(readable_text) < len(text)
-            or asks_consent(readable_text)
-            or is_bibliography(readable_text)
-        ):
+        elif 2 * len(readable_text) < len(text):
             linked.add(id)
         for line in found[id][1]:
             documents = holders.get(line, ())
@@ -342,8 +271,8 @@ def own_lines(text: str, shared: Set[str]) -> str:
 
 def paragraphs(text: str) -> str:
     """What the page of a web site says itself: lines of which more stands outside links than in them,
-    long ones or with the end of a sentence, and the heading before these. No menus, lists of other
-    pages, captions, bylines, biographies of authors or notices."""
+    long ones or with the end of a sentence, and the heading before these. No menus and lists of other
+    pages."""
     kept, heading = list[str](), ""
     for line in text.split("\n"):
         if line.startswith("#") and "](" not in line:
@@ -354,10 +283,7 @@ def paragraphs(text: str) -> str:
         if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
             continue
         bare = _line(line)
-        frame = _FORMS.noise.search(bare[:PARAGRAPH]) or _FORMS.frame.search(bare[: 2 * PARAGRAPH])
-        asks = _STRONG.search(bare) and CONSENT * len(_FORMS.consent.findall(bare)) > len(bare)
-        is_content = not (frame or asks or _FORMS.author_page.search(line))
-        if is_content and 2 * len(outside) > len(bare):
+        if 2 * len(outside) > len(bare):
             kept += [heading, bare] if heading else [bare]
             heading = ""
     return "\n".join(kept)
@@ -477,6 +403,3 @@ def _formula(image: re.Match[str]) -> str:
     alt_text = _COUNTED.sub("", alt_text)
     is_formula = _MATHEMATICS.search(alt_text) or (alt_text and "latex" in address)
     return f" {alt_text} " if is_formula else " "
-
-
-# ---- what a sentence is worth -----------------------------------------------------------------------

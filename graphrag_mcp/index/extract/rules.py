@@ -17,7 +17,7 @@ from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.names.extract import Fields, mentions, most
-from graphrag_mcp.text.prose import entries, fences, is_code, navigation
+from graphrag_mcp.text.prose import fences, is_code, navigation
 from graphrag_mcp.text.quote import LEANS, says
 from graphrag_mcp.text.spans import Unit
 from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
@@ -51,7 +51,7 @@ def collect(
     kept."""
     core_text = text[core:]
     spans = recent_sentences(core_text)
-    left_out = sorted(navigation(core_text) + entries(core_text))
+    left_out = navigation(core_text)
     found = mentions(core_text, spans=spans)
     everywhere, summarised = corrected(found, core_text, names or {})
     every = [
