@@ -1,7 +1,7 @@
 """Community reports written by a model, where that pays.
 
 A model reads the rows of a community as numbered CSV-like tables within a budget of tokens, best
-first, and the reports of its children where the rows do not fit. Their order comes from what the rows
+first, and what the reports of its children say where the rows do not fit. Their order comes from what the rows
 say alone, so the same community gives the same prompt in every build. References of a stored report
 are content ids that lead to text. Knows the asker, no store."""
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain
 from string import Template
 from typing import Annotated
 
@@ -26,7 +26,7 @@ from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply, cut, words
-from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, shorten
+from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -41,8 +41,7 @@ COLUMNS = {
 # No text has fewer or more bytes a token (English 4, Chinese 3): most communities are so small, or so
 # large, that nothing need be counted.
 BYTES = 2, 16
-FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
-SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
+FOR_REPORTS = 0.5  # of the budget, where reports and rows have to share it
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
 
 
@@ -79,7 +78,6 @@ class Line:
     fields: tuple[str, ...]
     ref: Ref
     about: tuple[str, ...] = ()
-    long: int = -1  # which field is the long text
 
     def body(self) -> str:
         return ",".join(map(quoted, self.fields))
@@ -87,15 +85,6 @@ class Line:
     def price(self) -> int:
         """Tokens of the row in a table, its number included; never less than what it adds."""
         return _tokens(self.body())
-
-    def shortened(self, most: int) -> Line:
-        """With its long text cut at the end of a sentence to at most so many tokens."""
-        text = self.fields[self.long]
-        if len(text) < most or count_tokens(text) <= most:  # a token is a character or more
-            return self
-        fields = list(self.fields)
-        fields[self.long] = shorten(text, most)
-        return replace(self, fields=tuple(fields))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -113,14 +102,12 @@ def quoted(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """One community with its entities and the relationships among them. `children` are the reports
-    of the communities it is divided into, with the ids of all their members."""
+    """One community with its entities, the relationships among them, and claims about its members."""
 
     community: Community
     entities: Sequence[EntityRow]
     edges: Sequence[EdgeRow]
     claims: Sequence[Claim] = ()
-    children: Sequence[Report] = ()
 
 
 @dataclass(slots=True)
@@ -161,7 +148,7 @@ class Rows:
         for e in sorted(report_input.edges, key=edge_order):
             ends = (e.source_id, e.target_id)
             fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
-            edges.append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
+            edges.append(Line(fields, Ref(relationships=(e.id,)), ends))
         inside = [claim for claim in report_input.claims if claim.subject_id in weight]
         claims = []
         for c in sorted(inside, key=claim_order):
@@ -186,59 +173,7 @@ class Rows:
         fits = size <= BYTES[0] * budget
         return fits or (size <= BYTES[1] * budget and count_tokens(self.text()) <= budget)
 
-    def price(self, members: frozenset[str], most: int) -> int:
-        """Tokens of the rows that lie within these members; counting ends where it passes `most`."""
-        total = 0
-        for line in chain.from_iterable(self.tables.values()):
-            if total <= most and line.about and members.issuperset(line.about):
-                total += line.price()
-        return total
-
-    def with_reports(self, children: Sequence[Report]) -> Rows:
-        """With the reports of these children in the place of the rows that lie within them: first
-        all summaries, best child first, then first findings, second findings ..."""
-        left = self.without(frozenset(child.entity_ids) for child in children)
-        best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
-        turns = zip_longest(*map(statements, best))
-        lines = [line for turn in turns for line in turn if line is not None]
-        return Rows({"Reports": lines, **left.tables})
-
-    def without(self, children: Iterable[Set[str]]) -> Rows:
-        """The rows that lie within none of these groups of members."""
-        home = {id: number for number, members in enumerate(children) for id in members}
-
-        def stays(line: Line) -> bool:
-            homes = {home.get(id, -1) for id in line.about}
-            return len(homes) != 1 or -1 in homes
-
-        return Rows({name: list(filter(stays, lines)) for name, lines in self.tables.items()})
-
-    def shortened(self, most: int) -> Rows:
-        tables = self.tables.items()
-        return Rows({name: [line.shortened(most) for line in lines] for name, lines in tables})
-
-    def best(self, budget: int) -> Rows:
-        """The best rows that fit into so many tokens."""
-        names = sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.tables)
-        left = budget - 20 - names
-        taken: set[int] = set()
-        reports, others = self.tables.get("Reports", []), list(self._others())
-        first = int(left * FOR_REPORTS) if others else left
-        for lines, room in ((reports, first), (others, left), (reports, left)):
-            spent = 0
-            for line in lines:
-                if id(line) in taken:
-                    continue
-                if line.price() <= min(room - spent, left):
-                    taken.add(id(line))
-                    spent += line.price()
-                    left -= line.price()
-                if left < 12:
-                    break
-        tables = self.tables.items()
-        return Rows({name: [line for line in lines if id(line) in taken] for name, lines in tables})
-
-    def _others(self) -> Iterable[Line]:
+    def best_first(self) -> Iterator[Line]:
         """Strongest relationships, each after the two it joins; then what is left, claims last."""
         rows = {line.about[0]: line for line in self.tables["Entities"]}
         for edge in self.tables["Relationships"]:
@@ -248,20 +183,12 @@ class Rows:
         yield from self.tables["Claims"]
 
 
-def statements(child: Report) -> list[Line]:
-    """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
-    lines = [_statement(child, "", child.summary)]
-    for finding in json.loads(child.findings or "[]"):
-        heading, text = str(finding.get("summary", "")), str(finding.get("explanation", ""))
-        lines.append(_statement(child, f"{heading}: ", text))
-    return lines
-
-
-def _statement(child: Report, heading: str, text: str) -> Line:
-    ref = _referenced(text)
+def _statement(child: Report) -> Line:
+    """The summary of a report as a row, so that a reference to it leads to what it rests on."""
+    ref = _referenced(child.summary)
     if ref == Ref():
         ref = Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
-    return Line((child.title, _unreferenced(heading + text)), ref)
+    return Line((child.title, _unreferenced(child.summary)), ref)
 
 
 def _referenced(text: str) -> Ref:
@@ -285,31 +212,41 @@ class Prompted:
     numbering: Mapping[str, Sequence[Ref]]
 
 
-def context(report_input: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
-    """The rows of a community within the budget: all of them where they fit, else the children's
-    reports for those of the largest children until it fits, else the best of all that. `alone`:
-    None where the reports of children are needed, which are yet to be written."""
-    rows = Rows.of(report_input)
+def context(
+    rows: Rows, order: Iterable[Line], children: Sequence[Report] | None, tokens: int
+) -> Prompted | None:
+    """The rows within so many tokens: all of them where they fit, else what the reports of the children
+    say, in half of the room, and the rows that come first in `order`. None where `children` are needed
+    and are None: they are yet to be written."""
     if rows.fits(tokens):
-        return prompted(rows)
-    if alone and report_input.community.children:
+        return _prompted(rows)
+    if children is None:
         return None
-    inside = {child.id: frozenset(child.entity_ids) for child in report_input.children}
-    price = {id: rows.price(members, tokens) for id, members in inside.items()}
-    size = {id: (-price[id], -len(members)) for id, members in inside.items()}
-    order = sorted(report_input.children, key=lambda child: (size[child.id], child.title, child.id))
-    if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
-        for count in range(max(1, sum(cost > tokens for cost in price.values())), len(order) + 1):
-            fewer = rows.with_reports(order[:count])
-            if fewer.fits(tokens):
-                return prompted(fewer)
-    every = rows.with_reports(order) if order else rows
-    every = every.shortened(max(40, int(tokens * SHORTENED)))
-    best = every.best(tokens)
-    return prompted(best, len(every) - len(best))
+    names = sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in ("Reports", *rows.tables))
+    left = tokens - 20 - names  # the last line says how many rows are not shown
+    best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
+    reports = _fitting(map(_statement, best), int(FOR_REPORTS * left))
+    left -= sum(line.price() for line in reports)
+    kept = set(map(id, _fitting(order, left)))
+    tables = {
+        name: [line for line in lines if id(line) in kept] for name, lines in rows.tables.items()
+    }
+    shown = Rows({"Reports": reports, **tables})
+    return _prompted(shown, len(rows) + len(children) - len(shown))
 
 
-def prompted(rows: Rows, left_out: int = 0) -> Prompted:
+def _fitting(lines: Iterable[Line], tokens: int) -> list[Line]:
+    kept: list[Line] = []
+    for line in lines:
+        if line.price() <= tokens:
+            tokens -= line.price()
+            kept.append(line)
+        elif tokens < 12:
+            break
+    return kept
+
+
+def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
     text = rows.text()
     if left_out:
         text += f"\n\n({left_out} further rows, of less weight, are not shown.)"

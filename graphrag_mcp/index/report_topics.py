@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.index import report_llm
 from graphrag_mcp.index.report_content import Paper
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.report_llm import Line, Prompted, Ref, Rows, prompted, statements
+from graphrag_mcp.index.report_llm import Line, Prompted, Ref
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.replies import BadReply
@@ -25,7 +26,6 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import content_id, lists_of, terms
 
 SHARED = 0.8  # of the documents, from which a report stays
-FOR_REPORTS = 0.5  # of the tokens, where summaries alone do not fit
 ABOUT = "about"  # of a kept reply: what it was made of
 
 
@@ -42,7 +42,7 @@ class SummarisedText:
     text: str
 
     def line(self) -> Line:
-        return Line((self.title, self.date, self.text), Ref(sources=(self.unit,)), (self.unit,), 2)
+        return Line((self.title, self.date, self.text), Ref(sources=(self.unit,)), (self.unit,))
 
 
 def by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, SummarisedText]:
@@ -86,36 +86,16 @@ def context(
     children: Sequence[Report] | None,
     tokens: int,
 ) -> Prompted | None:
-    """The summaries within so many tokens; where they do not fit, what the reports of the children say,
-    in half of the room, and the summaries that hold most of the characteristic terms (`worth`). None
-    where `children` are needed and are None."""
-    whole = Rows({"Sources": [text.line() for text in texts]})
-    if whole.fits(tokens):
-        return prompted(whole)
-    if children is None:
-        return None
-    best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
-    reports = _fitting([statements(child)[0] for child in best], int(FOR_REPORTS * tokens))
-    left = tokens - sum(line.price() for line in reports)
+    """The summaries within so many tokens, as `report_llm.context` has it: those first that hold most of
+    the characteristic terms (`worth`)."""
     value = {
         text.identity: math.fsum(worth.get(term, 0.0) for term in set(terms(text.text)))
         for text in texts
     }
-    order = sorted(texts, key=lambda text: (-round(value[text.identity], 9), text.identity))
-    lines = [text.line() for text in order]
-    chosen = {line.about for line in _fitting(lines, left)}
-    shown = [text.line() for text in texts if (text.unit,) in chosen]
-    return prompted(Rows({"Reports": reports, "Sources": shown}), len(texts) - len(shown))
-
-
-def _fitting(lines: Sequence[Line], tokens: int) -> list[Line]:
-    kept: list[Line] = []
-    for line in lines:
-        tokens -= line.price()
-        if tokens < 0:
-            break
-        kept.append(line)
-    return kept
+    lines = {text.identity: text.line() for text in texts}
+    best = sorted(lines, key=lambda identity: (-round(value[identity], 9), identity))
+    rows = report_llm.Rows({"Sources": list(lines.values())})
+    return report_llm.context(rows, map(lines.__getitem__, best), children, tokens)
 
 
 # ---- replies that are kept -----------------------------------------------------------------------

@@ -19,6 +19,7 @@ from graphrag_mcp.index.report_llm import (
     Prompted,
     Ref,
     ReportInput,
+    Rows,
     context,
     finished,
     parse_report,
@@ -127,40 +128,48 @@ class Writing:
         if id in self.done:
             return self.done[id]
         community = self.communities[id]
-        report = None
-        if self.wanted(community):
-            by = self._of_summaries if id in self.told else self._of_rows
-            report = await by(community)
+        report = await self._asked(community) if self.wanted(community) else None
         return report or self.extractive(
             id, [await self._of(child) for child in community.children]
         )
 
-    async def _of_summaries(self, community: Community) -> Report | None:
-        """The report on a topic from the summaries of its documents, or the earlier one that still
-        tells of nearly all of them."""
-        id, texts = community.id, self.told[community.id]
+    async def _asked(self, community: Community) -> Report | None:
+        """The report that a model writes from the summaries of the documents, or else from the rows, of a
+        community; None where none answers."""
+        id, texts = community.id, self.told.get(community.id)
         members = [self.content.entities[member] for member in community.members]
-        report_input = ReportInput(community, members, self.content.edges[id])
-        asked = texts, self.terms.get(id, {})
-        shown = await aside(report_topics.context, *asked, None, self.prompt.tokens)
+        edges = self.content.edges[id]
+        report_input = ReportInput(community, members, edges, self.claims.get(id, ()))
+
+        def shown_of(children: Sequence[Report] | None) -> Prompted | None:
+            if texts is not None:
+                of_topic = texts, self.terms.get(id, {}), children
+                return report_topics.context(*of_topic, self.prompt.tokens)
+            rows = Rows.of(report_input)
+            return context(rows, rows.best_first(), children, self.prompt.tokens)
+
+        shown = await aside(shown_of, None if community.children else ())
         if shown is None:
             children = [await self._of(child) for child in community.children]
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(id)
-            shown = await aside(report_topics.context, *asked, children, self.prompt.tokens)
+            shown = await aside(shown_of, children)
             assert shown is not None
-        identity = {text.unit: text.identity for text in texts}
-        sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
-        texts_of = frozenset(identity.values())
-        about = About(community.level, texts_of, sources, self.prompt.of_topics)
-        ask = report_ask(shown, self.prompt.topic, self.prompt.language, about.kept)
         draft, note = None, ""
-        open_ = not self.asker.refreshes and self.asker.known(ask) is None
-        if open_ and (found := self._earlier.nearest(about)):
-            earlier, reply = found
-            draft, shown = parse_report(reply), _shown_then(earlier, texts)
-            same = len(earlier.texts & about.texts)
-            note = f"This was written when {same} of these {len(texts)} texts were as they are now."
+        if texts is None:
+            ask = report_ask(shown, self.prompt.template, self.prompt.language)
+        else:
+            identity = {text.unit: text.identity for text in texts}
+            sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
+            texts_of = frozenset(identity.values())
+            about = About(community.level, texts_of, sources, self.prompt.of_topics)
+            ask = report_ask(shown, self.prompt.topic, self.prompt.language, about.kept)
+            open_ = not self.asker.refreshes and self.asker.known(ask) is None
+            if open_ and (found := self._earlier.nearest(about)):
+                earlier, reply = found
+                draft, shown = parse_report(reply), _shown_then(earlier, texts)
+                same = len(earlier.texts & about.texts)
+                note = f"This was written when {same} of these {len(texts)} texts were as they are now."
         if draft is None:
             answer = await self.asker.ask(ask)
             draft = answer.value
@@ -168,41 +177,14 @@ class Writing:
                 self.degraded[id] = answer.reason
                 self.unsure.add(id)
                 return None
-        return await aside(self._finished, report_input, shown, draft, note)
+        return await aside(_finished, report_input, shown, draft, note)
 
-    def _finished(
-        self, report_input: ReportInput, shown: Prompted, draft: Draft, note: str = ""
-    ) -> Report:
-        base = outline(
-            report_input.community,
-            inside_of(report_input.community, report_input.entities, report_input.edges),
-        )
-        report = finished(report_input, shown, draft, base)
-        return replace(report, full_content=f"{report.full_content}\n\n{note}") if note else report
 
-    async def _of_rows(self, community: Community) -> Report | None:
-        id = community.id
-        members = [self.content.entities[member] for member in community.members]
-        edges = self.content.edges[id]
-        report_input = ReportInput(community, members, edges, self.claims.get(id, ()))
-        shown = await aside(context, report_input, self.prompt.tokens, True)
-        if shown is None:
-            children = []
-            for child in community.children:  # a report lists only the heaviest members
-                every = list(self.communities[child].members)
-                children.append(replace(await self._of(child), entity_ids=every))
-            if not self.unsure.isdisjoint(community.children):
-                self.unsure.add(id)
-            report_input = replace(report_input, children=children)
-            shown = await aside(context, report_input, self.prompt.tokens)
-            assert shown is not None
-        answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
-        if answer.value is None:
-            self.degraded[id] = answer.reason
-            self.unsure.add(id)
-            return None
-
-        return await aside(self._finished, report_input, shown, answer.value)
+def _finished(report_input: ReportInput, shown: Prompted, draft: Draft, note: str) -> Report:
+    community, entities, edges = report_input.community, report_input.entities, report_input.edges
+    base = outline(community, inside_of(community, entities, edges))
+    report = finished(report_input, shown, draft, base)
+    return replace(report, full_content=f"{report.full_content}\n\n{note}") if note else report
 
 
 def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from string import Template
 
+from graphrag_mcp.index import report_llm
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_llm import (
     SCHEMA,
@@ -18,7 +19,6 @@ from graphrag_mcp.index.report_llm import (
     Ref,
     ReportInput,
     Rows,
-    context,
     finished,
     parse_report,
     report_ask,
@@ -36,6 +36,12 @@ from tests.support.scripted import ScriptedChat
 WIDE = 8_000
 
 
+def context(given, tokens, children=()):
+    """What a model is shown of a community; `children`: the reports of its parts, None where they are not written."""
+    rows = Rows.of(given)
+    return report_llm.context(rows, rows.best_first(), children, tokens)
+
+
 def given_of(sentences, **more):
     entities, edges = rows_of(sentences)
     for row in entities:
@@ -50,7 +56,8 @@ def described(given, description):
 
 
 def family(counts=(40, 8, 4), length=1):
-    """A community of several children, the first the largest, with relationships from each child to the next."""
+    """A community of several children, the first the largest, with relationships from each child to the next; and the
+    reports of the children."""
     groups, sentences = [], []
     for number, count in enumerate(counts):
         names = [f"Group{number} Name{n}" for n in range(count)]
@@ -66,19 +73,13 @@ def family(counts=(40, 8, 4), length=1):
         children.append(community_of(mine, 1))
         reports.append(extractive_report(children[-1], entities, edges))
     parent = community_of(entities, 0, [child.id for child in children])
-    return ReportInput(parent, entities, edges, (), reports)
+    return ReportInput(parent, entities, edges), reports
 
 
 def table(text, name):
     """Rows of one table of a prompt, as a CSV reader reads them, the header first."""
     match = re.search(rf"^{name}\n((?:.+\n?)+)", text, re.MULTILINE)
     return list(csv.reader(match[1].strip().splitlines())) if match else []
-
-
-def substituted(given, prompted):
-    """Ids of the children whose reports stand in the prompt."""
-    titles = {row[1] for row in table(prompted.text, "Reports")[1:]}
-    return {child.id for child in given.children if child.title in titles}
 
 
 def resolves(report, entities, edges):
@@ -117,14 +118,14 @@ def test_a_community_that_fits_is_shown_whole_best_rows_first():
 
 
 def test_the_prompt_is_the_same_for_any_order_of_the_input_and_any_stored_number():
-    given = family((12, 6, 4))
+    given, reports = family((12, 6, 4))
     for params in (WIDE, 600, 300):
-        first = context(given, params)
+        first = context(given, params, reports)
         for seed in range(4):
             rnd = random.Random(seed)
-            rows, edges, children = (rnd.sample(list(seq), len(seq)) for seq in (given.entities, given.edges, given.children))
+            rows, edges, children = (rnd.sample(list(seq), len(seq)) for seq in (given.entities, given.edges, reports))
             rows = [replace(row, evidence=rnd.sample(list(row.evidence), len(row.evidence))) for row in rows]
-            assert context(replace(given, entities=rows, edges=edges, children=children), params) == first
+            assert context(replace(given, entities=rows, edges=edges), params, children) == first
 
 
 def test_text_of_documents_ends_no_tag_and_brings_no_references():
@@ -147,14 +148,11 @@ def test_claims_come_with_the_members_they_are_about():
 
 
 def test_whether_children_are_needed_is_known_without_their_reports():
-    given = family()
-    alone = replace(given, children=())
-    exact = count_tokens(context(alone, 100_000).text)
+    given, reports = family()
+    exact = count_tokens(context(given, 100_000).text)
     for tokens in (exact - 1, exact, exact + 1, 300, 100_000):
-        assert (context(alone, tokens, True) is None) == (tokens < exact)
-        assert (substituted(given, context(given, tokens)) != set()) == (tokens < exact)
-    leaf = replace(given, community=replace(given.community, children=()))
-    assert context(leaf, 300, True) is not None
+        assert (context(given, tokens, None) is None) == (tokens < exact)
+        assert bool(table(context(given, tokens, reports).text, "Reports")) == (tokens < exact)
 
 
 def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
@@ -171,51 +169,29 @@ def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
         assert [rows.fits(whole // 9), rows.fits(whole - 1), rows.fits(whole), rows.fits(9 * whole)] == [False, False, True, True]
 
 
-def test_the_largest_children_are_substituted_first_and_only_until_it_fits():
-    given = family((40, 8, 4))
-    largest, middle, small = (child.id for child in given.children)
-    exact = count_tokens(context(given, 100_000).text)
-    first = context(given, exact - 1)
-    assert substituted(given, first) == {largest} and "further rows" not in first.text
-    assert {row[1] for row in table(first.text, "Entities")[1:]} == {
-        row.title for row in given.entities if not row.title.startswith("Group0 ")
-    }
-    shown = [(row[1], row[2]) for row in table(first.text, "Relationships")[1:]]
-    assert not any(a.startswith("Group0") and b.startswith("Group0") for a, b in shown)
-    assert any(a.startswith("Group0") != b.startswith("Group0") for a, b in shown)  # between children stays
-    for tokens in range(count_tokens(first.text) - 1, 200, -100):
-        prompted = context(given, tokens)
-        taken = substituted(given, prompted)
-        assert largest in taken and (middle in taken or small not in taken)
-
-
-def test_a_child_report_is_rows_that_lead_to_what_its_statements_rest_on():
-    given = family((40, 8, 4))
-    exact = count_tokens(context(given, 100_000).text)
-    prompted = context(given, exact - 1)
-    child = given.children[0]
+def test_where_rows_do_not_fit_the_reports_of_children_stand_in_half_of_the_room():
+    given, reports = family((40, 8, 4))
+    prompted = context(given, 1000, reports)
     rows = table(prompted.text, "Reports")
-    assert rows[0] == ["id", "title", "content"] and {row[1] for row in rows[1:]} == {child.title}
+    assert rows[0] == ["id", "title", "content"] and {row[1] for row in rows[1:]} == {child.title for child in reports}
     assert not re.search(r"[0-9a-f]{32}", prompted.text) and cited(prompted.text) == []
-    findings = json.loads(child.findings)
-    assert len(rows) - 1 == 1 + len(findings)
-    assert rows[2][2].startswith(findings[0]["summary"])
-    ids = referenced_ids(findings[0]["explanation"])
-    assert prompted.numbering["Reports"][1].sources == tuple(ids["Sources"])
-    assert prompted.numbering["Reports"][1].entities == tuple(ids["Entities"])
+    assert len(table(prompted.text, "Relationships")) > 3 and "further rows" in prompted.text
+    best = max(reports, key=lambda child: child.rank)
+    ids = referenced_ids(best.summary)
+    assert prompted.numbering["Reports"][0].sources[:1] == tuple(ids["Sources"])[:1]
 
 
 def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
-    for given in (family((40, 8, 4)), family((30, 30), 6), given_of(list(many(60, 150))), given_of(CHINESE * 3)):
+    for given, reports in (family((40, 8, 4)), family((30, 30), 6), (given_of(list(many(60, 150))), ()), (given_of(CHINESE * 3), ())):
         whole = context(given, 10**6)
         for tokens in (120, 200, 350, 700, 1500, 4000, 8000):
-            prompted = context(given, tokens)
+            prompted = context(given, tokens, reports)
             assert count_tokens(prompted.text) <= tokens
             lines = sum(len(table(prompted.text, name)) - 1 for name in prompted.numbering)
             assert lines == sum(map(len, prompted.numbering.values())) and lines > 0
             said = re.search(r"\((\d+) further rows, of less weight, are not shown\.\)", prompted.text)
             assert said is None or int(said[1]) > 0
-            if not given.children:
+            if not reports:
                 hidden = sum(map(len, whole.numbering.values())) - lines
                 assert (int(said[1]) if said else 0) == hidden
             if count_tokens(whole.text) <= tokens:
@@ -236,7 +212,7 @@ def test_one_endless_description_does_not_crowd_out_the_rest():
     given = given_of(ENGLISH)
     long = described(given, "It was a very large guild with many members. " * 500)
     prompted = context(long, 1000)
-    assert len(table(prompted.text, "Entities")) == 6 and "further rows" not in prompted.text
+    assert len(table(prompted.text, "Entities")) == 5 and "(1 further rows" in prompted.text
 
 
 # ---- the question -------------------------------------------------------------------------------
@@ -283,7 +259,7 @@ def test_a_model_is_asked_and_its_report_is_stored():
 
 
 def made_of(given, draft):
-    base = extractive_report(given.community, given.entities, given.edges, given.children)
+    base = extractive_report(given.community, given.entities, given.edges)
     return base, finished(given, context(given, WIDE), draft, base)
 
 
@@ -304,16 +280,15 @@ def test_numbers_become_content_ids_with_the_text_units_they_rest_on():
 
 
 def test_a_relationship_speaks_of_both_its_ends_and_a_report_of_what_it_cites():
-    given = family((40, 8, 4))
-    prompted = context(given, count_tokens(context(given, 10**6).text) - 1)
-    draft = Draft("T", "S [Data: Reports (1)]", 5, "", (("R", "It wrote. [Data: Relationships (1)]"), ("C", "It worked. [Data: Reports (2)]")))
-    base = extractive_report(given.community, given.entities, given.edges, given.children)
+    given, reports = family((40, 8, 4))
+    prompted = context(given, 1000, reports)
+    draft = Draft("T", "S [Data: Reports (1)]", 5, "", (("R", "It wrote. [Data: Relationships (1)]"), ("C", "It worked. [Data: Reports (1)]")))
+    base = extractive_report(given.community, given.entities, given.edges, reports)
     report = finished(given, prompted, draft, base)
     first, second = (referenced_ids(one["explanation"]) for one in json.loads(report.findings))
     edge = next(edge for edge in given.edges if edge.id == prompted.numbering["Relationships"][0].relationships[0])
     assert set(first["Entities"]) == {edge.source_id, edge.target_id} and first["Relationships"] == [edge.id]
-    assert set(second["Entities"]) <= set(given.children[0].entity_ids)
-    assert set(second["Sources"]) & set(prompted.numbering["Reports"][1].sources)
+    assert set(second["Sources"]) & set(prompted.numbering["Reports"][0].sources)
     assert resolves(report, given.entities, given.edges)
 
 
@@ -374,8 +349,7 @@ def test_a_stored_report_stands_for_its_community_in_the_prompt_of_the_parent():
         "The guild is old.", "It ended.", "Tobias Wick was blamed for the fire.",
     ]  # fmt: skip
     assert all(quote.units and quote.entities for quote in quotes)
-    parent = community_of(given.entities, 0, [given.community.id])
-    prompted = context(replace(given, community=parent, children=[made]), 150)
+    prompted = context(given, 150, [made])
     assert {row[1] for row in table(prompted.text, "Reports")[1:]} == {made.title} and count_tokens(prompted.text) <= 150
 
 
