@@ -243,8 +243,6 @@ def estimated(result: IndexResult) -> list[str]:
     lines += [f"  {kind}: {asked(usage)}" for kind, usage in guess.get("by_stage", {}).items()]
     if full := guess.get("full"):
         lines.append(f"with --method llm, which reads every text in full: about {_priced(full)}")
-    if why := guess.get("because"):
-        lines.append(f"assumed: {why}")
     return lines
 
 

@@ -2,19 +2,17 @@
 
 The questions about texts are exact: the texts are read and cut as in the run, and what the reply
 cache answers is not counted. Replies, and the questions that follow from replies (descriptions,
-reports, second looks), are estimated: as many and as long as those of this corpus in the reply
-cache, else as USUAL says."""
+reports, second looks), are estimated as USUAL says."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_mcp import plugins
 from graphrag_mcp.index import models, pictures, summaries, vectors
@@ -32,7 +30,6 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, notes_of, values_of
 from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.tokens import count_tokens
@@ -40,19 +37,16 @@ from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 PICTURES = "Descriptions of pictures are counted as long as they may be, pictures without their own tokens."
-RECORDS_OF_A_CALL = 6_000  # tokens of replies whose entities make one call of 64 for vectors
 # Names that rules find in a passage, and tokens of one with its sentence, where vectors are made: 1.8, 4.0, 4.4 and
 # 4.6, and 52 to 62, in the sample, MuSiQue, Chinese notes and news.
 NAMES, NAME_TOKENS = 4, 60
-ENOUGH = 10  # replies of a kind from which its length is learnt
 # the file of o200k_base in the cache of tiktoken
 VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 
 
-@dataclass(frozen=True, slots=True)
-class Habit:
-    """One kind of question: `calls` for each text that is read, tokens of a `prompt`, of a
-    `reply`."""
+class Usual(NamedTuple):
+    """One kind of question: `calls` for each text that is read, tokens of a `prompt`, of a `reply`. The calls
+    and prompts about texts are counted."""
 
     calls: float
     prompt: float
@@ -63,15 +57,14 @@ class Habit:
 REPORT_PROMPT = 450  # tokens of the prompt of a report without its rows
 SUMMARY_TOKENS = 110  # of the reply about one text: 45 words, labels, names, and what JSON adds
 USUAL = {
-    "extract": Habit(1, 0, 1350),
-    "claims": Habit(1, 0, 500),
-    "glean": Habit(0.1, 3000, 500),
-    "describe": Habit(0.15, 500, 150),
-    "report": Habit(0.25, 3500, 1000),
-    "embedding": Habit(0, 0, 0),
+    "extract": Usual(0, 0, 1350),
+    "claims": Usual(0, 0, 500),
+    "glean": Usual(0.1, 3000, 500),
+    "describe": Usual(0.15, 500, 150),
+    "report": Usual(0.25, 3500, 1000),
 }
 # Reports from summaries: modelled.py --method light, 442 news articles (464 text units), 29 November.
-OF_SUMMARIES = Habit(0.17, 1040, 1000)
+OF_SUMMARIES = Usual(0.17, 1040, 1000)
 
 
 def tokens_of(text: str) -> int:
@@ -90,23 +83,6 @@ def _encoding() -> Any:
     import tiktoken
 
     return tiktoken.get_encoding("o200k_base")
-
-
-def learnt(book: AnswerBook | None, model: str) -> tuple[dict[str, Habit], int]:
-    """The habits of a model, and from how many replies about texts they are known."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in book.listing() if book is not None and model else ():
-        if row["answerer"] == f"llm:{model}":
-            tokens = {"prompt": row["prompt_tokens"], "reply": row["output_tokens"]}
-            found[row["kind"]].update(calls=1, **tokens)
-    habits, texts = dict(USUAL), found["extract"]["calls"]
-    for kind, seen in found.items():
-        if kind in USUAL and seen["calls"] >= ENOUGH and texts >= ENOUGH:
-            calls = 1 if USUAL[kind].calls == 1 else seen["calls"] / texts
-            habits[kind] = Habit(
-                calls, *(seen[name] / seen["calls"] for name in ("prompt", "reply"))
-            )
-    return habits, texts if texts >= ENOUGH else 0
 
 
 class Tally:
@@ -170,41 +146,30 @@ class Tally:
         if self.asker.embeds and self.models.embedding:
             self.texts[table][text] = None
 
-    def finish(self, habits: Mapping[str, Habit]) -> None:
-        """Add what follows from replies. The description of an entity or relationship is a part of
-        the reply about a text, so these are embedded with as many tokens as the replies have."""
-        texts = self.stages["extract"]["calls"]
+    def finish(self) -> None:
+        """Add what follows from replies."""
+        settings, texts = self.run.settings, self.stages["extract"]["calls"]
+        usual = dict(USUAL)
         if self.models.extract is None:
-            report = replace(OF_SUMMARIES, reply=habits["report"].reply)
-            texts, habits = self._retold(), {"report": report}
-        settings = self.run.settings
-        if settings.gleanings != "auto" and "glean" in habits:
-            glean = replace(habits["glean"], calls=int(settings.gleanings))
-            habits = {**habits, "glean": glean}
+            texts, usual = self._retold(), {"report": OF_SUMMARIES}
+        elif settings.gleanings != "auto":
+            usual["glean"] = usual["glean"]._replace(calls=int(settings.gleanings))
         # What a report is made of is at most `report_tokens`, beside the words of its prompt.
-        report = habits["report"]
-        most = settings.report_tokens + REPORT_PROMPT
-        habits = {**habits, "report": replace(report, prompt=min(report.prompt, most))}
-        for kind, habit in habits.items() if texts or self._least_reports(0) else ():
-            stage = self.stages[kind]
-            if USUAL[kind].calls != 1:
-                calls = round(habit.calls * texts)
-                stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
-            if kind == "report":
-                calls = max(0, self._least_reports(texts) - stage["calls"])
-                stage.update(calls=calls, prompt_tokens=round(calls * habit.prompt))
-            stage.update(output_tokens=round(stage["calls"] * habit.reply))
-        tokens = self.stages["extract"]["output_tokens"] if self.asker.embeds else 0
-        calls = tokens // RECORDS_OF_A_CALL
-        self.stages["embedding"].update(calls=calls, prompt_tokens=tokens)
+        longest = settings.report_tokens + REPORT_PROMPT
+        usual["report"] = usual["report"]._replace(prompt=min(usual["report"].prompt, longest))
+        for kind, each in usual.items():
+            stage, calls = self.stages[kind], round(each.calls * texts)
+            calls = max(calls, self._least_reports(texts)) if kind == "report" else calls
+            stage.update(calls=calls, prompt_tokens=round(calls * each.prompt))
+            stage.update(output_tokens=round(stage["calls"] * each.reply))
         asked: Counter[str] = Counter()
-        for table, texts in self.texts.items():
-            for call in self.asker.embedding_calls(list(texts)):
+        for table, embedded in self.texts.items():
+            for call in self.asker.embedding_calls(list(embedded)):
                 asked[table] += len(call)
                 self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(tokens_of, call)))
-        if not (self.stages["extract"]["calls"] or asked["entities"]):
+        if not asked["entities"]:
             names = NAMES * asked["passages"]
-            calls = -(-names // self.run.settings.embedding_batch)
+            calls = -(-names // settings.embedding_batch)
             self.stages["embedding"].update(calls=calls, prompt_tokens=NAME_TOKENS * names)
 
     def _retold(self) -> int:
@@ -222,19 +187,14 @@ class Tally:
         return max(self.summarised, stored, units) if stale else self.summarised
 
     def _least_reports(self, texts: int) -> int:
-        """Reports that an earlier run left open; where a model reads texts in full, no fewer than the one of
-        each level that a new text is of."""
+        """Reports that an earlier run left open, and the one of each level that a new text is of."""
         before = self.run.manifest
         if self.models.reports is None or not self.asker.on or before is None:
             return 0
         rows = self.run.snapshot().rows("pending", "kind = 'report'", ["reason"]).to_pylist()
         left = sum(not self.asker.still_refused(row["reason"]) for row in rows)
-        if self.models.extract is None or not texts:
-            return left
         levels = set(values_of(self.run.snapshot().rows("communities", columns=["level"])["level"]))
-        methods = values_of(self.run.snapshot().rows("reports", columns=["method"])["method"])
-        written = sum(method.startswith("llm") for method in methods)
-        return max(left, min(written, texts * len(levels)))
+        return max(left, len(levels) * bool(texts and self.models.extract))
 
     def record(self) -> dict[str, Any]:
         """As `Spent.record` has it."""
@@ -347,18 +307,12 @@ def estimate(
                 each.summarise(summarised_rows)
     except Cancelled:
         status = "cancelled"
-    habits, replies = learnt(asker.book, asker.model)
     for each in tallies:
-        each.finish(habits)
+        each.finish()
     known = {"files": len(plan.to_read), **tally.record()}
     if len(tallies) > 1:
         known["full"] = tallies[1].record()
     known["bytes"] = sum(Path(file.path).stat().st_size for file in plan.to_read)
-    if tally.stages["extract"]["calls"]:
-        usual = "replies as models usually give them, since fewer than 10 of this model are known"
-        known["because"] = (
-            f"replies as the {replies} of this model that are known" if replies else usual
-        )
     if tally.stages["picture"]["calls"]:
         notes = f"{notes} {PICTURES}".strip()
     counts = {"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged}
