@@ -69,7 +69,6 @@ _AROUND = 20  # characters in which a word of another calendar counts
 _DATED = 2  # words of a clause that has a tense of its own; "On Monday, we left" has none
 _QUARTER = 100  # days up to which the nearest month, or day of a named month, is taken
 _TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
-_TOGETHER = re.compile(" |的")  # between expressions that mean one day: heute vor einem Jahr
 
 
 def expressions(
@@ -82,13 +81,11 @@ def expressions(
     languages = [language] if language else _languages(text)
     matches = list(_stated(text, day_first, languages))
     starts = [anchor.at for anchor in anchors]
-    titles = [title.span() for title in _FORMS.title.finditer(text)] if anchors else []
     for vocabulary in map(_vocabulary, languages if anchors else ()):
         for match, words in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             anchor = anchors[at].day if at >= 0 else None
-            found = _resolved(match, words, anchor) if anchor else None
-            if found and not any(start <= found.start < end for start, end in titles):
+            if anchor and (found := _resolved(match, words, anchor)):
                 matches.append(found)
     heads = [(anchor.at, anchor.until) for anchor in anchors if anchor.until]
     return [match.when() for match in _kept(text, _outermost(matches), heads)]
@@ -140,7 +137,7 @@ def _day(iso_date: str) -> date | None:
 @dataclass(frozen=True, slots=True)
 class _Match:
     """Words that may mean an interval; without one they mean none, and hide what is in them.
-    `kind`: a "day" (yesterday), a "weekday", or what says no "year"."""
+    `kind`: a "weekday", or what says no "year"."""
 
     start: int
     end: int
@@ -169,33 +166,23 @@ def _outermost(found: Sequence[_Match]) -> list[_Match]:
 
 
 def _kept(text: str, found: Sequence[_Match], heads: Sequence[tuple[int, int]]) -> Iterator[_Match]:
-    """Those that mean an interval and stand in no head; no weekday before its date, no part of
-    "three months ago today", and no day without a year, unless it is to come, where the last year that the text says is another one than
-    the anchor's ("In 1943 she married. On 3 May she moved.")."""
+    """Those that mean an interval and stand in no head; no weekday before its date, and no day without a
+    year, unless it is to come, where the last year that the text says is another one than the anchor's
+    ("In 1943 she married. On 3 May she moved.")."""
     years: Interval | None = None  # that the text says last
-    for before, expression, after in zip([None, *found], found, [*found[1:], None], strict=False):
+    for expression, after in zip(found, [*found[1:], None], strict=False):
         head = bisect_right(heads, (expression.start, len(text) + 1)) - 1
         if expression.interval is None or (head >= 0 and expression.start < heads[head][1]):
             continue
         if expression.kind == "weekday" and after:
             if _TO_DATE.fullmatch(text, expression.end, after.start):
                 continue
-        pairs = ((before, expression), (expression, after))
-        if expression.anchor and any(_are_one_day(text, *pair) for pair in pairs):
-            continue
         if expression.kind != "year":
             years = expression.interval
         elif years and expression.anchor:
             if not years[0].year <= expression.anchor.year <= years[1].year:
                 continue
         yield expression
-
-
-def _are_one_day(text: str, first: _Match | None, last: _Match | None) -> bool:
-    """three months ago today, 一年前的今天"""
-    if not first or not last or "day" not in (first.kind, last.kind):
-        return False
-    return bool(_TOGETHER.fullmatch(text, first.end, last.start))
 
 
 # ---- stated dates -------------------------------------
@@ -394,8 +381,6 @@ class _Words:
     @property
     def kind(self) -> str:
         """As `_Match` has it."""
-        if self.day is not None:
-            return "day"
         if self.weekday is not None:
             return "weekday"
         # "Last May" counts from the anchor, and a day to come is none of a narrative.
