@@ -28,7 +28,7 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
         listing = [_listing("Holds", names, described)] if names else []
     else:
         opening = list(_docstrings(inside))
-        symbols = [row for row in inside.own_entities if row.type in DEFINED]
+        symbols = [row for row in _heaviest_first(inside) if row.type in DEFINED]
         symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
         rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
         listing = [_listing("Defines", [row.text for row in rows], rows[:SHOWN])] if rows else []
@@ -45,6 +45,10 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
         full_content=content,
         findings=json.dumps(findings, ensure_ascii=False),
     )
+
+
+def _heaviest_first(inside: Inside) -> list[EntityRow]:
+    return sorted(inside.entities.values(), key=lambda row: inside.place(row.id))
 
 
 def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
@@ -67,7 +71,7 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
 
 def _docstrings(inside: Inside) -> Iterator[Quoted]:
     """The docstrings of the modules, at most three; with their names where there are several."""
-    modules = [row for row in inside.own_entities if row.type == "module"]
+    modules = [row for row in _heaviest_first(inside) if row.type == "module"]
     texts = {
         module.id: module.description.replace(f"Module {module.title}.", " ") for module in modules
     }

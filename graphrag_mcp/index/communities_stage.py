@@ -48,14 +48,7 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import (
-    Inside,
-    Paper,
-    content_of,
-    described,
-    inside_of,
-    listed,
-)
+from graphrag_mcp.index.report_content import Inside, Paper, content_of, inside_of, listed
 from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.index.report_topics import SummarisedText
@@ -460,17 +453,15 @@ class Reporting:
             id: (texts, terms)
             for id in ids
             if id not in self.tree.plugins
-            and (texts := self._texts(self.tree.communities[id]))
+            and (texts := self._texts(id))
             and (terms := self.tree.terms.get(id))
         }
         found = self.executor.map(report_sentences.chosen, items.values())
         return ((id, next(found) if id in items else None) for id in ids)
 
-    def _texts(self, community: Community) -> report_sentences.Texts:
-        """The texts whose sentences a report quotes; none where its rows are described by a model."""
-        if self.models.describe is not None and community.members and not community.children:
-            return []
-        return [(unit, self.texts[unit]) for unit in self.central[community.id]]
+    def _texts(self, id: str) -> report_sentences.Texts:
+        """The texts whose sentences a report quotes."""
+        return [(unit, self.texts[unit]) for unit in self.central[id]]
 
     def _item(self, id: str, children: Sequence[report_extractive.Report] | None = None) -> Item:
         community = self.tree.communities[id]
@@ -486,12 +477,8 @@ class Reporting:
     def _inside(self, community: Community) -> Inside:
         id, content = community.id, self.content
         rows = [content.entities[member] for member in community.members]
-        inside = inside_of(community, rows, content.edges[id], self.tree)
-        inside.described = self.models.describe is not None
-        if inside.described:
-            inside.own_entities = [described(row) for row in inside.own_entities]
-            inside.own_edges = [described(row) for row in inside.own_edges]
-        inside.texts = self._texts(community)
+        inside = inside_of(community, rows, content.edges[id])
+        inside.texts = self._texts(id)
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.plugin = self.tree.plugins.get(id, "")
@@ -504,14 +491,17 @@ class Reporting:
         return inside
 
     def _central(self, community: Community) -> list[str]:
-        """The texts of a topic that hold most of its terms: what they begin with tells of it."""
+        """The texts of a topic, or those that name its entities, that hold most of its terms: what they begin
+        with tells of it."""
         terms = self.tree.terms.get(community.id, {})
+        rows = map(self.content.entities.__getitem__, community.members)
+        units = community.units or {unit for row in rows for unit in row.text_unit_ids}
 
         def place(unit: str) -> tuple[float, str]:
             shared = self.told.get(unit, set()) & terms.keys()
             return -round(math.fsum(terms[term] for term in shared), 9), unit
 
-        return nsmallest(HEADS, community.units, place)
+        return nsmallest(HEADS, units, place)
 
     def _writing(self) -> Writing | None:
         """What a model needs to write the reports; None where none is to. One that is only switched

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
 from os.path import commonprefix
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot, values_of
-from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import terms
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
 # Ids of a kind in the row of a report. With all of them an edit would write 100 KB for each
 # thousand members.
 LISTED = 100
-OWN = 50  # relationships between children whose sentences are considered, the heaviest first
 
 
 @dataclass(slots=True)
@@ -43,9 +40,6 @@ class EdgeRow:
     weight: float = 1.0
     text_unit_ids: Sequence[str] = ()
     evidence: Sequence[Evidence] = ()
-
-
-DescribedRow = TypeVar("DescribedRow", EntityRow, EdgeRow)
 
 
 @dataclass
@@ -116,21 +110,16 @@ class Inside:
     weight: Mapping[str, float]
     n_units: int
     total: float  # weight of all relationships
-    # Those inside no child, in order of id; of a community with children the OWN heaviest.
-    own_edges: list[EdgeRow]
     relationship_ids: list[str]  # at most LISTED of a kind
     text_unit_ids: list[str]
     entity_ids: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)  # the heaviest entities, at most LISTED
-    # of a community without children all, heaviest first
-    own_entities: list[EntityRow] = field(default_factory=list)
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     texts: Sequence[tuple[str, str]] = ()  # (id, text) of the text units that hold most terms
     title: str = ""  # of a group that a plug-in made
     plugin: str = ""  # its name
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
     papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
-    described: bool = False  # evidence is what a model said of its rows
     told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:
@@ -142,14 +131,8 @@ class Inside:
         return -edge.weight, -self.weight[edge.source_id] - self.weight[edge.target_id], id
 
 
-def inside_of(
-    community: Community,
-    rows: Iterable[EntityRow],
-    edges: Iterable[EdgeRow],
-    tree: Hierarchy | None = None,
-) -> Inside:
-    """`edges` in order of id, so that a sum of fractions is the same in every build. `tree`: where
-    the community has children."""
+def inside_of(community: Community, rows: Iterable[EntityRow], edges: Iterable[EdgeRow]) -> Inside:
+    """`edges` in order of id, so that a sum of fractions is the same in every build."""
     entities, links = {row.id: row for row in rows}, {edge.id: edge for edge in edges}
     weight = dict.fromkeys(entities, 0.0)
     for edge in links.values():
@@ -162,15 +145,9 @@ def inside_of(
         weight,
         n_units=len(units),
         total=sum(edge.weight for edge in links.values()),
-        own_edges=list(links.values()),
         relationship_ids=[edge.id for edge in nsmallest(LISTED, links.values(), _strength)],
         text_unit_ids=nsmallest(LISTED, units),
     )
-    if tree is not None and community.children:
-        between = (edge for edge in links.values() if _divided(tree, community, edge))
-        inside.own_edges = sorted(nsmallest(OWN, between, _strength), key=lambda edge: edge.id)
-    else:
-        inside.own_entities = sorted(entities.values(), key=lambda row: inside.place(row.id))
     inside.order = nsmallest(LISTED, entities, inside.place)
     inside.entity_ids = inside.order if len(entities) > LISTED else sorted(inside.order)
     if len(links) <= LISTED:
@@ -180,25 +157,3 @@ def inside_of(
 
 def _strength(edge: EdgeRow) -> tuple[float, str]:
     return -edge.weight, edge.id
-
-
-def _divided(tree: Hierarchy, community: Community, edge: EdgeRow) -> bool:
-    """Do the ends of the relationship lie in no common child?"""
-    level = community.level + 1
-    source_path, target_path = (tree.path[end][level:] for end in (edge.source_id, edge.target_id))
-    return not source_path or not target_path or source_path[0] != target_path[0]
-
-
-def described(row: DescribedRow) -> DescribedRow:
-    """The row with the sentences of its description in the place of its evidence, each with the
-    text unit whose evidence shares most terms with it: a description by a model says it better."""
-    if not row.description or not row.evidence:
-        return row
-    known = [(unit, set(terms(sentence))) for unit, sentence in sorted(row.evidence)]
-    text = row.description.replace("\n", "\n\n")  # a line is what one text unit says
-    found = []
-    for start, end in sentences(text):
-        spoken = set(terms(text[start:end]))
-        unit = max(known, key=lambda evidence: len(spoken & evidence[1]))[0]
-        found.append((unit, text[start:end].strip()))
-    return replace(row, evidence=found)

@@ -22,7 +22,7 @@ from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.terms import holds_cjk, is_cjk
 from graphrag_mcp.text.titles import PARTS, joined, parts, stems
 
-VERSION = "20"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "21"  # part of every fingerprint: raise it when reports come out differently
 SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made
@@ -124,16 +124,13 @@ def mostly_cjk(text: str) -> bool:
 
 
 def _chosen(inside: Inside) -> list[Chosen]:
-    """The sentences that say most of the community's terms, one of each of its central texts, else
-    of the evidence of its rows; none that repeats another."""
+    """The sentences that say most of the community's terms, one of each of its central texts; none that
+    repeats another."""
     names = {id: math.sqrt(1 + weight) for id, weight in inside.weight.items()}
     worth = inside.terms or {
         stem: names[id] for id in inside.order for stem in stems(inside.entities[id].title)
     }
-    entities = inside.own_entities or [inside.entities[id] for id in inside.order]
-    rows = [*entities, *inside.own_edges]
-    texts = inside.texts or sorted({evidence for row in rows for evidence in row.evidence})
-    return report_sentences.chosen((texts, worth))
+    return report_sentences.chosen((inside.texts, worth))
 
 
 def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
@@ -144,7 +141,7 @@ def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
         row = inside.entities[id]
         if row.title.casefold() in folded and not units.keys().isdisjoint(row.text_unit_ids):
             found.entities[id] = None
-    for edge in inside.own_edges:
+    for edge in inside.edges.values():
         ends = edge.source_id in found.entities and edge.target_id in found.entities
         if ends and not units.keys().isdisjoint(edge.text_unit_ids):
             found.edges[edge.id] = None

@@ -283,7 +283,7 @@ def test_a_relationship_speaks_of_both_its_ends_and_a_report_of_what_it_cites():
     given, reports = family((40, 8, 4))
     prompted = context(given, 1000, reports)
     draft = Draft("T", "S [Data: Reports (1)]", 5, "", (("R", "It wrote. [Data: Relationships (1)]"), ("C", "It worked. [Data: Reports (1)]")))
-    base = extractive_report(given.community, given.entities, given.edges, reports)
+    base = extractive_report(given.community, given.entities, given.edges)
     report = finished(given, prompted, draft, base)
     first, second = (referenced_ids(one["explanation"]) for one in json.loads(report.findings))
     edge = next(edge for edge in given.edges if edge.id == prompted.numbering["Relationships"][0].relationships[0])

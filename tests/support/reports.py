@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, inside_of
 from graphrag_mcp.index.report_extractive import Report, compose
 
@@ -15,20 +15,15 @@ def extractive_report(
     community: Community,
     entities: Sequence[EntityRow],
     edges: Sequence[EdgeRow],
-    children: Sequence[Report] = (),
-    tree: Hierarchy | None = None,
     weights: Mapping[str, float] | None = None,
     texts: Sequence[tuple[str, str]] = (),
     papers: Mapping[str, Any] | None = None,
 ) -> Report:
-    """From rows that may be more than the community's own. `tree`: where the children's reports do not list all
-    their members. `papers`: the fields of its documents."""
+    """From rows that may be more than the community's own. `texts`: those that it quotes, else the evidence of its
+    rows; `papers`: the fields of its documents."""
     members = set(community.members)
     entities = [row for row in entities if row.id in members]
     inner = [edge for edge in edges if edge.source_id in members and edge.target_id in members]
-    if children and tree is None:
-        above = ("",) * community.level
-        home = {id: (child.id,) for child in children for id in child.entity_ids}
-        tree = Hierarchy({}, {id: (*above, community.id, *home.get(id, ())) for id in members})
-    inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id), tree)
+    inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id))
+    texts = texts or sorted({evidence for row in [*entities, *inner] for evidence in row.evidence})
     return compose(community, replace(inside, terms=weights or {}, texts=texts, **papers or {}))
