@@ -15,11 +15,7 @@ from graphrag_mcp.text.terms import SIMPLIFY, composed, is_cjk, query_terms, ter
 Finder = Callable[[str, str, int], list[tuple[int, int]]]
 MOST_HITS = 50
 
-_SMALL = frozenset(
-    "of the and in on for at by to from with a an or de la le du des del di da von van der und".split()
-)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ROMAN = re.compile(r"[IVXLC]+")
 _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
@@ -35,25 +31,9 @@ def locate(text: str, name: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=512)  # the ends of relationships are names of entities
 def spelled(text: str, name: str) -> str:
-    """The text's own spelling of `name`; a name that does not stand in it as it is, unless shouted."""
-    name = " ".join(name.split())
-    shouted = name.isupper() and sum(map(str.isalpha, name)) > 5
-    spans = _placed(_any_case, text, name, MOST_HITS) if shouted else []
-    spans = spans or locate(text, name)
-    forms = Counter(" ".join(text[start:end].split()) for start, end in spans)
-    if forms:
-        best = max(forms, key=lambda form: (forms[form], not form.isupper() and " " in form))
-        return name if best.isupper() and not name.isupper() and " " in name else best
-    if shouted and " " in name:
-        words = name.split(" ")
-        return " ".join(_title(word, index > 0) for index, word in enumerate(words))
-    return name
-
-
-def _title(word: str, inner: bool) -> str:
-    if _ROMAN.fullmatch(word):
-        return word
-    return word.lower() if inner and word.lower() in _SMALL else word.capitalize()
+    """The text's own spelling of `name`; the name itself where it does not stand in the text."""
+    forms = Counter(" ".join(text[start:end].split()) for start, end in locate(text, name))
+    return max(forms, key=lambda form: forms[form], default=" ".join(name.split()))
 
 
 def best_sentence(
