@@ -207,11 +207,11 @@ def outline(community: Community, inside: Inside) -> Report:
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
 
-def _base(community: Community, inside: Inside, title: str = "", cjk: bool | None = None) -> Report:
-    """The report without its text; `cjk` None: the title decides about the language of the rating."""
+def _base(community: Community, inside: Inside, title: str = "") -> Report:
+    """The report without its text; the title decides about the language of the rating."""
     title = title or _title(inside.entities[id].title for id in inside.order)
     title = title or f"{_count(inside.n_units, 'text')} without names"
-    rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
+    rank, explanation = _rating(inside, mostly_cjk(title))
     return Report(
         id=community.id,
         level=community.level,

@@ -361,20 +361,6 @@ def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
             yield *match.span(), "person", True
 
 
-def nouns(texts: Iterable[str]) -> Counter[str]:
-    """How often each Chinese noun, or sequence of nouns, occurs in the texts."""
-    found: Counter[str] = Counter()
-    for words in (_repaired(run) for text in texts for run in _tokens(text)):
-        row = ""
-        for word, tag, *_ in [*words, _Token("", "x", 0, 0, True)]:
-            if tag[0] == "n" or tag in ("vn", "l", "i", "j"):
-                row += word
-            else:
-                found[row] += 1 < len(row) < 9
-                row = ""
-    return +found
-
-
 def _single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):
