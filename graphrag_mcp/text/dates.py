@@ -50,7 +50,6 @@ def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
 NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
 DAYS = [*NUMERIC, *_forms("days")]
 SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
-_NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
 # Around the date of a line: `Published on`, `By Ana Ruiz,`, `Berlin, den`, `Friday`, `10:12 am on`; a clock and a zone;
 # the speaker of a turn.
 _NAME = r"[^\W\d_a-zß-ÿ][\w.'’-]*(?: [^\W\d_a-zß-ÿ][\w.'’-]*){0,3}"
@@ -265,25 +264,18 @@ def dates_in(
     day_first: bool | None = None,
     months: Container[str] = MONTHS,
 ) -> list[tuple[int, int, str]]:
-    """Where a form stands in the text, and its date, "" for one that the calendar does not have,
-    whose day could be its month (if no order is given), or that is the number of a section or
-    version. `months`: words (folded) that are months without a day beside them."""
+    """Where a form stands in the text, and its date, "" for one that the calendar does not have, or
+    whose day could be its month (if no order is given). `months`: words (folded) that are months without
+    a day beside them."""
     if DIGITS.search(text) is None:  # every form has a year
         return []
     matches = (match for form in forms for match in form.finditer(text))
     return sorted(
-        (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
+        (*match.span(), _iso(match.groupdict(), day_first))
         for match in matches
         if "word" not in match.re.groupindex
         or folded(match["word"]) in (MONTHS if "d" in match.re.groupindex else months)
     )
-
-
-def _is_number(match: re.Match[str]) -> bool:
-    """Is 12.5.2024 the number of a section or of a version?"""
-    before = match.start() - 16
-    dotted = match[0].replace(".", "").isdecimal()
-    return dotted and bool(_NUMBERED.search(match.string, max(before, 0), match.start()))
 
 
 def day_first(text: str) -> bool | None:

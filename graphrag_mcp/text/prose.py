@@ -153,8 +153,6 @@ _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
 # An address in running text; the rest of one that was cut; what no word is so long as.
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
-_COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
-_MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 # Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
 # those below held no sentence of an article.
@@ -373,7 +371,7 @@ def _without_tag(tag: re.Match[str], closed: Set[str]) -> str:
 def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
     """One line as it is shown; "" for what only leads elsewhere or separates. `closed`: the elements
     of HTML whose tags are left out."""
-    plain = _FORMS.image.sub(_formula, line) if "![" in line else line
+    plain = _FORMS.image.sub(" ", line) if "![" in line else line
     if "](" in plain:
         links = _FORMS.link.findall(plain)
         outside = _FORMS.link.sub("", plain)
@@ -395,11 +393,3 @@ def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
         return ""
     indent = len(plain) - len(plain.lstrip(" \t"))
     return plain[: min(indent, 8)] + " ".join(plain.split()) if plain.strip() else ""
-
-
-def _formula(image: re.Match[str]) -> str:
-    """What a picture of a formula says; other pictures are left out."""
-    alt_text, address = image[0][2:].split("](", 1)
-    alt_text = _COUNTED.sub("", alt_text)
-    is_formula = _MATHEMATICS.search(alt_text) or (alt_text and "latex" in address)
-    return f" {alt_text} " if is_formula else " "

@@ -105,13 +105,10 @@ def test_sentences_are_ordered_tight_and_cover_all_that_is_not_blank(text: str) 
 
 
 @pytest.mark.parametrize("raw, shown", [
-    ("It takes about ![Image 3: O(m^2)](https://a.example/latex.php?latex=O%28m) steps.", "It takes about O(m^2) steps."),
-    ("Where ![n](https://a.example/latex/n.svg) is odd and ![k = 2](https://a.example/k.png).", "Where n is odd and k = 2 ."),
     ("The pier ![Image 4: A 20x20 small image, likely a logo](https://a.example/l.gif) is open.", "The pier is open."),
     ('works](https://a.example/w "Works") * Mills * [The mills of](https://a.example/m "the mil', "works * Mills * The mills of"),
-    ("![Image 9](https://a.example/latex.gif) ![close_circle](https://a.example/c.svg) Open daily.", "Open daily."),
 ])  # fmt: skip
-def test_a_picture_of_a_formula_and_a_cut_link_are_shown_as_their_words(raw: str, shown: str) -> None:
+def test_a_picture_is_left_out_and_a_cut_link_is_shown_as_its_words(raw: str, shown: str) -> None:
     assert readable(raw) == shown
 
 
