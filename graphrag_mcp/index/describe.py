@@ -3,7 +3,6 @@ by a model."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import clean, cut, schema_of, validated, words
 from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.tokens import count_tokens, packed
+from graphrag_mcp.text.tokens import count_tokens
 
 JOINED = 1200  # tokens of a description that no model has summarised
 MOST_WORDS = 800  # of a summary; 500 are asked for
@@ -31,7 +29,7 @@ _TAG = re.compile(r"<(?=/\s*descriptions)", re.IGNORECASE)
 class DescribeParams:
     template: Template
     language: str = ""
-    input_tokens: int = 4000  # of descriptions in one question; more goes in rounds
+    input_tokens: int = 4000  # of descriptions in one question
 
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
@@ -67,21 +65,11 @@ def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
 async def summarise(
     asker: Asker, names: Sequence[str], fragments: Sequence[str], params: DescribeParams
 ) -> tuple[str, str, str]:
-    """One description, who wrote it ("" for no one) and why no model did ("" when one did).
-
-    What is too long for one question is summarised in parts, and the summaries again. When a part
-    gets no answer the whole is joined: half a summary would hide the other half."""
-    parts = _distinct(fragments)
-    for _ in range(8):  # each round leaves at most a third; this is a wall, not a limit
-        rounds = _rounds(parts, params.input_tokens)
-        asks = [_ask(names, part, params) for part in rounds]
-        answers = await asyncio.gather(*map(asker.ask, asks))
-        if failed := next((answer for answer in answers if not answer.by), None):
-            return joined(fragments), "", failed.reason
-        if len(answers) == 1:
-            return answers[0].value, answers[0].by, ""
-        parts = [answer.value for answer in answers]
-    return joined(fragments), "", "the descriptions do not get shorter"
+    """One description, who wrote it ("" for no one) and why no model did ("" when one did). A model is
+    shown as many fragments as fit, the first ones, which are the strongest."""
+    shown = joined(fragments, params.input_tokens).split("\n")
+    answer = await asker.ask(_ask(names, shown, params))
+    return (answer.value, answer.by, "") if answer.by else (joined(fragments), "", answer.reason)
 
 
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
@@ -100,27 +88,6 @@ def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams)
 def _inside(text: str) -> str:
     """Text of a document as it may stand between the tags: on one line, and it cannot end them."""
     return _TAG.sub("<\\\\", " ".join(text.split()))
-
-
-def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
-    """Fragments in order, as many as fit in each part; a longer one is cut at sentences."""
-    pieces = (piece for fragment in fragments for piece in _pieces(fragment, limit))
-    return packed(pieces, lambda piece: count_tokens(f"1000. {piece}\n"), limit)
-
-
-def _pieces(fragment: str, limit: int) -> list[str]:
-    if len(fragment) <= limit // 2 or count_tokens(fragment) + 8 <= limit:
-        return [fragment]
-    pieces: list[str] = []
-    begin = end = price = 0
-    for start, stop in sentences(fragment):
-        size = count_tokens(fragment[start:stop]) + 1
-        if price and price + size > limit - 8:
-            pieces.append(fragment[begin:end].strip())
-            begin, price = start, 0
-        price += size
-        end = stop
-    return [*pieces, fragment[begin:end].strip()]
 
 
 class Described(BaseModel):

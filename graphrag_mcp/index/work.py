@@ -22,7 +22,7 @@ from graphrag_mcp.index.communities_stage import Reporting, stored_tree
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
-from graphrag_mcp.index.places import locate, spelled
+from graphrag_mcp.index.places import spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
 from graphrag_mcp.index.summaries import Summary, open_asks, params_from, parts_of
 from graphrag_mcp.index.summaries_stage import COLUMNS
@@ -43,19 +43,11 @@ from graphrag_mcp.trust import fencing
 NO_ENTITY = "end that is not among the entities"
 
 
-def read_result(
-    result: Mapping[str, Any], ask: Ask[Any], others: Mapping[str, Ask[Any]]
-) -> tuple[str, str]:
+def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
     """The text of a result as it is kept, without the records that are refused, and what was left
     out. Raises BadReply where nothing is left."""
     text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
-    try:
-        value = ask.parse(text)
-    except BadReply:
-        if other := _of_another(result, ask, others):
-            what = f"its names stand in the text of {other}, none in its own; swapped?"
-            raise BadReply(what) from None
-        raise
+    value = ask.parse(text)
     if isinstance(value, Records):
         value = _without_unknown_ends(_text_of(ask), value)
         dropped = {why: count for why, count in value.dropped.items() if why not in UNCOUNTED}
@@ -118,21 +110,6 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
     if count and not kept and not records.entities:
         raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, lost)}")
     return replace(records, relations=tuple(kept), dropped=dropped, lost=tuple(lost))
-
-
-def _of_another(result: Mapping[str, Any], ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
-    """The item whose text has all names of the entities, of which its own has none; else ""."""
-    entities = result.get("entities")
-    listed = (
-        [entity for entity in entities if isinstance(entity, dict)]
-        if isinstance(entities, list)
-        else []
-    )
-    names = [str(entity.get("name", "")) for entity in listed]
-    if not names or any(locate(_text_of(ask), name) for name in names):
-        return ""
-    texts = {id: _text_of(ask) for id, ask in asks.items()}
-    return next((id for id, text in texts.items() if all(locate(text, name) for name in names)), "")
 
 
 def _text_of(ask: Ask[Any]) -> str:
@@ -361,7 +338,7 @@ def submit(
             why = "what it was about has changed since; claim again"
         if not why:
             try:
-                text, left_out = read_result(by_work_id[id], of_item[id], of_item)
+                text, left_out = read_result(by_work_id[id], of_item[id])
                 text = of_item[id].kept(text)
             except BadReply as error:
                 why = f"{error}; correct it and submit it again"
