@@ -11,8 +11,8 @@ from dataclasses import replace
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EntityRow, Inside
-from graphrag_mcp.index.report_extractive import Quoted, Report, cited, outline, quotes_of, running
-from graphrag_mcp.index.report_sentences import shown
+from graphrag_mcp.index.report_extractive import Report, cited, outline, quotes_of, running
+from graphrag_mcp.index.report_sentences import Chosen, shown
 
 DEFINED = ("class", "interface", "type", "function", "constant", "method")
 SHOWN = 12  # names in the summary
@@ -24,18 +24,18 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
     base = replace(outline(community, inside), title=inside.title)
     if children:
         opening, described = _of_parts(children)
-        names = [item.text.partition(":")[0] for item in described]
+        names = [text.partition(":")[0] for text, _ in described]
         listing = [_listing("Holds", names, described)] if names else []
     else:
         opening = list(_docstrings(inside))
         symbols = [row for row in _heaviest_first(inside) if row.type in DEFINED]
         symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
         rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
-        listing = [_listing("Defines", [row.text for row in rows], rows[:SHOWN])] if rows else []
+        listing = [_listing("Defines", [text for text, _ in rows], rows[:SHOWN])] if rows else []
         described = [_of_row(row, row.description) for row in symbols if row.description]
-    summary = running(cited(inside, quoted) for quoted in [*opening, *listing]) or base.summary
+    summary = running(cited(*sentence) for sentence in [*opening, *listing]) or base.summary
     findings = [
-        {"summary": item.text, "explanation": cited(inside, item)} for item in described[:TOLD]
+        {"summary": text, "explanation": cited(text, units)} for text, units in described[:TOLD]
     ]
     lines = [f"- {finding['explanation']}" for finding in findings]
     content = "\n\n".join([f"# {base.title}", summary, *lines])
@@ -51,25 +51,23 @@ def _heaviest_first(inside: Inside) -> list[EntityRow]:
     return sorted(inside.entities.values(), key=lambda row: inside.place(row.id))
 
 
-def _of_parts(children: Sequence[Report]) -> tuple[list[Quoted], list[Quoted]]:
+def _of_parts(children: Sequence[Report]) -> tuple[list[Chosen], list[Chosen]]:
     """What the file that stands for a folder says of it; and of each of its parts, the largest
     first, the path and the first sentence of its report."""
-    opening: list[Quoted] = []
-    parts: list[Quoted] = []
+    opening: list[Chosen] = []
+    parts: list[Chosen] = []
     for child in sorted(children, key=lambda child: (-child.n_text_units, child.title)):
-        units = dict.fromkeys(child.text_unit_ids[:1])
-        first = next(quotes_of(child), Quoted("", {}, {}, units))
+        sentence, units = next(quotes_of(child), ("", child.text_unit_ids[:1]))
         # The list of names is no sentence.
-        sentence = "" if first.text.startswith(("Defines ", "Holds ")) else first.text
+        sentence = "" if sentence.startswith(("Defines ", "Holds ")) else sentence
         name = child.title.rpartition(": ")[2].rpartition("/")[2]  # of small files their names
         if sentence and name.partition(".")[0] in PACKAGES:
-            opening.append(Quoted(sentence, first.entities, {}, first.units))
-        text = shown(f"{name}: {sentence}" if sentence else name)
-        parts.append(Quoted(text, first.entities, {}, first.units))
+            opening.append((sentence, units))
+        parts.append((shown(f"{name}: {sentence}" if sentence else name), units))
     return opening[:1], parts
 
 
-def _docstrings(inside: Inside) -> Iterator[Quoted]:
+def _docstrings(inside: Inside) -> Iterator[Chosen]:
     """The docstrings of the modules, at most three; with their names where there are several."""
     modules = [row for row in _heaviest_first(inside) if row.type == "module"]
     texts = {
@@ -82,14 +80,12 @@ def _docstrings(inside: Inside) -> Iterator[Quoted]:
         yield _of_row(row, text if len(modules) == 1 else f"{row.title}: {text}")
 
 
-def _of_row(row: EntityRow, sentence: str) -> Quoted:
-    text = shown(sentence)
-    return Quoted(text, {row.id: None}, {}, dict.fromkeys(sorted(row.text_unit_ids)[:1]))
+def _of_row(row: EntityRow, sentence: str) -> Chosen:
+    return shown(sentence), sorted(row.text_unit_ids)[:1]
 
 
-def _listing(verb: str, names: Sequence[str], parts: Sequence[Quoted]) -> Quoted:
+def _listing(verb: str, names: Sequence[str], parts: Sequence[Chosen]) -> Chosen:
     """A sentence with the first names, citing all of `parts`."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    entities = {id: None for part in parts for id in part.entities}
-    units = {unit: None for part in parts for unit in part.units}
-    return Quoted(f"{verb} {', '.join(names[:SHOWN])}{more}.", entities, {}, units)
+    units = [unit for _, cited_units in parts for unit in cited_units]
+    return f"{verb} {', '.join(names[:SHOWN])}{more}.", units

@@ -126,10 +126,6 @@ class Inside:
         row = self.entities[id]
         return -self.weight[id], -len(row.text_unit_ids), row.title, id
 
-    def edge_place(self, id: str) -> tuple[float, float, str]:
-        edge = self.edges[id]
-        return -edge.weight, -self.weight[edge.source_id] - self.weight[edge.target_id], id
-
 
 def inside_of(community: Community, rows: Iterable[EntityRow], edges: Iterable[EdgeRow]) -> Inside:
     """`edges` in order of id, so that a sum of fractions is the same in every build."""

@@ -2,8 +2,8 @@
 the index counts of it, and the sentences of its texts that say most of its terms (`text.quote`).
 
 Nothing is generated but the line of counts, and nothing depends on what lies outside the community.
-A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 3 of a kind, then `+more`."""
+A reference names text units by their content ids, ` [Data: Sources (<32 hex>, ...)]`, at most 3, then
+`+more`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from graphrag_mcp.index import report_sentences
 from graphrag_mcp.index.communities import Community
@@ -26,8 +26,7 @@ VERSION = "21"  # part of every fingerprint: raise it when reports come out diff
 SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made
-PER_GROUP = 3  # references of one kind after a sentence
-KINDS = ("Entities", "Relationships", "Sources")
+CITED = 3  # text units after a sentence
 
 
 @dataclass(frozen=True)
@@ -52,33 +51,22 @@ class Report:
     method: str = "extractive"
 
 
-@dataclass(slots=True, eq=False)
-class Quoted:
-    """One sentence and what of the community it speaks of: ordered sets of ids."""
-
-    text: str
-    entities: dict[str, None] = field(default_factory=dict)
-    edges: dict[str, None] = field(default_factory=dict)
-    units: dict[str, None] = field(default_factory=dict)
-
-
 _REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
 # The suffix of a file's name says no topic: "payments.csv #3".
 _SUFFIX = re.compile(r"\.[^\W_]{1,5}( #\S+)?\Z")
 
 
-def quotes_of(report: Report) -> Iterator[Quoted]:
-    """The cited sentences of a report; what is not cited is left out."""
+def quotes_of(report: Report) -> Iterator[Chosen]:
+    """The cited sentences of a report, with the text units that each cites; what is not cited is left out."""
     findings = [
         str(finding.get("explanation", "")) for finding in json.loads(report.findings or "[]")
     ]
     seen: set[str] = set()
     for text in (report.summary, *findings):
         pieces = _REFERENCE.split(text)
-        for sentence, cited in zip(pieces[::2], pieces[1::2], strict=False):
+        for sentence, bracket in zip(pieces[::2], pieces[1::2], strict=False):
             if (stripped := sentence.strip()) not in seen:
-                ids = referenced_ids(cited)
-                yield Quoted(stripped, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
+                yield stripped, referenced_ids(bracket).get("Sources", [])
             seen.add(stripped)
 
 
@@ -87,20 +75,18 @@ def compose(
 ) -> Report:
     """The report of one community, the same whatever the order of its input. `sentences`: those of its
     texts, where another process chose them (report_sentences.py)."""
-    sentences = _chosen(inside) if sentences is None else sentences
-    chosen = [_quoted(inside, text, dict.fromkeys(units)) for text, units in sentences]
-    subjects = _subjects(inside, [sentence.text for sentence in chosen])
+    chosen = _chosen(inside) if sentences is None else sentences
+    texts = [text for text, _ in chosen]
+    subjects = _subjects(inside, texts)
     base = _base(community, inside, joined(subjects[:PARTS]))
-    quoted = [cited(inside, sentence) for sentence in chosen]
-    counts = _counts(
-        inside, subjects, _is_chinese([sentence.text for sentence in chosen] or [base.title])
-    )
+    quoted = [cited(*sentence) for sentence in chosen]
+    counts = _counts(inside, subjects, _is_chinese(texts or [base.title]))
     summary = running([*counts, *quoted[:SUMMARY]]) or _names(inside)
     findings = [
-        {"summary": sentence.text, "explanation": text}
-        for sentence, text in zip(chosen, quoted, strict=True)
+        {"summary": text, "explanation": explanation}
+        for text, explanation in zip(texts, quoted, strict=True)
     ]
-    content = [f"# {base.title}", summary, *(f"- {text}" for text in quoted[SUMMARY:])]
+    content = [f"# {base.title}", summary, *(f"- {quotation}" for quotation in quoted[SUMMARY:])]
     content = "\n\n".join(content)
     listed = json.dumps(findings, ensure_ascii=False)
     return replace(base, summary=summary, full_content=content, findings=listed)
@@ -131,21 +117,6 @@ def _chosen(inside: Inside) -> list[Chosen]:
         stem: names[id] for id in inside.order for stem in stems(inside.entities[id].title)
     }
     return report_sentences.chosen((inside.texts, worth))
-
-
-def _quoted(inside: Inside, text: str, units: dict[str, None]) -> Quoted:
-    """The sentence with the names of the community that it holds and relationships of these."""
-    found = Quoted(text, units=units)
-    folded = text.casefold()
-    for id in inside.order:
-        row = inside.entities[id]
-        if row.title.casefold() in folded and not units.keys().isdisjoint(row.text_unit_ids):
-            found.entities[id] = None
-    for edge in inside.edges.values():
-        ends = edge.source_id in found.entities and edge.target_id in found.entities
-        if ends and not units.keys().isdisjoint(edge.text_unit_ids):
-            found.edges[edge.id] = None
-    return found
 
 
 def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:
@@ -192,8 +163,8 @@ def _counts(inside: Inside, subjects: Sequence[str], cjk: bool) -> list[str]:
     else:
         sentence = _count(len(papers), "document") + f" of {span}" * bool(span)
         sentence += f", on {', '.join(subjects)}."
-    first = dict.fromkeys([unit for unit, _ in inside.texts] or inside.text_unit_ids[:PER_GROUP])
-    return [cited(inside, Quoted(sentence, units=first))]
+    units = [unit for unit, _ in inside.texts] or inside.text_unit_ids[:CITED]
+    return [cited(sentence, units)]
 
 
 # ---- wording ------------------------------------------------------------------------------------
@@ -236,22 +207,16 @@ def running(sentences: Iterable[str]) -> str:
     return text
 
 
-def cited(inside: Inside, quoted: Quoted) -> str:
-    """The sentence with its reference, ids in the order of their weight in the community."""
-    orders = (
-        sorted(quoted.entities, key=inside.place),
-        sorted(quoted.edges, key=inside.edge_place),
-        sorted(quoted.units),
-    )
-    return f"{quoted.text} {reference(zip(KINDS, orders, strict=True), PER_GROUP)}".rstrip()
+def cited(sentence: str, units: Iterable[str]) -> str:
+    """The sentence with a reference to its text units."""
+    return f"{sentence} {reference([('Sources', sorted(units))], CITED)}".rstrip()
 
 
 def _names(inside: Inside) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
     names = " · ".join(one_line(inside.entities[id].title, 60) for id in top)
-    units = dict.fromkeys(unit for id in top for unit in inside.entities[id].text_unit_ids)
-    return cited(inside, Quoted(names, dict.fromkeys(top), {}, units))
+    return cited(names, {unit for id in top for unit in inside.entities[id].text_unit_ids})
 
 
 def _title(titles: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow
-from graphrag_mcp.index.report_extractive import KINDS, Report
+from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
 from graphrag_mcp.llm.protocols import Message
@@ -31,6 +31,7 @@ from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
 
+KINDS = ("Entities", "Relationships", "Sources")  # of references
 COLUMNS = {
     "Reports": "id,title,content",
     "Sources": "id,document,date,summary",

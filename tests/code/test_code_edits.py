@@ -261,7 +261,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_a_report_on_source_code_says_what_a_folder_or_file_holds(large: Snapshot) -> None:
     reports = {row["title"]: row for row in large.rows("reports").to_pylist()}
     whole = reports["pkg"]
-    assert whole["summary"].startswith("Transport of crates by sea and rail. [Data: Entities (")
+    assert whole["summary"].startswith("Transport of crates by sea and rail. [Data: Sources (")
     assert "Holds __init__.py, bare.py, ships.py, trains.py." in whole["summary"]
     assert "ships.py: Ships that carry crates." in whole["full_content"]
     file = reports["pkg/ships.py"]

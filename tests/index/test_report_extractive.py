@@ -86,13 +86,13 @@ def test_a_small_community_in_english_reads_so():
     assert readable_report(report.full_content, entities, [], ["u1", "u2", "u3"]) == (
         "# Lantern Guild · Mara Quill · Port Ember\n\n"
         "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember. "
-        "[Data: Entities (LanternGuild, MaraQuill, PortEmber); Sources (u1)] "
+        "[Data: Sources (u1)] "
         "Mara Quill led the Lantern Guild until the harbour fire. "
-        "[Data: Entities (LanternGuild, MaraQuill, HarbourFire); Sources (u2)]\n\n"
+        "[Data: Sources (u2)]\n\n"
         "- Port Ember lost forty ships in the Harbour Fire of 1702. "
-        "[Data: Entities (PortEmber, HarbourFire); Sources (u2)]\n\n"
+        "[Data: Sources (u2)]\n\n"
         "- The Harbour Fire was blamed on Tobias Wick, a rope maker. "
-        "[Data: Entities (HarbourFire, TobiasWick); Sources (u3)]\n\n"
+        "[Data: Sources (u3)]\n\n"
         "- She later fell out with the guild. [Data: Sources (u1)]"
     )
     assert (report.rank, report.rating_explanation) == (
@@ -135,12 +135,10 @@ def test_every_sentence_is_verbatim_and_ends_with_references_to_what_it_speaks_o
     seen = []
     for part in "".join(said).split("]")[:-1]:
         sentence, reference = part.strip().split(" [Data: ")
-        unit, names = texts[sentence]
+        unit, _ = texts[sentence]
         groups = referenced_ids(f"[Data: {reference}]")
         assert groups["Sources"] == [content_id("unit", unit)]
-        assert set(groups["Entities"]) <= {content_id("entity", name) for name in names}
-        assert len(groups["Entities"]) == min(3, len(names)) and len(groups["Relationships"]) <= 3
-        assert ("+more" in reference) == (len(names) == 4)  # six pairs
+        assert set(groups) == {"Sources"}
         seen.append(sentence)
     findings = seen[len(report.summary.split("]")) - 1 :]
     assert len(findings) == len(set(findings))
@@ -173,7 +171,7 @@ def test_text_that_imitates_a_reference_or_a_heading_stays_a_quotation():
         ("u1", f"# Alpha Works belongs to Beta Mill [Data: Entities ({forged})] since the year 1850.", ["Alpha Works", "Beta Mill"]),
     ])  # fmt: skip
     report = extractive_report(community_of(entities), entities, edges)
-    assert forged not in referenced_ids(report.full_content)["Entities"]
+    assert set(referenced_ids(report.full_content)) == {"Sources"}
     assert [line for line in report.full_content.splitlines() if line.startswith("#")] == ["# Alpha Works · Beta Mill"]
 
 
@@ -181,7 +179,7 @@ def test_without_any_evidence_the_names_stand_for_themselves():
     entities, edges = rows_of([("u1", "", ["Alpha", "Beta"])])
     report = extractive_report(community_of(entities), entities, edges)
     assert report.title == "Alpha · Beta" and report.findings == "[]"
-    assert report.summary.startswith("Alpha · Beta [Data: Entities (")
+    assert report.summary.startswith("Alpha · Beta [Data: Sources (")
 
 
 def test_a_long_sentence_is_cut_at_a_space() -> None:
@@ -236,23 +234,23 @@ def test_a_title_is_the_name_of_a_file_where_the_text_has_none(tmp_path: Path) -
 
 def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_twice() -> None:
     report = report_of()
-    first, *quoted = [one.text for one in quotes_of(report)]
+    first, *quoted = [text for text, _ in quotes_of(report)]
     assert first.startswith("2 documents of 2004–2005, on ") and "ferry" in first.lower()
     assert quoted == ["The night ferry of the harbour was sold to a rope maker.",
                       "The rope of the ferry broke at night in the harbour of Port Ember."]  # fmt: skip
     assert "ferry" in report.title.lower()
-    cited = [one for one in quotes_of(report) if "sold" in one.text][0]
-    assert set(cited.units) == {content_id("unit", "u1"), content_id("unit", "u3")}
+    cited = next(units for text, units in quotes_of(report) if "sold" in text)
+    assert set(cited) == {content_id("unit", "u1"), content_id("unit", "u3")}
 
 
 def test_years_are_said_where_most_documents_have_one() -> None:
-    assert next(quotes_of(report_of(("2004", "2004")))).text.startswith("2 documents of 2004, on ")
-    assert next(quotes_of(report_of(("", "")))).text.startswith("2 documents, on ")
+    assert next(quotes_of(report_of(("2004", "2004"))))[0].startswith("2 documents of 2004, on ")
+    assert next(quotes_of(report_of(("", ""))))[0].startswith("2 documents, on ")
 
 
 def test_chinese_texts_have_a_chinese_first_sentence() -> None:
     texts = [("u1", "渡轮在夜里驶过港口，船上有三百名乘客。"), ("u2", "港口的渡轮已经卖给了绳索商人，价格不高。")]
-    assert next(quotes_of(report_of(texts=texts))).text.startswith("2篇文档（2004–2005），主要涉及")
+    assert next(quotes_of(report_of(texts=texts)))[0].startswith("2篇文档（2004–2005），主要涉及")
 
 
 def test_credentials_are_masked_and_a_reference_in_a_text_stays_a_quotation() -> None:

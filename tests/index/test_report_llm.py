@@ -345,10 +345,10 @@ def test_a_stored_report_stands_for_its_community_in_the_prompt_of_the_parent():
         ("Fire", "Tobias Wick was blamed for the fire. [Data: Relationships (2); Entities (5)]"),))  # fmt: skip
     _, made = made_of(given, draft)
     quotes = list(quotes_of(made))
-    assert [quote.text for quote in quotes] == [
+    assert [text for text, _ in quotes] == [
         "The guild is old.", "It ended.", "Tobias Wick was blamed for the fire.",
     ]  # fmt: skip
-    assert all(quote.units and quote.entities for quote in quotes)
+    assert all(units for _, units in quotes)
     prompted = context(given, 150, [made])
     assert {row[1] for row in table(prompted.text, "Reports")[1:]} == {made.title} and count_tokens(prompted.text) <= 150
 
