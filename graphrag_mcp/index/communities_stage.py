@@ -49,7 +49,6 @@ from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_content import Inside, Paper, content_of, inside_of, listed
-from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.index.report_writing import Writing
@@ -61,7 +60,7 @@ from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
-from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
+from graphrag_mcp.text.terms import content_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
 Row = dict[str, Any]
@@ -296,9 +295,7 @@ def fingerprints(
     checks = listed(links.select(["source_id", "target_id", "check"]))
     homes = ((_home(tree, source, target), check) for source, target, check in checks)
     edges = lists_of((home, check) for home, check in homes if home is not None)
-    prompt, claims = "", dict[str, list[int]]()
-    if models.reports is not None:
-        prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
+    prompt = models.reports.fingerprint if models.reports is not None else ""
     found = _imported(snapshot)
     documents, papers = known
     summarised = told_of(snapshot, tree.communities.values(), models, documents, papers)
@@ -312,7 +309,7 @@ def fingerprints(
             [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
             sorted({repr(papers[documents[unit]]) for unit in community.units}),
             [*community.units, *(prints[child] for child in community.children)],
-            map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
+            map(str, (tree.terms.get(id, {}), members, edges[id])),
             [json.dumps(report, sort_keys=True)] if report else [],
             [text.identity for text in summarised.get(id, ())],
         )
@@ -324,19 +321,6 @@ def _home(tree: Hierarchy, source: str, target: str) -> str | None:
     """The smallest community with both."""
     both = commonprefix([tree.path.get(end, ()) for end in (source, target)])
     return both[-1] if both else None
-
-
-def _claim_checks(snapshot: Snapshot, tree: Hierarchy) -> dict[str, list[int]]:
-    """The check values of claims by community of the entity that they are about."""
-    found: dict[str, list[int]] = defaultdict(list)
-    claims = snapshot.rows("claims", columns=["subject_id", "check"])
-    if claims.num_rows:
-        names = listed(snapshot.rows("entities", columns=["id", "names"]))
-        meant = {entity_id(name): id for id, keys in names for name in keys}
-        for subject, check in listed(claims):
-            for community in tree.path.get(meant.get(subject, ""), ()):
-                found[community].append(check)
-    return {id: sorted(checks) for id, checks in found.items()}
 
 
 def _changed(run: Run, snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str, str]) -> set[str]:
@@ -509,31 +493,16 @@ class Reporting:
         models = self.models
         if models.reports is None:
             return None
-        every, claims = self.tree.communities, self._claims()
         return Writing(
             models.asker,
             models.reports,
-            every,
+            self.tree.communities,
             self.content,
-            claims,
             self.done,
             self._extractive,
             self.summaries,
             self.tree.terms,
         )
-
-    def _claims(self) -> dict[str, list[Claim]]:
-        members = sorted(self.content.entities)
-        names = listed(self.snapshot.by_key("entities", members, "id", ["id", "names"]))
-        meant = {entity_id(name): id for id, keys in names for name in keys}
-        found: dict[str, list[Claim]] = defaultdict(list)
-        columns = [field.name for field in fields(Claim)]
-        rows = self.snapshot.by_key("claims", sorted(meant), "subject_id", columns).to_pylist()
-        for row in sorted(rows, key=lambda row: (row["subject"], row["description"])):
-            claim = Claim(**{**row, "subject_id": meant[row["subject_id"]]})
-            for community in self.wanted.intersection(self.tree.path.get(claim.subject_id, ())):
-                found[community].append(claim)
-        return found
 
     def terms(self, report: report_extractive.Report) -> str:
         """What a report is found by: its title, its summary without references (ids are no words),

@@ -37,7 +37,6 @@ COLUMNS = {
     "Sources": "id,document,date,summary",
     "Entities": "id,entity,type,description",
     "Relationships": "id,source,target,description,weight",
-    "Claims": "id,subject,object,type,status,description",
 }
 # No text has fewer or more bytes a token (English 4, Chinese 3): most communities are so small, or so
 # large, that nothing need be counted.
@@ -47,20 +46,6 @@ _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
 
 
 # ---- the rows of a prompt -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a text claims of a member, as the table `claims` has it."""
-
-    id: str
-    subject: str
-    object: str
-    type: str
-    status: str
-    description: str
-    subject_id: str
-    text_unit_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +88,11 @@ def quoted(value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """One community with its entities, the relationships among them, and claims about its members."""
+    """One community with its entities and the relationships among them."""
 
     community: Community
     entities: Sequence[EntityRow]
     edges: Sequence[EdgeRow]
-    claims: Sequence[Claim] = ()
 
 
 @dataclass(slots=True)
@@ -136,9 +120,6 @@ class Rows:
             heavy = sum(weight[end] for end in ends)
             return -e.weight, -heavy, *(title[end] for end in ends), e.id
 
-        def claim_order(c: Claim) -> tuple[float | str, ...]:
-            return -weight[c.subject_id], c.subject, c.type, c.description, c.id
-
         entities = [
             Line((row.title, row.type, text(row)), Ref(entities=(row.id,)), (row.id,))
             for row in sorted(
@@ -150,12 +131,7 @@ class Rows:
             ends = (e.source_id, e.target_id)
             fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
             edges.append(Line(fields, Ref(relationships=(e.id,)), ends))
-        inside = [claim for claim in report_input.claims if claim.subject_id in weight]
-        claims = []
-        for c in sorted(inside, key=claim_order):
-            fields, about = (c.subject, c.object, c.type, c.status, c.description), (c.subject_id,)
-            claims.append(Line(fields, Ref(about, (), (c.text_unit_id,)), about))
-        return cls({"Entities": entities, "Relationships": edges, "Claims": claims})
+        return cls({"Entities": entities, "Relationships": edges})
 
     def __len__(self) -> int:
         return sum(map(len, self.tables.values()))
@@ -175,13 +151,12 @@ class Rows:
         return fits or (size <= BYTES[1] * budget and count_tokens(self.text()) <= budget)
 
     def best_first(self) -> Iterator[Line]:
-        """Strongest relationships, each after the two it joins; then what is left, claims last."""
+        """Strongest relationships, each after the two it joins; then what is left."""
         rows = {line.about[0]: line for line in self.tables["Entities"]}
         for edge in self.tables["Relationships"]:
             yield from (rows.pop(end) for end in edge.about if end in rows)
             yield edge
         yield from rows.values()
-        yield from self.tables["Claims"]
 
 
 def _statement(child: Report) -> Line:

@@ -14,7 +14,6 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import Content, inside_of
 from graphrag_mcp.index.report_extractive import Report, outline
 from graphrag_mcp.index.report_llm import (
-    Claim,
     Draft,
     Prompted,
     Ref,
@@ -87,7 +86,6 @@ class Writing:
     prompt: ReportPrompt
     communities: Mapping[str, Community]
     content: Content
-    claims: Mapping[str, Sequence[Claim]]
     done: Mapping[str, Report]
     extractive: Callable[[str, Sequence[Report]], Report]
     # Of communities that are told from the summaries of their documents, these and the terms that are
@@ -139,7 +137,7 @@ class Writing:
         id, texts = community.id, self.told.get(community.id)
         members = [self.content.entities[member] for member in community.members]
         edges = self.content.edges[id]
-        report_input = ReportInput(community, members, edges, self.claims.get(id, ()))
+        report_input = ReportInput(community, members, edges)
 
         def shown_of(children: Sequence[Report] | None) -> Prompted | None:
             if texts is not None:

@@ -13,7 +13,6 @@ from graphrag_mcp.index import report_llm
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_llm import (
     SCHEMA,
-    Claim,
     Draft,
     Line,
     Ref,
@@ -135,16 +134,6 @@ def test_text_of_documents_ends_no_tag_and_brings_no_references():
     assert "</context" not in text and "</ CONTEXT" not in text and "[Data:" not in text
     row = next(row for row in table(text, "Entities") if row[1] == given.entities[0].title)
     assert row[3] == 'Ends <\\/context> and <\\/ CONTEXT > with "quotes", (Data: Entities (9)]'
-
-
-def test_claims_come_with_the_members_they_are_about():
-    given = given_of(ENGLISH)
-    row = given.entities[0]
-    claims = [Claim("c" * 32, row.title, "NONE", "ARSON", "SUSPECTED", "It may have burnt.", row.id, row.text_unit_ids[0]),
-              Claim("d" * 32, "Else", "NONE", "X", "TRUE", "Not here.", "0" * 32, "1" * 32)]  # fmt: skip
-    prompted = context(replace(given, claims=claims), WIDE)
-    assert table(prompted.text, "Claims")[1:] == [["1", row.title, "NONE", "ARSON", "SUSPECTED", "It may have burnt."]]
-    assert prompted.numbering["Claims"][0].sources == (row.text_unit_ids[0],)
 
 
 def test_whether_children_are_needed_is_known_without_their_reports():
