@@ -503,21 +503,12 @@ def without_grammar(found: Sequence[str]) -> list[str]:
 
 
 GRAMMAR = 4  # words of it among the characteristic terms show a language
-# Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not
-# about 的公.
-_JOINTS, _NO_JOINTS = (
-    frozenset("的吗嗎呢をの"),
-    frozenset("目的 标的 標的 的确 的確 的士 吗啡 嗎啡 もの".split()),
-)
-# きのこ, のり, いのち are words; この is none.
-_SPELLED = re.compile("の[ぁ-ゖ]|[ぁ-ゖ]の(?<![こそあど]の)")
-_POINTING = frozenset("我你您他她它こそあど")
 
 
 def query_terms(text: str, most: int = 64) -> list[str]:
     """At most `most` distinct terms worth searching, in order: without stop words when anything else
-    remains, without single CJK characters when they stand in bigrams within a word, or bigrams of
-    two words. WHO and IT in capitals within a normal sentence are names."""
+    remains, without single CJK characters when they stand in bigrams. WHO and IT in capitals within a
+    normal sentence are names."""
     found, every = dict[str, None](), dict[str, None]()
     text = composed(text)
     shouted = text.isupper()
@@ -527,7 +518,8 @@ def query_terms(text: str, most: int = 64) -> list[str]:
         expanded = _expand(token, language)
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
-            expanded = _searched(expanded)
+            pairs = [term for term in expanded if len(term) > 1] or expanded
+            expanded = tuple(term for term in pairs if not stop_word(term))
         elif expanded and (shouted or len(token) < 2 or not token.isupper()):
             if stop_word(expanded[0]) or token.lower() in grammar:
                 continue
@@ -535,27 +527,6 @@ def query_terms(text: str, most: int = 64) -> list[str]:
         if len(found) >= most:
             break
     return list(found or every)[:most]
-
-
-def _searched(grams: Sequence[str]) -> tuple[str, ...]:
-    """Of the terms of a CJK run the pairs of one word and words of one character (猫の寿命)."""
-    if len(grams) == 1:
-        return () if stop_word(grams[0]) else tuple(grams)
-    pairs = [term for term in grams if len(term) > 1]
-    within = _POINTING.union(*(pair for pair in pairs if not _of_two(pair)))
-    candidates = (
-        term
-        for pair in pairs
-        for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,))
-    )
-    return tuple(term for term in dict.fromkeys(candidates) if not stop_word(term))
-
-
-def _of_two(pair: str) -> bool:
-    """Do these two characters belong to two words?"""
-    if len(pair) > 2 or _JOINTS.isdisjoint(pair) or pair in _NO_JOINTS:
-        return False
-    return not _SPELLED.fullmatch(pair) or any(ch not in _JOINTS and stop_word(ch) for ch in pair)
 
 
 # ---- names --------------------------------------------------------------------------------------
