@@ -19,7 +19,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
-from tests.support.reply_forms import NO_CLAIMS, claim, claims, cut, entity, records
+from tests.support.reply_forms import claim, claims, cut
 
 Messages = list[dict[str, Any]]
 # A report of more rows than this is made of the reports below it.
@@ -76,31 +76,6 @@ def test_a_report_that_no_model_could_write_stays_listed_while_there_is_none(tmp
         assert not run(corpus, docs, server, recluster=True).pending
         run(tmp_path / "calm", docs, server)
     assert same(corpus) == same(tmp_path / "calm")
-
-
-def test_a_report_that_rests_on_a_claim_follows_it_to_its_new_text_unit(tmp_path: Path) -> None:
-    docs, corpus = tmp_path / "docs", tmp_path / "c"
-    docs.mkdir()
-    (docs / "a.md").write_text("Ember Bay paid Nordlys Shipping with Ada Lovelace.", "utf-8")
-    (docs / "b.md").write_text("Nobody forgets it: Ember Bay was fined.", "utf-8")
-    said = '{"title": "Bay", "summary": "A fine [Data: Claims (1)].", "rating": 5, "rating_explanation": "so", "findings": []}'
-
-    def answer(messages: Messages, body: dict[str, Any]) -> str:
-        words = str(messages[0]["content"])
-        if is_report(words):
-            return said
-        if "quotes" in words:
-            fine = claims(claim("Ember Bay", "Ember Bay was fined.", "Ember Bay was fined"))
-            return fine if "was fined" in words else NO_CLAIMS
-        return records(entity("Nobody", "Nobody forgets.")) if "was fined" in words else demo(messages)
-
-    with openai_server(answer) as server:
-        run(corpus, docs, server)
-        (docs / "b.md").rename(docs / "c.md")
-        run(corpus, docs, server)
-        run(tmp_path / "calm", docs, server)
-    assert doctor(corpus) == [] and reports(corpus) == reports(tmp_path / "calm")
-    assert any("A fine" in content for _, content in reports(corpus).values())
 
 
 PAID = claim("Ember Bay", "It paid.", "Ember Bay paid Nordlys Shipping in Turin", object="Nordlys Shipping", kind="PAYMENT")
