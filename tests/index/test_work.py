@@ -154,7 +154,7 @@ def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Pat
     assert "claim_work" in reasons["w000000000000"]
 
 
-def test_answers_that_changed_places_are_told_apart(tmp_path: Path) -> None:
+def test_answers_that_changed_places_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "corpora" / "kb"
     indexed(folder, a="Mira Okafor built the tide mill at Sable Point.", b="Jonas Vell mapped the salt marsh.")
     claimed = claim(folder, settings(folder), "ada")
@@ -162,7 +162,7 @@ def test_answers_that_changed_places_are_told_apart(tmp_path: Path) -> None:
     jonas = {"entities": [{"name": "Jonas Vell", "type": "person", "description": "Jonas Vell mapped a marsh."}]}
     done = submit(folder, settings(folder), "ada", [{"work_id": mill, **jonas}, {"work_id": marsh, **MIRA}])
     reasons = {one["work_id"]: one["reason"] for one in done.rejected}
-    assert done.accepted == [] and marsh in reasons[mill] and mill in reasons[marsh]
+    assert done.accepted == [] and all("name not in the text" in reasons[id] for id in (mill, marsh))
     unheard = {"entities": [{"name": "Frau Vell", "type": "person", "description": "Vell's wife, unnamed."}]}
     done = submit(folder, settings(folder), "ada", [{"work_id": mill, **MIRA}, {"work_id": marsh, **unheard}])
     assert done.accepted == [mill] and "name not in the text" in done.rejected[0]["reason"]
