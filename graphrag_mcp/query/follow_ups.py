@@ -13,25 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_mcp.names.latin import language
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
-from graphrag_mcp.query.graph import between, graph_of
+from graphrag_mcp.query.graph import graph_of
 from graphrag_mcp.store.tables import Snapshot, values_of
-from graphrag_mcp.text.terms import is_cjk, normalise_name, table
+from graphrag_mcp.text.terms import normalise_name
 
 QUESTIONS = 5
 FROM_ONE = 2  # questions that begin at the same entity
 HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 STARTS, READ = 12, 60  # entities that proposals begin at, neighbours whose names are read
-FORMS: dict[str, dict[str, str]] = table(__file__)
-KINDS = {
-    **dict.fromkeys(("organisation", "company", "institution"), "organization"),
-    **dict.fromkeys(("place", "geo", "city", "country"), "location"),
-    **dict.fromkeys(("time", "year"), "date"),
-    **dict.fromkeys(("accident", "meeting", "war"), "event"),
-    "people": "person",
-}
 Row = dict[str, Any]
 
 
@@ -43,20 +34,18 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     nodes = [node for _, node in walk.graph.nodes(data=True)]
     texts = [answer, *(node[part] for node in nodes for part in ("query", "answer"))]
     named = _entities_of(snapshot, answer, node["context"])
-    return _questions(snapshot, walk.header["query"], named, texts)
+    return _questions(snapshot, named, texts)
 
 
 def after(snapshot: Snapshot, query: str, shown: Sequence[str]) -> list[str]:
     """At most 5 questions that follow a search for `query` that showed these sources (`t33.2`)."""
-    return _questions(snapshot, query, _entities_of(snapshot, "", shown), [query])
+    return _questions(snapshot, _entities_of(snapshot, "", shown), [query])
 
 
-def _questions(
-    snapshot: Snapshot, query: str, named: Mapping[str, float], texts: Sequence[str]
-) -> list[str]:
-    """Questions in the language of `query` on neighbours of the entities `named` (id: how much they
-    are cited) which these texts do not name."""
-    columns = ["id", "title", "key", "type", "degree"]
+def _questions(snapshot: Snapshot, named: Mapping[str, float], texts: Sequence[str]) -> list[str]:
+    """`Ada Lind – Tern?` for neighbours of the entities `named` (id: how much they are cited) which
+    these texts do not name. Names alone ask in any language."""
+    columns = ["id", "title", "key", "degree"]
     rows = snapshot.served("entities", sorted(named), columns)
     rows.sort(key=lambda row: (-named[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
     starts = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
@@ -74,26 +63,10 @@ def _questions(
             continue
         from_one[here] += 1
         chosen.append(neighbour)
-    forms, found = FORMS[language_of(query)], chosen[:QUESTIONS]
-    edges = between(snapshot, {id for neighbour in found for id in (neighbour, best[neighbour])})
-    ids = {
-        neighbour: edges[min(neighbour, best[neighbour]), max(neighbour, best[neighbour])][1]
-        for neighbour in found
-    }
-    rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
     return [
-        question(forms, there[neighbour], starts[best[neighbour]], rows.get(ids[neighbour]))
-        for neighbour in found
+        f"{one_line(there[id]['title'], 80)} – {one_line(starts[best[id]]['title'], 80)}?"
+        for id in chosen[:QUESTIONS]
     ]
-
-
-def language_of(query: str) -> str:
-    """ "zh" of Han without kana or hangul, "en" by its small words, or "" for any other."""
-    if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
-        return ""
-    if any(is_cjk(ch) for ch in query):
-        return "zh"
-    return "en" if language(set(re.findall(r"[^\W\d_]+", query.lower()))) == "en" else ""
 
 
 def _entities_of(snapshot: Snapshot, answer: str, shown: Sequence[str]) -> dict[str, float]:
@@ -132,15 +105,3 @@ def _names(text: str, key: str) -> bool:
     if not key.isascii():
         return key in text
     return re.search(rf"(?<![a-z0-9]){re.escape(key)}(?![a-z0-9])", text) is not None
-
-
-def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) -> str:
-    """A question on a neighbour by its type, with two keywords of the relationship."""
-    kind: str = there["type"].casefold()
-    form = forms.get(KINDS.get(kind, kind), forms[""])
-    names = f"{there['title']} {here['title']}".casefold()
-    keywords = re.split(r"[,;，、；]+", link["keywords"]) if link else []
-    words = [one_line(word, 40) for word in keywords if word.strip().casefold() not in names]
-    topic = forms["topic"].format(forms["and"].join(words[:2])) if words else ""
-    titles = {"there": one_line(there["title"], 80), "here": one_line(here["title"], 80)}
-    return form.format(**titles, topic=topic)

@@ -19,7 +19,6 @@ from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
-from graphrag_mcp.query.follow_ups import FORMS, question
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
 from graphrag_mcp.types import DriftResult
@@ -268,37 +267,15 @@ def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift, s
     assert "graph proposed" in result.hint and result.open_node
 
 
-@pytest.mark.parametrize(
-    ("asked", "marks"),
-    [("Why was the Meridian Tern lost?", ("How is", "What did", "What part did", "What happened")),
-     ("子午燕鸥号为什么沉没？", ("与", "为", "对", "在", "给", "时")), ("Warum ging die Meridian Tern verloren?", (" – ",)),
-     ("子午燕鸥号はなぜ沈んだのですか？", (" – ",))],
-)  # fmt: skip
-def test_proposed_questions_speak_the_language_of_the_first_question(
-    snapshot: Snapshot, tmp_path: Path, asked: str, marks: tuple[str, ...]
-) -> None:
+def test_proposed_questions_are_names_that_no_text_of_the_session_has(snapshot: Snapshot, tmp_path: Path) -> None:
     drift = Drift(snapshot, tmp_path / "w.jsonl")
+    asked = "Why was the Meridian Tern lost?"
     root = drift.start(asked)
-    drift.step(root.open_node, f"Yes [{', '.join(one.id for one in root.citations[:3])}].", 60, open_next="none")
+    answer = f"Yes [{', '.join(one.id for one in root.citations[:3])}]."
+    drift.step(root.open_node, answer, 60, open_next="none")
     queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
-    assert queries and all(any(mark in query for mark in marks) for query in queries)
-
-
-def test_proposals_ask_by_the_kind_of_name_and_say_what_the_relationship_is_about() -> None:
-    here = {"title": "Tern", "type": "other"}
-    link = {"keywords": "salvage; Tern, contract", "evidence": []}
-    asked = [
-        question(FORMS[language], {"title": "Ada", "type": kind}, here, link)
-        for language in ("en", "zh", "") for kind in ("Person", "geo", "thing")
-    ]  # fmt: skip
-    assert asked == [
-        "What did Ada have to do with Tern (in regard to salvage and contract)?",
-        "What happened at Ada that concerns Tern (in regard to salvage and contract)?",
-        "How is Ada connected with Tern (in regard to salvage and contract)?",
-        "Ada为Tern做了什么（关于salvage、contract）？", "在Ada发生了哪些与Tern有关的事（关于salvage、contract）？",
-        "Ada与Tern有什么关系（关于salvage、contract）？",
-        "Ada – Tern (salvage, contract)?", "Ada – Tern (salvage, contract)?", "Ada – Tern (salvage, contract)?",
-    ]  # fmt: skip
+    assert queries and all(re.fullmatch(r".+ – .+\?", query) for query in queries)
+    assert not any(query.partition(" – ")[0] in asked for query in queries)
 
 
 def test_a_walk_returns_to_a_node_that_was_answered_before(drift: Drift) -> None:
