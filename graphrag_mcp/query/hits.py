@@ -253,7 +253,7 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
     ]
     if len(sources) > 1:
         ranked.sort(key=lambda row: -round(row[0], 9))
-    return _beside_notes(sources, ranked)
+    return ranked
 
 
 def notes_apart(source: Source) -> frozenset[str]:
@@ -277,26 +277,6 @@ def apart(sources: Sequence[Source]) -> list[Source]:
             source = replace(source, found=replace(source.found, passages=passages))
         found.append(source)
     return found
-
-
-def _beside_notes(sources: Sequence[Source], ranked: MergedPassages) -> MergedPassages:
-    """The same passages in an order in which the strong ones of notes never outnumber those of
-    documents by more than one, as long as there are some: a note stands beside its sources."""
-    notes = [note_sources.ids(source.snapshot) for source in sources]
-    if not any(notes) or not ranked:
-        return ranked
-    strong = [row for row in ranked if row[0] >= STRONG * ranked[0][0]]
-    of_notes = [row for row in strong if row[2].document_id in notes[row[1]]]
-    others = [row for row in strong if row[2].document_id not in notes[row[1]]]
-    place = {id(row): at for at, row in enumerate(strong)}
-    ordered: MergedPassages = []
-    ahead = 0  # notes less documents among those in order
-    while of_notes and others:
-        note_first = place[id(of_notes[0])] < place[id(others[0])] and ahead < 1
-        ordered.append((of_notes if note_first else others).pop(0))
-        ahead += 1 if note_first else -1
-    rest = [row for row in ranked if row[0] < STRONG * ranked[0][0]]
-    return [*ordered, *of_notes, *others, *rest]
 
 
 def of_ranked(
