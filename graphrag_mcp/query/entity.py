@@ -15,7 +15,6 @@ from graphrag_mcp.query import (
     entities,
     links,
     plugin,
-    series,
     summaries,
     timeline,
     times,
@@ -33,7 +32,6 @@ from graphrag_mcp.types import EntityResult
 
 Row = dict[str, Any]
 
-SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
 RELATED = 12  # relationships of an entity that are shown
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
@@ -114,7 +112,6 @@ def _sections(
         Section("Documents", documents, 0.2),
         Section("Relationships", [] if of else _relationships(snapshot, row, RELATED), 0.35),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
-        Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
 
 
@@ -134,7 +131,7 @@ def _intro(
     lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
+    lines += filter(None, [duplicates.about(snapshot, row)])
     lines += links.of_entity(snapshot, [row["key"], *row["names"]])[0]
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
@@ -149,19 +146,6 @@ def _intro(
     ):
         lines += ["", packing.shorten(description, budget // 4)]
     return "\n".join(lines)
-
-
-def _several_people(snapshot: Snapshot, row: Row) -> str:
-    """The series of documents that name a person by one word, which may be several people."""
-    if row["type"] != "person" or " " in row["title"]:
-        return ""
-    units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
-    found = series.grouped(snapshot, set(values_of(units["document_id"])))
-    named = {group: ids for group, ids in found.items() if group and len(ids) >= SEVERAL}
-    if len(named) < 2:
-        return ""
-    listed = ", ".join(f"{group.title} {len(ids)}" for group, ids in named.items() if group)
-    return f"This name may stand for several people. Documents by series: {listed}."
 
 
 def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:
@@ -193,12 +177,6 @@ def _candidates(
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result = EntityResult(title=one_line(asked, 100), hint=note)
     return candidates(snapshot, result, asked, found, budget, advice)
-
-
-def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
-    """Names that may mean this entity too; edit_graph merges or rejects them."""
-    found = duplicates.of_entity(snapshot, row)[:3]
-    return [Item(f"p{number}", duplicates.line(proposal)) for number, proposal in enumerate(found)]
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:

@@ -130,10 +130,6 @@ def _by_time(found: Iterable[Statement]) -> list[Statement]:
     return dated
 
 
-def _forms(row: Mapping[str, Any]) -> list[str]:
-    return [row["title"], *row["aliases"]]
-
-
 def _naming(
     snapshot: Snapshot, entities: Sequence[Row], documents: Mapping[str, str] | None = None
 ) -> tuple[list[Statement], list[tuple[int, str, str]]]:
@@ -147,7 +143,7 @@ def _naming(
     rows = snapshot.by_key("passages", numbers[:UNITS], "n", COLUMNS).to_pylist()
     ids = {row["id"] for row in entities}
     rows = [row for row in rows if ids <= set(row["entity_ids"])]
-    entity_forms = [_forms(entity) for entity in entities]
+    entity_forms = [[entity["title"], *entity["aliases"]] for entity in entities]
     naming = [
         statement
         for statement in _statements(snapshot, rows)

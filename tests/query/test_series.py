@@ -233,20 +233,6 @@ def test_a_long_list_of_titles_has_neither_paths_nor_sizes(chats: Snapshot) -> N
     assert len(named) > 20 and not any("characters" in line or "talks/" in line for line in named)
 
 
-def test_one_name_in_the_chats_of_several_pairs_is_perhaps_not_one_person(tmp_path: Path, note: Callable[..., None]) -> None:
-    from graphrag_mcp.query.entity import get_entity
-
-    for one, other in (("Ida", "Tom"), ("Tom", "Vera"), ("Nils", "Olga")):
-        for day in (3, 4, 5):
-            turns = f"{one}: I walked to the old harbour of town {day}.\n{other}: I baked bread number {day} today.\n"
-            note(f"{one}_{other}_0{day}.md", f"# Chat of {one} and {other}, {day} May 2023\n\n{turns}{turns}")
-    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
-    snapshot = open_snapshot(tmp_path / "c")
-    said = "This name may stand for several people. Documents by series: Chat of Ida and Tom 3, Chat of Tom and Vera 3."
-    assert said in get_entity(snapshot, "Tom").text
-    assert "several people" not in get_entity(snapshot, "Ida").text
-
-
 def test_one_of_several_questions_names_the_documents_beside_its_passage(tmp_path: Path, note: Callable[..., None]) -> None:
     """One long passage and three lines left out the documents that the second step of a question needs."""
     told = {"Orl": "oil", "Venn": "birds", "Tarn": "boats", "Varde": "storms", "Skerrow": "seals", "Sund": "nets"}
