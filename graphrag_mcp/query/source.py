@@ -14,7 +14,7 @@ from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, Item, Section, compose, finish, one_line
-from graphrag_mcp.query import context, hits, local, note_sources, render, summaries, threads, times
+from graphrag_mcp.query import context, hits, local, note_sources, render, summaries, threads
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import names_of
 from graphrag_mcp.query.ids import (
@@ -29,7 +29,7 @@ from graphrag_mcp.query.ids import (
 )
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.text.prose import readable
@@ -196,7 +196,6 @@ def passage_items(
         raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(reference[:40] for reference in unknown[:10])}.")
-    notes += _numbered_otherwise(snapshot, references[:IDS])
     if left_out:
         of_links = counted(left_out, "passages")
         notes.append(f"Left out: {of_links} of links (raw=true shows them).")
@@ -263,37 +262,6 @@ def changes(
         blocks = [quote.clipped(block, {}, max(int(len(block) * share), LEAST)) for block in blocks]
         result.text, result.truncated = "\n\n".join(blocks), True
     return finish(result, budget)
-
-
-# report0012.txt, chapter 3.md, bbc-7.html
-_NUMBERED = re.compile(r"[^\W\d_]{0,40}[ _.-]?0{0,9}(\d{1,6})(?:\.\w{1,8})?")
-
-
-@once
-def _numbered(snapshot: Snapshot) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """Of each document whose file name ends in a number: id -> number and name; and number -> the first id."""
-    names: dict[str, tuple[str, str]] = {}
-    holders: dict[str, str] = {}
-    for fact in times.documents(snapshot).values():
-        id, *_, file = fact["document"]
-        if number := _NUMBERED.fullmatch(file):
-            names[id] = number[1], one_line(file, 60)
-            holders.setdefault(number[1], id)
-    return names, holders
-
-
-def _numbered_otherwise(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
-    """A note for the first `d` id whose number stands in the name of another file: who has read `bbc0128.txt`
-    easily asks for d128, which may be `bbc0127.txt`."""
-    numbers = {id[1:]: id for id in ids if re.fullmatch(r"d\d+", id)}
-    if not numbers:
-        return []
-    names, holders = _numbered(snapshot)
-    for number, asked in numbers.items():
-        other = holders.get(number, asked)
-        if asked in names and names[asked][0] != number and other != asked:
-            return [f"{asked} is {names[asked][1]}; {names[other][1]} is {other}."]
-    return []
 
 
 def _note(snapshot: Snapshot, document: str) -> str:

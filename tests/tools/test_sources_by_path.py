@@ -51,17 +51,3 @@ def test_a_place_is_found_as_citations_and_editors_write_it(tmp_path: Path, plac
         found = call.good("get_source", ids=[place.format("notes/a b.md", path)])
         assert "The dam broke in spring." in found["text"]
         assert "none of these ids is known" in call.bad("get_source", ids=["notes/a b.md:900"])
-
-
-def test_an_id_whose_number_another_file_has_says_which_is_which(tmp_path: Path) -> None:
-    root = tmp_path / "reports"
-    root.mkdir()
-    for number in range(4):  # from 0, while ids begin with 1
-        (root / f"report{number:04}.txt").write_text(f"Report of week {number} on the harbour.\n", "utf-8")
-    (root / "summary.txt").write_text("All reports of the harbour.\n", "utf-8")
-    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(root,))))) as call:
-        call.good("index_documents", paths=["."], wait_seconds=50)
-        shown = call.good("get_source", ids=["d2"])["text"]
-        assert "week 1" in shown and "d2 is report0001.txt; report0002.txt is d3." in shown
-        for unlike in ("d4", "d5", "report0002.txt"):  # no file has the number 4, none of these digits, a name
-            assert " is d" not in call.good("get_source", ids=[unlike])["text"]
