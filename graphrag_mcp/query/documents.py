@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -14,7 +14,6 @@ from typing import Any
 
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.packing.budget import clamp_budget, finish, located, one_line, passage_alias
 from graphrag_mcp.query import (
     context,
@@ -35,7 +34,6 @@ from graphrag_mcp.query import (
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
-from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.plugin import plugin_of
 from graphrag_mcp.query.render import Page
@@ -44,7 +42,7 @@ from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, notes_alone, rows_of, values_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import Lines, counted, entity_id, lists_of, normalise_name, terms
+from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -64,7 +62,6 @@ PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 80  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
-NAMESAKES = 60  # entities whose names hold a word of another
 FINEST = 3  # levels of topics of which the documents are listed by
 PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
@@ -161,9 +158,8 @@ def _documents(
     span = f", {min(dated)} to {max(dated)}" if dated else ""
     if dated and len(dated) < len(ids):
         span += f", {len(ids) - len(dated)} without a date"
-    least = "at least " if found.at_least else ""
-    head = f"{least}{counted(len(ids), 'documents')}{found.about(len(ids))}{span}."
-    head = head[0].upper() + head[1:]
+    number = counted(len(ids), "documents")
+    head = f"{'At least ' if found.at_least else ''}{number}{found.about(len(ids))}{span}."
     if found.ranked and not ids:
         narrowed = " that passes the filters" if kept else ""
         head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
@@ -202,9 +198,9 @@ def _documents(
         if id in found.lines:
             lines.append(partial(found.lines[id], each))
         else:
-            number: str = facts[id]["document"][0]
-            row = Document(id, first.get(id, number), shown[id], written.get(id, ""))
-            lines.append(partial(_line, snapshot, row, sizes.get(id, (0, 0)), each))
+            alias = first.get(id) or facts[id]["document"][0]
+            about = shown[id], sizes.get(id, (0, 0)), written.get(id, "")
+            lines.append(partial(_line, snapshot, id, alias, *about, each))
     return head, lines
 
 
@@ -222,17 +218,6 @@ def _of_notes(part: Part, query: str) -> list[str]:
         return []
     found = note_hits.on([source])[: note_hits.NAMED]
     return [line for line, _ in note_hits.lines(found, [source])]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document of a list: its content id, the id of its first passage, its date, and the summary
-    that was written of it."""
-
-    content_id: str
-    id: str
-    date: str
-    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,14 +330,22 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
 
 
-def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -> str:
+def _line(
+    snapshot: Snapshot,
+    id: str,
+    alias: str,
+    date: str,
+    size: tuple[int, int],
+    summary: str,
+    room: int,
+) -> str:
     """`- [t12] 2024-05-03, Title, 4,100 characters, 2 parts: its summary`, or its best sentences where
     none was written; without `room` the name alone."""
-    fact, title = documents(snapshot)[row.content_id], ""
-    name = hits.names_of(snapshot)[row.content_id]
+    fact, title = documents(snapshot)[id], ""
+    name = hits.names_of(snapshot)[id]
     untitled = hits.untitled(fact)
-    text = _beginning(snapshot, row.content_id) if room or untitled else ""
-    summary = row.summary if room else ""
+    text = _beginning(snapshot, id) if room or untitled else ""
+    summary = summary if room else ""
     if room and not summary:
         summary = digests.digest(snapshot, text, fact["document"][2], room)
     if not room and untitled:
@@ -360,10 +353,10 @@ def _line(snapshot: Snapshot, row: Document, size: tuple[int, int], room: int) -
         title = f" ({one_line(title, TITLE)})" if title else ""
     length = f"{size[0]:,} characters" if room else ""
     parts = f"{size[1]} parts" if size[1] > 1 and room else ""
-    note = note_sources.told(snapshot, row.content_id)
+    note = note_sources.told(snapshot, id)
     named = " ".join(filter(None, (name + title, located(fact["uri"], "", name), note)))
-    facts = ", ".join(filter(None, [joined(fact["by"], row.date), named, length, parts]))
-    return f"- [{row.id}] {facts}{': ' if summary else ''}{summary}"
+    facts = ", ".join(filter(None, [joined(fact["by"], date), named, length, parts]))
+    return f"- [{alias}] {facts}{': ' if summary else ''}{summary}"
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
@@ -380,14 +373,14 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int
     at most `most` of those that say most on it."""
     bare = query.strip("\"'“”«» ")
     if 0 < len(bare.split()) <= WORDS:
-        row, others = entities.resolve(snapshot, bare)
+        row, _ = entities.resolve(snapshot, bare)
         name = entities.called(bare)
-        if row is not None and _is_called(row, name):
-            if plugin_of(row) is None:
-                return _naming(snapshot, part, row, name)
+        if row is not None and not _is_called(row, name):
+            row = None
+        if row is not None and plugin_of(row) is not None:
             # documents use a definition without a statement
             query = f'"{row["title"].rpartition(".")[2]}"'
-        elif found := _naming_word(part, name, [entity for entity in (row, *others) if entity]):
+        elif found := _naming(part, name, row):
             return found
     if text_search.quoted(query):
         lines, every = _holding(part, query)
@@ -395,58 +388,30 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int
     source = local.asked(part, query)
     surveyed = survey([source], budget, most) if source else None
     of = surveyed.documents() if surveyed else {}
-    names = _names_held(source, of) if source else {}
     worth = source.found.terms if source else {}
-    lines = {id: partial(_extract, best_lines, names[id], worth) for id, best_lines in of.items()}
+    lines = {id: partial(_extract, best_lines, worth) for id, best_lines in of.items()}
     rest = ""
     if surveyed and surveyed.weaker:
         rest = f" ({surveyed.weaker:,} more hold some of its words)"
     return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
 
 
-def _names_held(source: Source, ids: Collection[str]) -> dict[str, list[str]]:
-    """Which of the names that are asked for stand in each document (content id): those whose entity or
-    all of whose words stand in a passage of it."""
-    passages = lists_of((passage.document_id, passage) for passage in source.found.passages)
-    words = {id: [set(passage.terms.split()) for passage in passages[id]] for id in ids}
-    entities_of = {
-        id: {entity for passage in passages[id] for entity in passage.entity_ids} for id in ids
-    }
-    found: dict[str, list[str]] = {id: [] for id in ids}
-    for name in source.found.names if ids else ():
-        name_terms = terms(name.form)
-        for id in ids if name.strong else ():
-            within = any(passage_words.issuperset(name_terms) for passage_words in words[id])
-            if within or entity_id(name.key) in entities_of[id]:
-                found[id].append(name.form)
-    return found
-
-
-def _extract(
-    lines: Sequence[Line], names: Sequence[str], worth: Mapping[str, float], room: int
-) -> str:
+def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:
     """The best sentences of one document on a question, or what was written of their texts, in about
-    `room` characters; at least one, and which of the `names` stand elsewhere in it. A summary alone
-    has the best sentence behind it, where that holds more of the question's terms."""
+    `room` characters; at least one. A summary alone has the best sentence behind it, where that holds
+    more of the question's terms."""
     chosen = list(lines[:1])
     if len(lines) == 1 and lines[0].summary and lines[0].summary != lines[0].text:
         line = lines[0]
         both = f"{line.summary} [{line.hit.id}] {line.text}"
         more = worth.keys() & set(terms(line.text)) - set(terms(line.summary))
-        return _with_names(names, line, both if more and len(both) <= room else line.told)
+        return render.line(line.hit, both if more and len(both) <= room else line.told)
     for line in lines[1:]:
         if sum(len(each.told) for each in chosen) + len(line.told) <= room:
             chosen.append(line)
     chosen.sort(key=lambda line: line.hit.citation.char_start)
     texts = [chosen[0].told, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
-    return _with_names(names, chosen[0], " ".join(texts))
-
-
-def _with_names(names: Sequence[str], first: Line, text: str) -> str:
-    shown = render.line(first.hit, text)
-    words = set(terms(shown))
-    more = [name for name in names if not words.issuperset(terms(name))]
-    return f"{shown} (also names {', '.join(more)})" if more else shown
+    return render.line(chosen[0].hit, " ".join(texts))
 
 
 def _holding(part: Part, query: str) -> tuple[dict[str, Callable[[int], str]], bool]:
@@ -475,113 +440,66 @@ def _is_called(row: Mapping[str, Any], asked: str) -> bool:
     return key in row["names"] and not entities.holds(row, key)
 
 
-def _naming_word(part: Part, name: str, rows: Sequence[Mapping[str, Any]]) -> Speaking | None:
-    """Every document that holds a name that is no entity's whole one, such as a family name; None where
-    it may be a topic: where the text has it in lower case, unless it is written with a capital, is no
-    everyday word and stands in a name. `rows`: entities that may hold it."""
-    words, key = name.split(), normalise_name(name)
-    holding = [row for row in rows if entities.holds(row, key)]
-    capital = words[0][:1].isupper() and words[-1][:1].isupper()
-    if not (capital or holding):
-        return None
-    found = text_search.naming(part[1], _forms([name]), part[2])
-    sure = len(words) > 1 or (capital and holding and not ordinary(name.lower()))
-    small = name.lower() != name.upper() and not sure
-    if not found or (
-        small and any(text_search.is_word(row["text"], name.lower()) for row in found)
+def _naming(part: Part, name: str, entity: Mapping[str, Any] | None) -> Speaking | None:
+    """Every document that holds a name, in its text or title, or one of the other names of its entity;
+    and every one in which the index knows the entity by a part of its name. Without an entity, None
+    for a word that some text has in lower case, since it may be a topic."""
+    snapshot, forms = part[1], [name]
+    if entity is not None:
+        others = [
+            form for form in entity["aliases"] if not entities.holds(entity, normalise_name(form))
+        ]
+        # Núñez may be asked for where the title is Nunez.
+        asked = [name] if normalise_name(name) == entity["key"] else []
+        forms = list(dict.fromkeys([entity["title"], *others, *asked]))
+    rows = text_search.naming(snapshot, forms, part[2])
+    # A name of one word may be an everyday word in another case.
+    found = [
+        row
+        for row in rows
+        if any(text_search.is_word(row["text"], form, " " not in form) for form in forms)
+    ]
+    if entity is None and (
+        not all(word[:1].isupper() for word in (name, name.split()[-1]))
+        or not found
+        or any(text_search.is_word(row["text"], name.lower()) for row in rows)
     ):
         return None
-    passage = _titled(part[1], [name]) | {row["document_id"]: row["id"] for row in reversed(found)}
-    passage = _of_holders(part[1], key) | passage
-    least = len(words) > 1 and _stand_elsewhere(part, words[-1:], passage, key)
-    verb = f'name "{one_line(name, 80)}"'
-    return Speaking(_telling(part[1], passage, [name]), verb, at_least=least)
-
-
-def _naming(snapshot: Snapshot, part: Part, entity: Mapping[str, Any], asked: str) -> Speaking:
-    """Every document that names an entity by one of its names, also as it was `asked` for (Núñez where
-    the title is Nunez), with the best sentences on it; of one word also those of longer names. Where
-    others have an everyday word that is a name of it, or one word of its name outside of the names of
-    others, the list says "at least"."""
-    spelled = [asked] if normalise_name(asked) == entity["key"] else []
-    forms = list(dict.fromkeys([entity["title"], *entity["aliases"], *spelled]))
-    words = entity["title"].split()
-    doubtful = [
-        form
-        for form in forms
-        if " " not in form
-        and (ordinary(form.lower()) or entities.holds(entity, normalise_name(form)))
-        and (normalise_name(form) != entity["key"] or ordinary(form.lower()))
-    ]
-    if len(words) > 1 and entity["type"] in ("person", "other", ""):
-        doubtful += [words[-1], words[0]] if entity["type"] == "person" else [words[-1]]
-    sure = [form for form in forms if form not in doubtful]
-    found = text_search.naming(part[1], _forms(sure), part[2]) if sure else []
-    passage = _titled(snapshot, sure) | _of_entities(snapshot, [entity])
-    if len(words) == 1 and not doubtful:
-        passage = _of_holders(snapshot, entity["key"]) | passage
-    passage |= {row["document_id"]: row["id"] for row in reversed(found)}
-    least = _stand_elsewhere(part, list(dict.fromkeys(doubtful)), passage, entity["key"])
-    verb = f'name "{one_line(entity["title"], 80)}"'
-    return Speaking(_telling(snapshot, passage, forms), verb, at_least=least)
-
-
-def _stand_elsewhere(
-    part: Part, words: Sequence[str], passage: Mapping[str, str], key: str
-) -> bool:
-    """Does another document than these hold one of the words, outside of the names of others than the
-    entity with this key? Such a word alone may mean it."""
-    rows = text_search.naming(part[1], words, part[2]) if words else []
-    rows = [row for row in rows if row["document_id"] not in passage]
-    if not rows:
-        return False
-    near = part[1].full_text("entities", terms(" ".join(words)), NAMESAKES).to_pylist()
-    others = [
-        name
-        for row in near
-        for name in (row["title"], *row["aliases"])
-        if row["key"] != key and " " in name
-    ]
-    left = (text_search.without(row["text"], others) for row in rows)
-    return any(text_search.is_word(text, form) for text in left for form in words)
-
-
-def _forms(names: Sequence[str]) -> list[str]:
-    """These names and, of those that are no everyday words, their plural and German genitive."""
-    plural = (f"{name}s" for name in names if not ordinary(name.split()[-1].lower()))
-    return [*names, *plural]
-
-
-def _of_holders(snapshot: Snapshot, key: str) -> dict[str, str]:
-    """The first passage of each document that names an entity whose name holds this one."""
-    near = snapshot.full_text("entities", terms(key), NAMESAKES).to_pylist()
-    return _of_entities(snapshot, [row for row in near if entities.holds(row, key)])
-
-
-def _of_entities(snapshot: Snapshot, entity_rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The first passage that names one of the entities of each document, by content id."""
-    ids = {row["id"] for row in entity_rows}
-    numbers = sorted({id for row in entity_rows for id in row["text_unit_ids"]})
-    units = snapshot.by_key("text_units", numbers, "id", ["document_id"])
-    document_ids = sorted(set(values_of(units["document_id"])))
-    names = ["id", "document_id", "position", "entity_ids"]
-    rows = snapshot.by_key("passages", document_ids, "document_id", names).to_pylist()
-    rows = [row for row in rows if not ids.isdisjoint(row["entity_ids"])]
-    rows.sort(key=lambda row: -row["position"])
-    return {row["document_id"]: row["id"] for row in rows}
-
-
-def _titled(snapshot: Snapshot, names: Sequence[str]) -> dict[str, str]:
-    """The first passage of each document whose title holds one of these names, by content id."""
-    ids = [
+    titled = [
         id
         for id, fact in documents(snapshot).items()
-        if any(text_search.is_word(fact["document"][2], name, False) for name in names)
+        if any(text_search.is_word(fact["document"][2], form, False) for form in forms)
     ]
-    names = ["id", "document_id", "position"]
+    passage = _first_passages(snapshot, titled)
+    if entity is not None:
+        units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
+        naming = sorted(set(values_of(units["document_id"])))
+        passage |= _first_passages(snapshot, naming, entity)
+    passage |= {row["document_id"]: row["id"] for row in reversed(found)}
+    words = forms[0].split()
+    alone = []  # documents that hold the last word of a name without the name, and may mean it
+    if len(words) > 1 and (entity is None or entity["type"] in ("person", "other", "")):
+        alone = [
+            row
+            for row in text_search.naming(snapshot, words[-1:], part[2])
+            if row["document_id"] not in passage and text_search.is_word(row["text"], words[-1])
+        ]
+    verb = f'name "{one_line(forms[0], 80)}"'
+    return Speaking(_telling(snapshot, passage, forms), verb, at_least=bool(alone))
+
+
+def _first_passages(
+    snapshot: Snapshot, ids: Sequence[str], entity: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """The first passage of each of these documents, or the first that names the entity, by content id."""
+    names = ["id", "document_id", "position", "entity_ids"]
     rows = snapshot.by_key("passages", ids, "document_id", names).to_pylist()
     rows.sort(key=lambda row: -row["position"])
-    return {row["document_id"]: row["id"] for row in rows}
+    return {
+        row["document_id"]: row["id"]
+        for row in rows
+        if entity is None or entity["id"] in row["entity_ids"]
+    }
 
 
 def _telling(

@@ -462,7 +462,6 @@ def _listed(value: object) -> list[str]:
 # ---- a session as data ---------------------------------------------------------------------------
 
 FORMS = ("tree", "json", "mermaid")
-OTHER_NAMES = {"markdown": "tree", "md": "tree", "node-link": "json", "graph": "json"}
 ANSWER = 300  # characters of an answer in a tree
 # What is tried until it fits: characters of an answer, nodes (0: all).
 SHORTER = ((WHOLE, 0), (1_000, 0), (300, 120), (120, 60), (0, 30), (0, 12), (0, 4))
@@ -518,7 +517,6 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
 
 def checked(form: str) -> str:
     named = form.strip().casefold()
-    named = OTHER_NAMES.get(named, named)
     if named not in FORMS:
         raise BadInput(f"a session has no form {form[:40]!r}", f"Use one of {', '.join(FORMS)}")
     return named

@@ -48,15 +48,6 @@ FIELDS = (
     "rating",
     *TIME,
 )
-GUESSES = {
-    "doc": "document",
-    "path": "uri",
-    "file": "uri",
-    "community": "topic",
-    "name": "entity",
-    "hashtag": "tag",
-    "rank": "rating",
-}
 MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
@@ -405,7 +396,7 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
     keys = sorted({key for fact in documents(snapshot).values() for key in fact["metadata"]})
     if name not in keys and name not in FIELDS:
         near = difflib.get_close_matches(name, [*FIELDS, *keys], n=1, cutoff=0.6)
-        guess = next(iter(near), GUESSES.get(name, ""))
+        guess = next(iter(near), "")
         listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
         listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
         meant = f"Did you mean {one_line(guess, 40)!r}? " if guess else ""

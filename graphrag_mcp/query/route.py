@@ -3,21 +3,11 @@ and whether the corpus holds what they name."""
 
 from __future__ import annotations
 
-import re
-
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.question import NAME_CHARACTERS
-from graphrag_mcp.query.text_search import quoted
+from graphrag_mcp.query.text_search import is_identifier, quoted
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import entity_id
-
-# One word that no one would write in a sentence: a code, a path, an identifier, a number with signs
-# in it.
-_IDENTIFIER = re.compile(
-    r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*(?:\(\))?|[A-Za-z]+[-_]?\d[\w./-]*|"
-    r"[a-z]+[A-Z]\w*(?:\(\))?|\d[\d.,:/_-]{2,}\w*|0x[0-9a-fA-F]+|[0-9a-f]{7,40}|[\w.+-]+@[\w-]+\.[\w.]+|"
-    r"\w+://\S+|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\Z"
-)
 
 
 def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
@@ -33,7 +23,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     forms = {entity_id(mention.key): mention.form for mention in mentions if mention.strong}
     known = values_of(snapshot.by_key("entities", list(forms), "id", ["id"])["id"])
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
-    if _IDENTIFIER.match(query) and not named:
+    if is_identifier(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
     if reports.asked_about(snapshot, query) is None:
         whole = "so it is about the corpus as a whole."

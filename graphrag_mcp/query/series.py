@@ -12,7 +12,7 @@ from typing import Any
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import note_sources, times
 from graphrag_mcp.store.tables import Snapshot, once
-from graphrag_mcp.text.terms import counted, lists_of
+from graphrag_mcp.text.terms import counted, lists_of, stop_word
 
 MOST = 40  # series of a corpus; more would be no overview
 # documents of a series; share of all that lie in one, and in the largest at most
@@ -30,11 +30,6 @@ _VARIES = re.compile(
     re.IGNORECASE,
 )
 _STARS = re.compile(r"\*(?:[\W_]{0,3}\*)+")
-# Words with which a title that all begin with does not end: "Chat of Ana and Ben on".
-_DANGLING = frozenset(
-    "on at of the a an in for from and no nr number part vol session day am".split()
-)
-
 Facts = Mapping[str, Mapping[str, Any]]
 
 
@@ -90,7 +85,7 @@ def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
     titles = [facts[id]["document"][2].split() for id in ids]
     equal = takewhile(lambda words: len({*words}) == 1, zip(*titles, strict=False))
     same = [words[0] for words in equal]
-    while same and (same[-1].strip(",.:;-–—#").casefold() in _DANGLING | {""}):
+    while same and stop_word(same[-1].casefold()):  # Chat of Ana and Ben on
         same.pop()
     title = " ".join(same).strip(" ,.:;-–—#")
     file = uri.removesuffix("/*").rpartition("/")[2]

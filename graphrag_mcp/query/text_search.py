@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
+from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, unwrapped
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ def quoted(query: str) -> list[str]:
     return [literal for group in groups(query) for literal in group]
 
 
-def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[list[str]]:
+def groups(query: str) -> list[list[str]]:
     """The strings that a passage must contain, as they were written. Of each group it must contain
     one string. A group is a quotation, or the strings on both sides of OR: quotations, words, or
-    phrases of words. A phrase that no text contains (`known`) counts with the word beside OR,
-    and its other words only rank ("Hayek Hitler OR Weimar"). BadInput for too many quotations."""
+    phrases of words. BadInput for too many quotations."""
     query = query.replace("\0", " ")
     marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
     sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
@@ -84,7 +83,7 @@ def groups(query: str, known: Callable[[str], bool] = lambda _: True) -> list[li
     for at, side in enumerate(sides):
         parts = [(next(marks), True) if word == "\0" else (word, False) for word in side]
         phrase = " ".join(side) if last and 1 < len(side) <= WORDS and "\0" not in side else ""
-        if phrase and (0 < at < last or known(phrase)):
+        if phrase:
             parts = [(phrase, True)]
         for n, (text, whole) in enumerate(parts):
             if len(text) < 2 and not (whole or is_cjk(text)):
@@ -222,13 +221,6 @@ def is_word(text: str, name: str, cased: bool = True) -> bool:
     return _is_word(" ".join(text.split()), name, end=True)
 
 
-def without(text: str, names: Sequence[str]) -> str:
-    """The text without these names, the longest first."""
-    for name in sorted(set(names), key=lambda name: (-len(name), name)):
-        text = text.replace(name, "\0")
-    return text
-
-
 def bare_alternatives(query: str) -> frozenset[str]:
     """The words and phrases beside OR that stand without quotation marks. They mean words: SEC is not
     in "6.56 secs"."""
@@ -313,7 +305,7 @@ def search(
         return finish(_nothing(result, sought, bool(filters), bool(nowhere)), budget)
     if empty := [source.corpus for source in sources if not source.useful]:
         result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
-    if not literals and _is_identifier(query):
+    if not literals and is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
         result.hint = joined(result.hint, none)
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
@@ -331,10 +323,12 @@ def _nothing(result: SearchResult, sought: str, filtered: bool, absent: bool) ->
     return result
 
 
-def _is_identifier(query: str) -> bool:
-    """One word of several parts: E4471, ADR-019, get_source, getSource, os.path."""
-    marked = any(ch.isdigit() or ch in "_.:/#-" for ch in query) or query[1:] != query[1:].lower()
-    return marked and len(query.split()) == 1 and query.isascii() and len(query_terms(query)) > 1
+def is_identifier(query: str) -> bool:
+    """Is it one word that no one would write in a sentence: E4471, get_source, getSource, os.path?"""
+    word = query.strip("?!.,:;")
+    camel = not word.isupper() and word[1:] != word[1:].lower()
+    marked = camel or any(ch.isdigit() or ch in "_.:/#@" for ch in word)
+    return marked and len(word.split()) == 1 and word.isascii()
 
 
 def matches(
@@ -344,9 +338,9 @@ def matches(
     all that is quoted, those with most of it, and sentences that say so."""
     used = query[:QUERY_CHARACTERS]
     bare = bare_alternatives(used)
-    sought = groups(used, lambda phrase: bool(_holding(snapshot, [[phrase]], False, {phrase})))
+    sought = groups(used)
     ways = [(sought, False), (sought, True)][: len(sought) or 1]
-    if not sought and _is_identifier(used):
+    if not sought and is_identifier(used):
         ways.insert(0, ([[used]], False))
 
     def passing(required: list[list[str]], most: bool) -> Ranking:
@@ -357,16 +351,10 @@ def matches(
         return replace(found, passages=[p for p in passages if kept.includes(p.entity_ids)])
 
     required, most = ways.pop(0)
-    found = passing(required, most)
-    while ways and not found.passages:
+    while not (found := passing(required, most)).passages and ways:
         required, most = ways.pop(0)
-        found = passing(required, most)
     literals = [literal for group in required for literal in group]
-    apart = (literal for literal in quoted(used) if literal not in literals)
-    notes = [
-        f"No passage holds {literal!r}: its word beside OR is looked for." for literal in apart
-    ]
-    return found, literals, " ".join([*notes, *([MOST] if most and found.passages else [])])
+    return found, literals, MOST if most and found.passages else ""
 
 
 def absent(
