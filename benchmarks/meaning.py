@@ -6,7 +6,8 @@ language than their document. Words alone, vectors alone, and both as a search r
 `meaning/other-words.jsonl`: 100 questions on docs/sample; no word of a question, nor a form of it,
 occurs in the passage that answers it (checked here). `meaning/languages.jsonl`: 24 short documents,
 six each in English, German, Chinese and Japanese, each with a question in all four languages; they
-are searched together with docs/sample. Questions and documents were written for these sets and have
+are searched together with docs/sample, and a second time beside 20 files of noise: licences, READMEs
+of installed packages and generated files. Questions and documents were written for these sets and have
 the licence of the project. hits@5: share of the questions whose passage is among the first five.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pydoc
 import re
 import shutil
 import subprocess
@@ -22,8 +24,11 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import distribution
 from pathlib import Path
+
+from identify.vendor.licenses import LICENSES
 
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.query import rank
@@ -34,6 +39,7 @@ from graphrag_mcp.text.terms import query_terms
 
 HERE = Path(__file__).resolve().parent
 SAMPLE, SETS = HERE.parent / "docs" / "sample", HERE / "meaning"
+README_OF = ("anyio", "json_repair", "lancedb", "mcp", "pydantic", "RapidFuzz")
 FIRST = 5  # passages in which the right one has to be
 
 
@@ -54,6 +60,31 @@ def other_words(folder: Path) -> list[Asked]:
 
 def languages(folder: Path) -> list[Asked]:
     shutil.copytree(SAMPLE, folder, dirs_exist_ok=True)
+    return documents(folder)
+
+
+def mixed(folder: Path) -> list[Asked]:
+    """The documents without docs/sample, beside 8 licences, 6 READMEs and 6 generated files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    licences = sorted(LICENSES)[:8]
+    headed = [(name, distribution(name).read_text("METADATA") or "") for name in README_OF]
+    readmes = [(name, text.partition("\n\n")[2]) for name, text in headed]
+    texts = {f"vendor/{name}/LICENSE": text for name, text in licences}
+    texts |= {f"vendor/{name}/README.md": text for name, text in readmes}
+    for module in (json, subprocess, tempfile):
+        texts[f"docs/{module.__name__}.txt"] = pydoc.plain(pydoc.render_doc(module))
+    lines = [f"2024-{1 + n % 12:02},branch {n % 7},{n * 37 % 200}" for n in range(300)]
+    texts["export.csv"] = "\n".join(["month,branch,count", *lines])
+    texts["CHANGES.md"] = "".join(f"## 1.{n}.0\n\n- Fix contract {n}\n\n" for n in range(40))
+    texts["listing.txt"] = "".join(f"GET /v1/items/{n}: 200, 404\n\n" for n in range(200))
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return [replace(one, group=f"{one.group}, noise") for one in documents(folder)]
+
+
+def documents(folder: Path) -> list[Asked]:
+    """The documents of languages.jsonl, written to `folder`, and their questions."""
     asked = []
     for row in rows("languages"):
         (folder / f"{row['id']}.md").write_text(f"# {row['title']}\n\n{row['text']}\n", "utf-8")
@@ -82,8 +113,6 @@ def plain(text: str) -> str:
 
 def measure(snapshot: Snapshot, asked: Sequence[Asked], model: str, home: Path) -> None:
     """Prints hits@5 of each group by words, by vectors and by both."""
-    from dataclasses import replace
-
     settings = replace(load(home=home), embedding_model=model)
     asker = open_asker(snapshot.folder, settings, limited=False)
     # A search embeds its question alone. With 8-bit weights the others of a batch change a vector.
@@ -107,7 +136,7 @@ def measure(snapshot: Snapshot, asked: Sequence[Asked], model: str, home: Path) 
     asker.close()
     for group, found in hits.items():
         shares = (100 * sum(way) / len(found) for way in zip(*found, strict=True))
-        print(f"{group:20} {len(found):9}" + "".join(f"{share:9.1f}" for share in shares))
+        print(f"{group:26} {len(found):9}" + "".join(f"{share:9.1f}" for share in shares))
 
 
 def ranked(found: rank.Ranking) -> list[str]:
@@ -126,10 +155,10 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="local:FOLDER or local:OWNER/NAME")
     parser.add_argument("--keep", type=Path, help="keep files and indexes here and use them again")
     options = parser.parse_args()
-    print(f"{'hits@5':20} questions    words  vectors     both")
+    print(f"{'hits@5':26} questions    words  vectors     both")
     with tempfile.TemporaryDirectory() as scratch:
         work = options.keep or Path(scratch)
-        for make in (other_words, languages):
+        for make in (other_words, languages, mixed):
             folder, home = work / make.__name__, work / f"home-{make.__name__}"
             asked = make(folder)
             measure(indexed(folder, home, options.model), asked, options.model, home)

@@ -391,6 +391,7 @@ def status(options: argparse.Namespace) -> int:
     disk_line = _disk_line(disk) if disk else ""
     repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
     rows = _rows_line(app.snapshot(result.corpus)) if disk else ""
+    uniform = _uniform_line(app.snapshot(result.corpus)) if disk else ""
     if result.corpus and with_colours():
         title, counts, *rest = result.text.split("\n")
         from rich.table import Table
@@ -405,6 +406,7 @@ def status(options: argparse.Namespace) -> int:
             ("on disk", disk_line),
             ("copies", repeated),
             ("rows", rows),
+            ("alike", uniform),
         ]:
             if cell:
                 table.add_row(name, fencing.clean(cell))
@@ -413,6 +415,7 @@ def status(options: argparse.Namespace) -> int:
     result.text += f"\nOn disk: {disk_line}" if disk_line else ""
     result.text += f"\nCopies: {repeated}" if repeated else ""
     result.text += f"\nRows: {rows}" if rows else ""
+    result.text += f"\nAlike: {uniform}" if uniform else ""
     return show(options, result)
 
 
@@ -458,6 +461,19 @@ def _copies_line(snapshot: Snapshot) -> str:
     return (
         f"the whole text of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
         "Lines with these names in a file .graphragignore leave them out."
+    )
+
+
+def _uniform_line(snapshot: Snapshot) -> str:
+    from graphrag_mcp.query import copies
+
+    uris = copies.uniform(snapshot)
+    found = [uri.partition("/")[2] for uri in uris if not uri.startswith("text:")]
+    if not found:
+        return ""
+    return (
+        f"nearly all lines of {counted(len(found), 'files')} are alike but for numbers: {_first(found)}. If they "
+        "were generated, lines with these names in a file .graphragignore leave them out."
     )
 
 

@@ -111,7 +111,9 @@ class Evidence:
     how often a sentence begins with the phrase and continues in lower case. `holders`: for the
     first and last words of phrases the other words of these phrases. `speakers`: first words of
     the names of speakers. `dates`: offsets at which words such as May and Sunday are dates.
-    `compounds`: words such as Ki-moon that are names as a whole, unlike London-based."""
+    `compounds`: words such as Ki-moon that are names as a whole, unlike London-based. `units`: words of
+    a German text that stand beside a number at least every second time (0,2 Prozent, fünf Prozent).
+    `items`: offsets of letters that number the items of a list."""
 
     language: str
     lower: Counter[str]
@@ -123,6 +125,8 @@ class Evidence:
     speakers: frozenset[str] = frozenset()
     dates: frozenset[int] = frozenset()
     compounds: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
+    items: frozenset[int] = frozenset()
 
 
 def names(
@@ -134,9 +138,15 @@ def names(
     evidence = Evidence(language(_GRAMMAR.intersection(lower)), lower)
     evidence.speakers = frozenset(name.split(" ")[0] for name in speakers)
     evidence.dates, evidence.compounds = _dates(text), _compounds(text)
+    evidence.items = _items(text)
     found = list(_Reader(text, spans, evidence).read())
     if evidence.language == "de":
         _without_genitives(found)
+        every = Counter(name.form for name in found)
+        counted = Counter(name.form for name in found if name.measure)
+        evidence.units = frozenset(
+            form for form, count in counted.items() if 2 * count >= every[form]
+        )
     grammar = _grammar_of(evidence.language)
     for name in found:
         if name.opening and name.prose and len(name.words) > 1 and name.lows[0] in grammar:
@@ -198,6 +208,22 @@ def _dates(text: str) -> frozenset[int]:
     sure.update(at for at, pair in likely.items() if not names[pair])
     sure.update(at for at, pair in behind.items() if often[pair] < 2 and pair[1] in dated)
     return frozenset(sure)
+
+
+_ITEM = re.compile(r"^[ \t]*([A-Z])\.[ \t]", re.MULTILINE)
+
+
+def _items(text: str) -> frozenset[int]:
+    """Where letters number the items of a list: three lines or more, each with the next letter (A. Budget,
+    B. Elections, C. Any other business)."""
+    found = list(_ITEM.finditer(text))
+    runs: list[list[re.Match[str]]] = []
+    for match in found:
+        if runs and ord(match[1]) == ord(runs[-1][-1][1]) + 1:
+            runs[-1].append(match)
+        else:
+            runs.append([match])
+    return frozenset(match.start(1) for run in runs if len(run) > 2 for match in run)
 
 
 def _compounds(text: str) -> frozenset[str]:
@@ -311,6 +337,8 @@ class _Reader:
                 pieces = pieces[1:]
         while len(pieces) > 2 and pieces[-1][0].isupper() and pieces[-1][0].lower() in lex.TITLES:
             pieces = pieces[:-1]  # Boris Johnson MP
+        if pieces and pieces[0].start() in self.evidence.items:
+            pieces = pieces[1:]
         if not pieces:
             return None
         first = pieces[0].start()
@@ -346,8 +374,8 @@ class _Reader:
     def _measures(self, word: str, start: int, end: int) -> bool:
         """Does the word stand behind a number, or before an amount, and look as units and currencies do:
         not like a name in English (787 Dreamliner), like any noun in German (20 Euro)?"""
-        if word.istitle() and self.evidence.language != "de":
-            return False
+        if word.istitle() and len(word) > 2 and self.evidence.language != "de":
+            return False  # 50 Hz is a measure in all languages
         before = _COUNTED.search(self.text, max(0, start - 16), start)
         if before and not _opens(self.text, before.start()):
             return True
@@ -449,7 +477,7 @@ def _strength(name: Name, evidence: Evidence) -> bool | None:
         return True
     if low in lex.MONTHS or low in lex.TITLES or low in LEGAL_FORMS:
         return None
-    if name.measure:
+    if name.measure or word in evidence.units:
         return False
     inside, led = evidence.inside[word], evidence.led[word]
     if word.isupper():  # the US, not US for us

@@ -4,7 +4,8 @@ every passage stands in another file as well."""
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from graphrag_mcp.store.tables import Snapshot, rows_of
@@ -39,3 +40,25 @@ def files(snapshot: Snapshot) -> list[str]:
             found.append(uri)
         seen |= passages[uri]
     return sorted(found)
+
+
+LINES, ALIKE = 50, 0.9  # lines of a file that looks generated, and the share of them that repeat
+
+
+def uniform(snapshot: Snapshot) -> list[str]:
+    """The uris, sorted, of files with LINES lines or more, of which all but a tenth are another line of
+    the file but for their numbers, such as a listing of an interface; not of sheets, whose rows are
+    documents."""
+    lines: dict[str, Counter[str]] = defaultdict(Counter)
+    for batch in snapshot.batches("passages", ["uri", "text"]):
+        for uri, text in rows_of(batch):
+            file, row = file_and_key(uri)
+            if not row:
+                folded = re.sub(r"\d+", "0", text.casefold())
+                lines[file].update(line.strip() for line in folded.splitlines() if line.strip())
+    return sorted(
+        file
+        for file, counts in lines.items()
+        if (total := counts.total()) >= LINES
+        and sum(count for count in counts.values() if count > 1) >= ALIKE * total
+    )

@@ -18,7 +18,7 @@ from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
 from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
 from graphrag_mcp.query.plugin import PluggedFeature
-from graphrag_mcp.query.question import NAME_CHARACTERS, Question
+from graphrag_mcp.query.question import NAME_CHARACTERS, Question, rarity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import lists_of
@@ -140,7 +140,8 @@ def retrieve(
     first = replace(first, scores=totals(alone), high=best(first, alone))
     beside = scored(second_round(weights), asked, first)
     parts = {id: {**alone[id], **beside[id]} for id in found.passages}
-    meaning = share_of_meaning(asked, found.passages) if asked.vector else 0.0
+    total = snapshot.manifest.counters.get("passages", 0)
+    meaning = share_of_meaning(asked, found.passages, total) if asked.vector else 0.0
     ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
@@ -244,10 +245,11 @@ def best(first: FirstRound, parts: Mapping[str, Mapping[str, float]]) -> list[Ca
 # ---- meaning -------------------------------------------------------------------------------------
 
 
-def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> float:
+def share_of_meaning(question: Question, passages: Mapping[str, Candidate], total: int) -> float:
     """The share of the vectors in the scores, from 0 to 1: what the best passage by words lacks of the
     question's worth, to the power of the root of how many of its terms it holds. One term that a
-    passage holds may be chance, ten of twenty are not. Unknown words count as an average term each.
+    passage holds may be chance, ten of twenty are not. A term that none of the `total` passages holds
+    is worth more than any that one of them holds.
 
     With a multilingual model not below words alone on news, LoCoMo, HotpotQA, 2Wiki and CMRC, the sets
     that it was chosen on (docs/how-to/meaning.md)."""
@@ -256,8 +258,8 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate]) -> f
     matched = [value for term, value in worth.items() if best.holds(term)] if best.bm25 else []
     if not matched:
         return 1.0
-    total = sum(worth.values()) * (1 + len(question.unknown) / len(worth))
-    return (1 - sum(matched) / total) ** math.sqrt(len(matched))
+    asked = sum(worth.values()) + len(question.unknown) * rarity(total, 0)
+    return (1 - sum(matched) / asked) ** math.sqrt(len(matched))
 
 
 def with_meaning(

@@ -96,6 +96,20 @@ def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -
     assert "Rows: 8 of 10 documents are rows of dump.csv." in run_cli("status", "--home", home).stdout
 
 
+def test_status_names_the_files_that_look_generated(tmp_path: Path) -> None:
+    listing = "".join(f"## `method_{number}(a, b)`\n\nReturns the value {number}.\n\n" for number in range(40))
+    diary = "".join(f"On day {number} {word} came to the mill.\n\n" for number, word in enumerate("Ida Otto Mara".split() * 20))
+    prose = "".join(f"The {a} {b} of the mill was mended.\n\n" for a in "old new left right upper lower".split() for b in "wheel gate roof door wall floor stone beam axle".split())
+    write(tmp_path / "notes", {"api.md": listing, "mill.md": prose, "short.md": diary[:900]})
+    home = tmp_path / "home"
+    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
+    told = run_cli("status", "--home", home).stdout
+    assert "Alike: nearly all lines of 1 file are alike but for numbers: api.md." in told and ".graphragignore" in told
+    (tmp_path / "notes" / ".graphragignore").write_text("api.md\n", "utf-8")
+    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
+    assert "Alike" not in run_cli("status", "--home", home).stdout
+
+
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     folder, home = tmp_path / "notes", tmp_path / "home"
     folder.mkdir()

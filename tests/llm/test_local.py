@@ -183,9 +183,10 @@ def test_a_folder_without_a_model_or_with_a_cut_one_says_so(model: Path, tmp_pat
 def test_a_tokenizer_of_another_model_is_told(model: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(model, tmp_path / "mixed")
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": 1_000}), "utf-8")
-    with pytest.raises(ModelError, match="belong to two models"):
-        run(LocalEmbedder(f"local:{folder}").embed(["salt"]))
+    for vocabulary in (1_000, 250_037):
+        (folder / "config.json").write_text(json.dumps(config | {"vocab_size": vocabulary}), "utf-8")
+        with pytest.raises(ModelError, match="belong to two models"):
+            run(LocalEmbedder(f"local:{folder}").embed(["salt"]))
 
 
 def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,3 +205,15 @@ def test_units_and_currencies_are_no_names() -> None:
         "Die Aktie von Tesla stieg. Tesla baut Autos."
     )
     assert "Tesla" in {form for _, form, _, strong, *_ in mentions(german) if strong}
+    german = "Bei Verzug sind es 0,2 Prozent je Tag, höchstens fünf Prozent. Das Werk in Kassel zahlt, und Kassel klagt."
+    certain = {form for _, form, _, strong, *_ in mentions(german) if strong}
+    assert "Prozent" not in certain and "Kassel" in certain
+    spanish = "La bomba de Ana Ruiz funciona a 50 Hz en la central. Con 60 Hz se para, dijo Ana Ruiz."
+    assert {form for _, form, _, strong, *_ in mentions(spanish) if strong} == {"Ana Ruiz"}
+
+
+def test_letters_that_number_a_list_are_no_initials() -> None:
+    agenda = "The agenda of Monday:\n\nA. Budget for the year\nB. Elections of the board\nC. Preserve the old sluice\n"
+    assert not [form for _, form, kind, *_ in mentions(agenda) if kind == "person"]
+    people = "Present were:\n\nA. Keene of the council\nJ. Ruddock of the board\nB. Holm for the divers\n"
+    assert {"J. Ruddock", "B. Holm"} <= {form for _, form, kind, *_ in mentions(people) if kind == "person"}

@@ -14,7 +14,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import entities, rank
 from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.question import Question
+from graphrag_mcp.query.question import Question, rarity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
@@ -185,12 +185,17 @@ def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot,
 def test_the_share_of_meaning_falls_with_what_a_passage_holds_of_the_question() -> None:
     some = {"p1": Candidate("p1", "d", "", 0, (), "tern terns nest", 2.0)}
     whole = Question(terms={"terns": 1.0, "tern": 1.5})
-    assert rank.share_of_meaning(whole, some) == 0.0
-    assert 0.0 < rank.share_of_meaning(replace(whole, unknown=("a", "b")), some) < 1.0
+    assert rank.share_of_meaning(whole, some, 9) == 0.0
     half = replace(whole, terms={**whole.terms, "cliff": 2.5})
     one = Question(terms={"nest": 2.5, "cliff": 2.5})
-    assert 0.0 < rank.share_of_meaning(half, some) < rank.share_of_meaning(one, some) == 0.5
-    assert rank.share_of_meaning(Question(terms={"gull": 1.0}), some) == 1.0
+    assert 0.0 < rank.share_of_meaning(half, some, 9) < rank.share_of_meaning(one, some, 9) == 0.5
+    assert rank.share_of_meaning(Question(terms={"gull": 1.0}), some, 9) == 1.0
+
+
+def test_a_word_that_no_passage_holds_is_worth_more_than_a_word_that_all_hold() -> None:
+    some = {"p1": Candidate("p1", "d", "", 0, (), "part sea", 2.0)}
+    common = Question(terms={"part": rarity(50, 25), "sea": rarity(50, 25)}, unknown=("riskiest",))
+    assert 0.5 < rank.share_of_meaning(common, some, 50) < rank.share_of_meaning(common, some, 5_000) < 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
