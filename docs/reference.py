@@ -68,7 +68,7 @@ FIELDS = {
     "status": "`queued`, `running`, `done`, `failed` or `cancelled`",
     "total": "pieces in all",
     "skipped": "files left out by rule, by reason",
-    "estimate": "calls, tokens and cost that a run with a model needs, by stage; `because` says what is assumed of it; `full`: the same with method `llm`, before the first run",
+    "estimate": "calls, tokens and cost that a run with a model needs, by stage; `full`: the same with method `llm`, before the first run",
     "poll_after_ms": "when to ask again",
     "generation": "of the index: one more with every commit",
     "counts": "how many, by kind",

@@ -203,7 +203,8 @@ class Tally:
             if stage["calls"]:
                 spent.by_stage[kind] = Counter(calls=stage["calls"])
                 usage = Usage(stage["prompt_tokens"], stage["output_tokens"], estimated=True)
-                spent.used(kind, usage, self.asker.budget.cost(kind, usage))
+                cost = self.asker.budget.cost(kind, usage)
+                spent.used(kind, usage, cost, usage.prompt_tokens)
         return {**spent.record(), "cost": round(spent.cost, 4)}
 
 

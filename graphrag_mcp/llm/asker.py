@@ -50,7 +50,8 @@ class Spent:
     cost: float = 0.0
     by_stage: dict[str, Counter[str]] = field(default_factory=dict)
     over: bool = False  # a call was not made, since it might have passed a limit
-    # the most tokens of one call of a kind, and what calls under way may cost
+    # of the calls of a kind the most tokens that a prompt had beside those counted here, and those of the
+    # longest reply; and what calls under way may cost
     largest: dict[str, protocols.Usage] = field(default_factory=dict)
     reserved: list[Reserved] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -65,14 +66,15 @@ class Spent:
     def called(self, kind: str) -> None:
         self.by_stage.setdefault(kind, Counter())["calls"] += 1
 
-    def used(self, kind: str, usage: protocols.Usage, cost: float) -> None:
-        """Tokens of a reply to a question of this kind, and what it cost."""
+    def used(self, kind: str, usage: protocols.Usage, cost: float, counted: int) -> None:
+        """Tokens of a reply to a question of this kind, and what it cost; `counted`: those of its prompt
+        as they were counted before the call."""
         prompt, output = usage.prompt_tokens, usage.output_tokens
         self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
         self.cost += cost
         most = self.largest.get(kind, protocols.Usage())
         self.largest[kind] = protocols.Usage(
-            max(prompt, most.prompt_tokens), max(output, most.output_tokens)
+            max(prompt - counted, most.prompt_tokens), max(output, most.output_tokens)
         )
 
     def record(self) -> dict[str, Any]:
@@ -105,12 +107,13 @@ class Budget:
         price = self.price_embedding if kind == EMBEDDING else self.price_prompt
         return (usage.prompt_tokens * price + usage.output_tokens * self.price_output) / 1_000_000
 
-    def allowed(self, spent: Spent, kind: str, prompt: int, pictures: bool) -> Reserved | None:
+    def allowed(self, spent: Spent, kind: str, prompt: int) -> Reserved | None:
         """What a call reserves, None where it might pass a limit. The reply is taken to be no longer than
         its prompt or the longest reply of its kind, and before the first reply of a kind only one call of
-        the kind is under way: the model may think aloud, and a picture has tokens of its own."""
+        the kind is under way: the model may think aloud, and pictures, schemas and forms of messages have
+        tokens of their own."""
         most = spent.largest.get(kind, protocols.Usage())
-        prompt = max(prompt, most.prompt_tokens) if pictures else prompt
+        prompt += most.prompt_tokens
         reply = 0 if kind == EMBEDDING else max(prompt, most.output_tokens)
         call = Reserved(kind, prompt + reply, self.cost(kind, protocols.Usage(prompt, reply)))
         first = self.counts_tokens and kind not in spent.largest
@@ -476,11 +479,12 @@ class Asker:
                     if first and self._in_vain:
                         return first
                     messages = self._messages(ask, reason, first is not None)
-                    async with self._paid(ask.kind, messages) as why:
+                    counted = self._counted(message.content for message in messages)
+                    async with self._paid(ask.kind, counted) as why:
                         if why:
                             return first or Answer(ask.without(), reason=reason or why)
                         self._doubted += first is not None
-                        reply = await self._complete(ask, messages, on_text)
+                        reply = await self._complete(ask, messages, counted, on_text)
             except ModelError as error:
                 self._doubted -= first is not None
                 reason = str(error) if error.final else error.what
@@ -552,18 +556,19 @@ class Asker:
             messages[-1] = replace(messages[-1], content=messages[-1].content + note)
         return messages
 
+    def _counted(self, texts: Iterable[str]) -> int:
+        """The tokens of a prompt, 0 where no limit asks for them."""
+        return sum(map(count_tokens, texts)) if self.budget.counts_tokens else 0
+
     @asynccontextmanager
-    async def _paid(self, kind: str, messages: Sequence[protocols.Message]) -> AsyncIterator[str]:
-        """Why a call is not made, "" where it is: then its price is reserved until it has ended. It waits
-        for calls under way, which may leave enough of the budget."""
-        spent, prompt = self._spent, 0
-        if self.budget.counts_tokens:
-            prompt = sum(count_tokens(message.content) for message in messages)
-        pictures = any(message.images for message in messages)
+    async def _paid(self, kind: str, prompt: int) -> AsyncIterator[str]:
+        """Why a call with a prompt of so many tokens is not made, "" where it is: then its price is reserved
+        until it has ended. It waits for calls under way, which may leave enough of the budget."""
+        spent = self._spent
         while True:
             with spent.lock:
                 why = self._embed_off if kind == EMBEDDING else self.why_off
-                call = None if why else self.budget.allowed(spent, kind, prompt, pictures)
+                call = None if why else self.budget.allowed(spent, kind, prompt)
                 if call is not None:
                     spent.called(kind)
                     spent.reserved.append(call)
@@ -585,12 +590,13 @@ class Asker:
         self,
         ask: Ask[T],
         messages: Sequence[protocols.Message],
+        counted: int,
         on_text: Callable[[str], None] | None,
     ) -> protocols.Reply:
         assert self._chat is not None
         reply = await self._chat.complete(messages, schema=ask.schema, on_text=on_text)
         self._streak.ended()
-        self._spent.used(ask.kind, reply.usage, self.budget.cost(ask.kind, reply.usage))
+        self._spent.used(ask.kind, reply.usage, self.budget.cost(ask.kind, reply.usage), counted)
         return reply
 
     # ---- vectors --------------------------------------------------------------------------------
@@ -664,8 +670,8 @@ class Asker:
     async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
-        messages = [protocols.Message("user", text) for text in batch.values()]
-        async with self._calls, self._paid(EMBEDDING, messages) as why:
+        counted = self._counted(batch.values())
+        async with self._calls, self._paid(EMBEDDING, counted) as why:
             if why:
                 return {}
             try:
@@ -678,7 +684,8 @@ class Asker:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
-        self._spent.used(EMBEDDING, response.usage, self.budget.cost(EMBEDDING, response.usage))
+        cost = self.budget.cost(EMBEDDING, response.usage)
+        self._spent.used(EMBEDDING, response.usage, cost, counted)
         self._has_embedded, self.length = True, self.length or 4 * response.dimension
         if 4 * response.dimension != self.length:
             model, now, before = self.embedding_model, response.dimension, self.length // 4

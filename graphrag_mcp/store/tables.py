@@ -547,13 +547,6 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
-# What entries of a bibliography hold, found before texts are read: CITING in one passage.
-_CITING = (
-    r"(?i)google ?scholar|\bdoi\b|\bpp?\. ?\d|\d ?\(\d{1,4}\)[:,]|[:,] ?\d{1,5} ?[-–] ?\d|\bpress\b"
-)
-CITING = 3
-
-
 @once
 def notes_of(snapshot: Snapshot) -> frozenset[str]:
     """The content ids of all notes, read once a generation."""
@@ -586,17 +579,14 @@ def licences_of(snapshot: Snapshot) -> frozenset[str]:
 
 
 def furniture_of(snapshot: Snapshot) -> Furniture:
-    """The passages (content ids) that are menus, list works or repeat the lines of a site, of
-    documents with links or such lists, notes aside; and these lines."""
+    """The passages (content ids) that are menus or repeat the lines of a site, of documents with links,
+    notes aside; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
     if notes := notes_of(snapshot):
         passages = passages.filter(
             pc.invert(pc.is_in(passages["document_id"], pa.array(sorted(notes))))
         )
-    cited = pc.count_substring_regex(passages["text"], _CITING)
-    listing = pc.greater_equal(cited, pa.scalar(CITING, cited.type))
-    found: Any = pc.or_(pc.match_substring(passages["text"], "]("), listing)
-    pages = passages["document_id"].filter(found)
+    pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
     return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
 

@@ -160,6 +160,20 @@ def test_a_budget_of_calls_tokens_or_money_is_not_passed_by_the_calls_under_way(
     asker.close()
 
 
+def test_tokens_that_a_server_counts_beside_those_of_the_texts_pass_no_limit_either() -> None:
+    class WithSchema(ScriptedChat):
+        async def complete(self, *arguments: Any, **options: Any) -> Any:
+            reply = await super().complete(*arguments, **options)
+            return replace(reply, usage=replace(reply.usage, prompt_tokens=reply.usage.prompt_tokens + 300))
+
+    chat = WithSchema([("", "good")], latency=0.005)
+    asker = Asker(None, chat, None, budget=Budget(max_tokens=4_000), concurrency=25)
+    asked(asker, *(question(f"q{number}") for number in range(60)))
+    used = asker.spent().total("prompt_tokens", "output_tokens")
+    assert 4_000 - 2 * used / len(chat.calls) <= used <= 4_000
+    asker.close()
+
+
 def test_before_the_length_of_replies_is_known_one_call_alone_can_pass_a_limit() -> None:
     chat = ScriptedChat([("", "thinking aloud " * 1_000)], latency=0.005)
     asker = Asker(None, chat, None, budget=Budget(max_tokens=500), concurrency=25)
