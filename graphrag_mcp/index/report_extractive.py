@@ -20,9 +20,9 @@ from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.terms import holds_cjk, is_cjk
-from graphrag_mcp.text.titles import PARTS, joined, parts, stems
+from graphrag_mcp.text.titles import PARTS, joined, parts, phrases, stems
 
-VERSION = "21"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "22"  # part of every fingerprint: raise it when reports come out differently
 SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made
@@ -139,8 +139,13 @@ def _subjects(inside: Inside, chosen: Sequence[str]) -> list[str]:
         _SUFFIX.sub("", paper.title) if paper.of_file else paper.title
         for paper in inside.papers.values()
     ]
+    spoken = phrases([*headings, *(text for _, text in inside.texts)], inside.terms)
     found = parts(
-        inside.terms, names, [*headings, *chosen], SUBJECTS, share=share if inside.told else None
+        inside.terms,
+        [*names, *spoken],
+        [*headings, *chosen],
+        SUBJECTS,
+        share=share if inside.told else None,
     )
     return found or (names[:PARTS] if inside.terms else [])
 

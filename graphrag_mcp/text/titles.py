@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import pairwise
 
 from graphrag_mcp.text.terms import holds_cjk, is_cjk, tells_topic, terms
 
@@ -63,6 +64,30 @@ def parts(
             chosen.append(form)
             used |= starts
     return chosen
+
+
+def phrases(texts: Iterable[str], weights: Mapping[str, float]) -> list[str]:
+    """Two characteristic words beside each other in lower case, as in "interest rates", that stand in at least
+    two of the texts. A capital is part of a name, or of the first word of a sentence."""
+    found = Counter(phrase for text in texts for phrase in _phrases(text))
+    return sorted(
+        phrase
+        for phrase, number in found.items()
+        if number > 1 and all(_topic_stem(word) in weights for word in phrase.split())
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _phrases(text: str) -> frozenset[str]:
+    """The pairs of words in lower case that may say a topic. Nested topics share texts."""
+    words = [word for word in _WORD.finditer(text) if word[0].islower()]
+    return frozenset(
+        f"{first[0]} {second[0]}"
+        for first, second in pairwise(words)
+        if text[first.end() : second.start()] == " "
+        and _topic_stem(first[0])
+        and _topic_stem(second[0])
+    )
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphrag_mcp.text.titles import joined, parts
+from graphrag_mcp.text.titles import joined, parts, phrases
 
 WEIGHTS = {"rate": 1.0, "interest": 0.8, "yuko": 0.95, "yukos": 0.95, "rais": 0.3}
 SENTENCES = ["Interest rates were raised after Yukos went under.", "The bank raised interest rates again."]
@@ -43,3 +43,11 @@ def test_of_forms_that_stand_only_at_beginnings_the_commonest_is_taken() -> None
         sentences = [*[f"{common} sails well."] * 4, f"{rare} sails well."]
         assert parts({"boat": 1.0}, [], sentences) == [common.lower()]
     assert parts({"boat": 1.0}, [], ["Boat sails."] * 4 + ["We saw boats."]) == ["boats"]
+
+
+def test_two_words_that_texts_say_together_are_one_part() -> None:
+    texts = ["The bank raised mortgage rates.", "Mortgage rates and higher mortgage rates; rates, mortgage.", "All rates."]
+    weights = {"mortgag": 1.0, "rate": 0.9, "rais": 0.2}
+    assert phrases(texts, weights) == ["mortgage rates"]
+    assert phrases(texts, {"mortgag": 1.0}) == phrases(texts[1:], weights) == []
+    assert joined(parts(weights, phrases(texts, weights), texts)) == "Mortgage rates and raised"
