@@ -37,6 +37,7 @@ export function pointers(canvas, { down, drag, end, zoom, hover, click }) {
   let from = null, moved = false, pinch = 0;
   canvas.addEventListener("pointerdown", (event) => {
     points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId);
+    if (moved) end?.(); // a second finger ends what the first dragged
     from = [event.offsetX, event.offsetY]; moved = false; down(...from);
   });
   canvas.addEventListener("pointermove", ({ pointerId, offsetX, offsetY }) => {

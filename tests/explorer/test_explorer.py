@@ -528,6 +528,20 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
 
 
 @browser_only
+def test_a_second_finger_ends_what_the_first_drags(tab: Tab) -> None:
+    tab.go("graph")
+    rests(tab)
+    fingers = """() => {
+      const { graph } = graphragExplorer, { canvas } = graph, box = canvas.getBoundingClientRect();
+      canvas.setPointerCapture = () => {}; // which knows no finger of a script
+      for (const [type, pointerId, x, y] of [["down", 1, 4, 4], ["move", 1, 40, 40], ["down", 2, 90, 90], ["move", 2, 120, 120], ["up", 2, 120, 120], ["up", 1, 40, 40]])
+        canvas.dispatchEvent(new PointerEvent("pointer" + type, { pointerId, clientX: box.x + x, clientY: box.y + y }));
+      return graph.dragged;
+    }"""
+    assert tab.page.evaluate(fingers) is False  # else it draws few titles, as while it moves
+
+
+@browser_only
 def test_every_entity_of_the_graph_has_a_filter_also_without_a_type(tab: Tab) -> None:
     tab.go("graph").page.locator("#graph [aria-label='Colour by']").select_option("type")
     shown = "graphragExplorer.graph.visible().length"
