@@ -476,16 +476,18 @@ def _naming(part: Part, name: str, entity: Mapping[str, Any] | None) -> Speaking
         naming = sorted(set(values_of(units["document_id"])))
         passage |= _first_passages(snapshot, naming, entity)
     passage |= {row["document_id"]: row["id"] for row in reversed(found)}
-    words = forms[0].split()
-    alone = []  # documents that hold the last word of a name without the name, and may mean it
-    if len(words) > 1 and (entity is None or entity["type"] in ("person", "other", "")):
-        alone = [
-            row
-            for row in text_search.naming(snapshot, words[-1:], part[2])
-            if row["document_id"] not in passage and text_search.is_word(row["text"], words[-1])
-        ]
+    last = forms[0].split()[-1]
+    # Documents that hold a name with s ("Zumsteins Brief"), or its last word alone, may mean it.
+    others = [f"{last}s", *([last] if last != forms[0] else [])]
+    alone = False
+    if entity is None or entity["type"] in ("person", "other", ""):
+        alone = any(
+            row["document_id"] not in passage
+            and any(text_search.is_word(row["text"], form) for form in others)
+            for row in text_search.naming(snapshot, others, part[2])
+        )
     verb = f'name "{one_line(forms[0], 80)}"'
-    return Speaking(_telling(snapshot, passage, forms), verb, at_least=bool(alone))
+    return Speaking(_telling(snapshot, passage, forms), verb, at_least=alone)
 
 
 def _first_passages(

@@ -82,7 +82,7 @@ def search(
     if offsets is None:
         return finish(local.stale(result), budget)
     nothing = nothing_named((snapshot for _, snapshot in corpora), looked_for)
-    nothing = "" if _of_all(parts, query) else nothing
+    nothing = "" if any(kept for _, _, kept in parts) or _of_all(parts, query) else nothing
     result.hint = joined(note, nothing, *(_notes(part, request.level) for part in parts))
     first = not request.cursor.strip()
 

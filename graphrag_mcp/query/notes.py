@@ -107,7 +107,10 @@ def nothing_named(snapshots: Iterable[Snapshot], query: str) -> str:
 
 
 def nothing_asked(sources: Sequence[Source]) -> str:
-    """`nothing_named` of a question together with its keywords, which stand nowhere in it."""
+    """`nothing_named` of a question together with its keywords, which stand nowhere in it. Filters say what a
+    question is about."""
+    if any(source.filters for source in sources):
+        return ""
     found = sources[0].found if sources else Ranking()
     keywords = [name.form for name in found.names if not name.end]
     return nothing_named(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.question import NAME_CHARACTERS
-from graphrag_mcp.query.text_search import is_identifier, quoted
+from graphrag_mcp.query.text_search import identifier, quoted
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import entity_id
 
@@ -23,7 +23,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     forms = {entity_id(mention.key): mention.form for mention in mentions if mention.strong}
     known = values_of(snapshot.by_key("entities", list(forms), "id", ["id"])["id"])
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
-    if is_identifier(query) and not named:
+    if identifier(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
     if reports.asked_about(snapshot, query) is None:
         whole = "so it is about the corpus as a whole."

@@ -85,7 +85,7 @@ def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
     titles = [facts[id]["document"][2].split() for id in ids]
     equal = takewhile(lambda words: len({*words}) == 1, zip(*titles, strict=False))
     same = [words[0] for words in equal]
-    while same and stop_word(same[-1].casefold()):  # Chat of Ana and Ben on
+    while same and stop_word(same[-1].strip(",.:;-–—#").casefold()):  # Chat of Ana and Ben on:
         same.pop()
     title = " ".join(same).strip(" ,.:;-–—#")
     file = uri.removesuffix("/*").rpartition("/")[2]

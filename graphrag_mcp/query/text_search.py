@@ -305,8 +305,8 @@ def search(
         return finish(_nothing(result, sought, bool(filters), bool(nowhere)), budget)
     if empty := [source.corpus for source in sources if not source.useful]:
         result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
-    if not literals and is_identifier(query):
-        none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
+    if not literals and (word := identifier(query)):
+        none = f"None holds {one_line(word, 80)!r} as it is written, only parts of it."
         result.hint = joined(result.hint, none)
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = render.WINDOW if several else 0
@@ -323,12 +323,13 @@ def _nothing(result: SearchResult, sought: str, filtered: bool, absent: bool) ->
     return result
 
 
-def is_identifier(query: str) -> bool:
-    """Is it one word that no one would write in a sentence: E4471, get_source, getSource, os.path?"""
-    word = query.strip("?!.,:;")
+def identifier(query: str) -> str:
+    """The query where it is one word of letters and other signs or of two cases, without the marks around it: E4471,
+    get_source, getSource, os.path, pre-commit; else ""."""
+    word = query.strip("?!.,:;\"'`()[]*")
     camel = not word.isupper() and word[1:] != word[1:].lower()
-    marked = camel or any(ch.isdigit() or ch in "_.:/#@" for ch in word)
-    return marked and len(word.split()) == 1 and word.isascii()
+    marked = camel or (any(map(str.isalnum, word)) and not word.replace("'", "").isalpha())
+    return word if marked and len(word.split()) == 1 and word.isascii() else ""
 
 
 def matches(
@@ -340,8 +341,8 @@ def matches(
     bare = bare_alternatives(used)
     sought = groups(used)
     ways = [(sought, False), (sought, True)][: len(sought) or 1]
-    if not sought and is_identifier(used):
-        ways.insert(0, ([[used]], False))
+    if not sought and (word := identifier(used)):
+        ways.insert(0, ([[word]], False))
 
     def passing(required: list[list[str]], most: bool) -> Ranking:
         found = _matches(snapshot, used, required, most, bare)

@@ -46,6 +46,10 @@ def test_a_list_of_who_names_somebody_is_complete_or_says_at_least(tmp_path: Pat
     texts = [InlineText(text, f"n{n}") for n, text in enumerate(said)]
     whole = list_documents(indexed(tmp_path / "a", *texts), query="Beat Zumstein").text
     assert whole.startswith('5 documents that name "Beat Zumstein".')
+    letter = InlineText("Zumsteins Brief kam am Abend an.", "letter")
+    for name in ("Zumstein", "Beat Zumstein"):
+        listed = list_documents(indexed(tmp_path / name, *texts, letter), query=name).text
+        assert listed.startswith((f'At least 5 documents that name "{name}"', f'6 documents that name "{name}"')), listed
     alone = InlineText("Mr Zumstein was thanked for his lamps by the harbour board.", "thanks")
     more = list_documents(indexed(tmp_path / "b", *texts, alone), query="Beat Zumstein").text
     assert more.startswith(("At least 5 documents that name", '6 documents that name "Beat Zumstein".'))

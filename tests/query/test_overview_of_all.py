@@ -147,6 +147,9 @@ def test_a_question_with_a_name_or_a_thing_or_on_everything_is_not_told_so(sampl
     for question in ("What happened to the ship?", "When was the last mail?", "Who is Calloway?", "Narrows", "谁投了票？"):
         assert NOTHING not in local_search(sample, question).text, question
     assert NOTHING not in global_search(sample, "What is this about?").hint
+    for filters in (["entity=Ines Calloway"], ["date>=1900"]):  # they say what it is about
+        assert NOTHING not in local_search(sample, "What happened next?", filters=filters).text
+        assert NOTHING not in global_search(sample, "What happened next?", filters=filters).hint
 
 
 @pytest.mark.parametrize(

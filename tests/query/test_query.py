@@ -790,6 +790,15 @@ def test_a_document_without_sentences_is_read_on_a_question(tmp_path: Path, text
     assert any(word in read for word in text.split() if word[:1].isalpha()), read
 
 
+def test_a_name_with_hyphens_finds_the_texts_that_hold_it_as_it_is_written(tmp_path: Path) -> None:
+    texts = ("Install pre-commit first.", "He had to commit it pre dawn, and pre dawn alone.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for query in ("pre-commit", "`pre-commit`", "pre-commit?"):
+        found = search_text(snapshot, query)
+        assert "Install" in found.text and "dawn" not in found.text and not found.hint, query
+
+
 def test_identifiers_and_words_beside_an_address_are_found(tmp_path: Path) -> None:
     texts = (
         InlineText('{"id": 1, "url": "https://a.example/x#y", "name": "Zeppelinfahrt"}', "one", "One"),

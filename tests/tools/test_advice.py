@@ -98,6 +98,8 @@ def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(cr
     for query, held in (("KX-417-B", ["text:b"]), ("KX-991", ["text:c"]), ("KX-99", ["text:c"]), ("KX-1", ["text:b", "text:c"])):
         found = crew.good("search_text", query=query, corpus="crew")
         assert sorted(one["uri"] for one in found["citations"]) == held, query
+    marked = crew.good("search_text", query="KX-417-B?", corpus="crew")
+    assert [one["uri"] for one in marked["citations"]] == ["text:b"] and "as it is written" not in marked["hint"]
     assert crew.good("search_text", query="e", corpus="crew")["state"] == "not_found", "Pleiße is one word"
 
 
