@@ -221,7 +221,9 @@ def _mark(plan: Plan, label: str, vision: str) -> None:
         from graphrag_mcp.sources.pictures import HOLDERS
 
         source["vision"] = vision
-        _set_again(source, {uri: VISION for uri in files if walk.suffix_of(uri) in HOLDERS})
+        at_once = [uri for uri, condition in _again(source).items() if not condition]
+        holders = {uri: VISION for uri in files if walk.suffix_of(uri) in HOLDERS}
+        _set_again(source, holders | dict.fromkeys(at_once, ""))
     if source.get("readers", "") != str(READERS):
         source["readers"] = str(READERS)
         _set_again(source, dict.fromkeys(files, ""))
