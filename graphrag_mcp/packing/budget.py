@@ -693,20 +693,18 @@ def repeats(uri: str, title: str) -> bool:
 
 
 def located(uri: str, place: str, name: str = "") -> str:
-    """`(audit-report.pdf p. 3)`: the file of a document, or the file inside of it, and the place of a
-    text in it. Without a place the file alone, unless the `name` that is shown beside it says it, or
-    the file is a text or a table of texts, which is what it is read as; "" then."""
-    above, _, file = uri.rpartition("/")
-    if file.isdecimal():  # the number of a row, a card or a mail of a file
-        file = f"{above.rpartition('/')[2]}/{file}"
-    if place:
-        return f"({file} {place})"
+    """`(audit-report.pdf p. 3)`, `(offer.eml#annexes.zip/plan.docx)`: the file of a document, with the path of one
+    inside of it, and the place of a text in it. Without a place only what the `name` that is shown beside it does not
+    say; "" for a text or a table of texts, which is what it is read as."""
     outer, key = file_and_key(uri)
     holder = outer.rpartition("/")[2]
+    file = f"{holder}#{key}" if key else holder
+    if place:
+        return f"({file} {place})"
     if uri.startswith("text:") or suffix_of(holder) in PROSE | TABLES:
         return ""
-    if key and "/" not in key and repeats(key, name):
-        file = holder
+    if key and repeats(key, name):
+        file = file[: -len(key.rpartition("/")[2]) - 1]
     # A title that is made of a file and a number has a blank in front of the number.
     named = re.search(rf"(?<!\w){re.escape(file)}(?!\w)", name.replace(" #", "#"), re.IGNORECASE)
     return "" if named or repeats(file, name) else f"({file})"

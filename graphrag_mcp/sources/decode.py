@@ -24,6 +24,13 @@ class ReadError(Exception):
     """A file that cannot be read; its text is the reason, to be shown beside the file's name."""
 
 
+def why_not(error: Exception, kind: str) -> str:
+    """Why bytes cannot be read as a kind of file, of an error that its reader does not expect."""
+    if isinstance(error, RecursionError):
+        return "its parts are nested too deeply"
+    return f"cannot be read as {kind or 'text'} ({type(error).__name__})"
+
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

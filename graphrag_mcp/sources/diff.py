@@ -217,12 +217,12 @@ def _mark(plan: Plan, label: str, vision: str) -> None:
     another model for pictures those that may hold some."""
     source = plan.found.sources[label]
     files = [uri for uri in plan.by_file if uri.startswith(f"{label}/")]
-    if vision and source.get("vision", "") != vision:
+    if source.get("vision", "") != vision:  # without a model what is read lacks its pictures
         from graphrag_mcp.sources.pictures import HOLDERS
 
         source["vision"] = vision
         at_once = [uri for uri, condition in _again(source).items() if not condition]
-        holders = {uri: VISION for uri in files if walk.suffix_of(uri) in HOLDERS}
+        holders = {uri: VISION for uri in files if vision and walk.suffix_of(uri) in HOLDERS}
         _set_again(source, holders | dict.fromkeys(at_once, ""))
     if source.get("readers", "") != str(READERS):
         source["readers"] = str(READERS)
@@ -481,7 +481,7 @@ def edits(
             for part in not_read:
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)
-            if not documents:
+            if not documents and not not_read:
                 plan.found.skip("empty", path=file.uri)
             yield from _of_file(plan, documents, before, again)
     finally:

@@ -21,7 +21,15 @@ from typing import Any
 from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.book import epub, unpacked, zipped
 from graphrag_mcp.sources.cards import cards
-from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, refuse_coded, utc
+from graphrag_mcp.sources.decode import (
+    ReadError,
+    clean,
+    decode,
+    front_matter,
+    refuse_coded,
+    utc,
+    why_not,
+)
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
@@ -617,4 +625,4 @@ def _inside(
             raise
         yield NotRead(key, str(error))
     except Exception as error:  # bytes from anywhere: a bad file ends no other in its archive
-        yield NotRead(key, f"cannot be read as {suffix or 'text'} ({type(error).__name__})")
+        yield NotRead(key, why_not(error, suffix))

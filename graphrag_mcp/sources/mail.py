@@ -24,6 +24,7 @@ from email.errors import InvalidBase64LengthDefect
 from email.message import EmailMessage, Message
 from email.utils import getaddresses, parsedate_to_datetime
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from graphrag_mcp.sources.decode import (
@@ -34,6 +35,7 @@ from graphrag_mcp.sources.decode import (
     refuse_base64,
     utc,
     web_encoding,
+    why_not,
     without_base64,
 )
 from graphrag_mcp.sources.embedded import TNEF, Packed, of_tnef
@@ -141,8 +143,7 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
         except MemoryError:
             raise
         except Exception as error:  # bytes from anywhere: the library raises what it likes
-            reason = f"cannot be read as a mail ({type(error).__name__})"
-            mails.append(NotRead(str(number), reason))
+            mails.append(NotRead(str(number), why_not(error, "a mail")))
     by_id = {mail.id: mail for mail in mails if isinstance(mail, Mail) and mail.id}
     for number, mail in enumerate(mails, 1):
         if isinstance(mail, NotRead):
@@ -319,14 +320,14 @@ def without_earlier(body: str, earlier: Iterable[str]) -> str:
     """A reply without the earlier mails that stand in it whole below its own words, however their lines are
     broken. One of a single line, which a reply may have of its own, is left out only below the header of a mail or
     a rule of dashes."""
+    joined = " ".join(body.split())
     for text in earlier:
-        found = list(re.finditer(r"\S+", body))
         words = text.split()
-        joined = " ".join(match[0] for match in found)
         at = f" {joined} ".find(f" {' '.join(words)} ")
-        first = joined.count(" ", 0, max(at, 0))
         if not words or at <= 0:
             continue
+        found = list(re.finditer(r"\S+", body))
+        first = joined.count(" ", 0, at)
         start, end = found[first].start(), found[first + len(words) - 1].end()
         above, _, before = body[:start].rpartition("\n")
         after = body[end:].partition("\n")[0]
@@ -334,6 +335,7 @@ def without_earlier(body: str, earlier: Iterable[str]) -> str:
         introduced = "\n" in text.strip() or _FIELD.fullmatch(last) or last.endswith(("--", "__"))
         if not before.strip() and not after.strip() and introduced:
             body = f"{body[:start]}\n\n{body[end:]}"
+            joined = " ".join(body.split())
     return tidy(body)
 
 
@@ -394,12 +396,13 @@ def _collect(
     attached = part.get_content_disposition() == "attachment"
     # A body may also be of another kind of text, or of parts between which no boundary stands.
     whole = kind.startswith("multipart/") or (kind.startswith("text/") and kind not in _SUFFIXES)
-    others = [words for words in (*texts["plain"], *texts["html"]) if words.strip()]
     if (
         whole
         and not attached
         and not name
-        and (kind in _BODIES or not in_alternative or not others)
+        and (
+            kind in _BODIES or not in_alternative or not any(map(str.strip, chain(*texts.values())))
+        )
     ):
         try:
             words = _words(part)
@@ -620,11 +623,7 @@ def _header(message: Message, name: str) -> str:
             value = email.policy.default.header_factory(name, " ".join(text.split()))
         else:
             text = _CHARSET.sub(_larger, " ".join(written.decode("ascii").split()))
-            value = (
-                email.policy.default.header_factory(name, text)
-                if "=?" in text
-                else message.get(name)
-            )
+            value = email.policy.default.header_factory(name, text) if "=?" in text else text
     except Exception:  # headers from anywhere: the library raises what it likes
         value = raw
     text = str(value or "").encode("utf-8", "replace").decode("utf-8", "replace")

@@ -145,7 +145,7 @@ def _parse(
     global _sealed
 
     from graphrag_mcp.sources import formats, ocr
-    from graphrag_mcp.sources.decode import ReadError
+    from graphrag_mcp.sources.decode import ReadError, why_not
     from graphrag_mcp.sources.piece import NotRead, Piece
 
     try:
@@ -205,7 +205,7 @@ def _parse(
     except MemoryError:
         return {"error": f"it takes over {MEMORY / 1e6:g} MB of memory to read", "last": True}
     except Exception as error:  # bytes from anywhere, parsers from elsewhere
-        return {"error": f"cannot be read as {suffix} ({type(error).__name__})"}
+        return {"error": why_not(error, suffix)}
     finally:
         _sealed = False
         faulthandler.cancel_dump_traceback_later()

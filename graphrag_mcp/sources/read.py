@@ -23,7 +23,14 @@ from typing import Any
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
-from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
+from graphrag_mcp.sources.decode import (
+    ReadError,
+    clean,
+    find_title,
+    front_matter,
+    iso_date,
+    why_not,
+)
 from graphrag_mcp.sources.document import COMMITTED, Document
 from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
@@ -250,7 +257,7 @@ def load(
     except ReadError:
         raise
     except Exception as error:  # bytes from anywhere: one bad file never stops a run
-        raise ReadError(f"cannot be read as {suffix or 'text'} ({type(error).__name__})") from error
+        raise ReadError(why_not(error, suffix)) from error
 
 
 def _described(

@@ -141,6 +141,21 @@ def test_files_are_read_again_where_a_model_is_named_later_and_nothing_is_sent_w
         )
 
 
+def test_what_is_read_while_no_model_is_named_is_described_when_the_same_is_named_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    corpus, deck = tmp_path / "home" / "c", folder / "plan.pptx"
+    later = deck.read_bytes()
+    deck.unlink()
+    with openai_server(seen) as server:
+        indexed(corpus, folder, server)
+        deck.write_bytes(later)
+        indexed(corpus, folder, None)
+        assert "Picture" not in texts(corpus)["plan.pptx"]
+        indexed(corpus, folder, server)
+        assert "Picture: A chart in green" in texts(corpus)["plan.pptx"]
+
+
 def test_pictures_that_are_described_later_are_no_documents_as_they_were(
     folder: Path, tmp_path: Path, without_ocr: None
 ) -> None:

@@ -224,8 +224,9 @@ def test_a_title_that_the_file_is_named_by_is_not_repeated(uri: str, title: str,
         ("in/v1.2/C# notes.md", "Report of May", ""), ("in/v1.2/README", "Report of May", ""),
         ("in/a.doc", "Canada documents", "(a.doc)"), ("in/a.doc", "A note on a.doc", ""), ("in/a.doc", "a", ""),
         ("in/box.mbox#1", "box.mbox #1", ""), ("in/box.mbox#1", "Price of slate", "(box.mbox#1)"),
-        ("in/offer.eml#plan.pdf", "plan", "(offer.eml)"), ("in/b.zip#c/page.html", "Lamp oil", "(page.html)"),
-        ("in/log.csv#3", "Rain", ""), ("in/b.zip#c/cards.vcf/3", "Ana Holm", "(cards.vcf/3)"),
+        ("in/offer.eml#plan.pdf", "plan", "(offer.eml)"), ("in/b.zip#c/page.html", "Lamp oil", "(b.zip#c/page.html)"),
+        ("in/log.csv#3", "Rain", ""), ("in/b.zip#c/cards.vcf/3", "Ana Holm", "(b.zip#c/cards.vcf/3)"),
+        ("in/offer.eml#b.zip/plan.docx", "plan.docx", "(offer.eml#b.zip)"), ("in/b.zip#c/page.html", "b.zip #c/page.html", ""),
     ],
 )  # fmt: skip
 def test_a_file_is_named_where_the_title_does_not_say_it(uri: str, name: str, shown: str) -> None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import base64
 import io
 import struct
+from pathlib import Path
 from zipfile import ZipFile
 
 import pypdfium2
 import pytest
 
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece
+from graphrag_mcp.sources.read import parse
+from graphrag_mcp.types import IndexRequest
 from tests.support import ole
 from tests.support.workload import linear
 
@@ -118,6 +123,36 @@ def test_a_member_that_its_reader_cannot_take_ends_no_other() -> None:
     assert texts == ["The ferry."] and lost == [NotRead("a.parquet", "cannot be read as parquet (ArrowInvalid)")]
 
 
+def test_a_mail_of_parts_in_parts_is_named_with_a_sentence_and_ends_no_other() -> None:
+    parts = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (at, at) for at in range(5_000))
+    deep = b"From: a@b.example\nSubject: Deep\nMIME-Version: 1.0\n" + parts + b"\nThe end.\n"
+    reason = "its parts are nested too deeply"
+    out = io.BytesIO()
+    with ZipFile(out, "w") as bundle:
+        bundle.writestr("a.eml", deep)
+        bundle.writestr("b.md", "The ferry.")
+    assert read(out.getvalue(), "zip") == (["The ferry."], [NotRead("a.eml", reason)])
+    box = b"".join(b"From x Mon Jan  6 10:00:00 2025\n" + each + b"\n" for each in (mail(WORDS), deep, mail(WORDS)))
+    texts, lost = read(box, "mbox")
+    assert len(texts) == 2 and lost == [NotRead("2", reason)]
+    with pytest.raises(ReadError, match=f"^{reason}$"):
+        parse(deep, "eml")
+
+
+def test_a_file_of_which_no_part_is_read_is_named_once(tmp_path: Path) -> None:
+    data = b"The core."
+    for level in range(6):
+        out = io.BytesIO()
+        with ZipFile(out, "w") as bundle:
+            bundle.writestr(f"{level}.zip" if level else "core.txt", data)
+        data = out.getvalue()
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "dolls.zip").write_bytes(data)
+    result = index_documents(tmp_path / "home/c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "home"))
+    assert [*result.skipped] == ["in another file: files inside of files are read to a depth of 4"]
+
+
 @pytest.mark.parametrize("suffix", ["json", "ipynb", "canvas"])
 @pytest.mark.parametrize("data", ["[" * 100_000 + "]" * 100_000, '{"cells":' * 100_000 + "1" + "}" * 100_000])
 def test_json_of_very_many_brackets_is_refused_with_the_reason(suffix: str, data: str) -> None:
@@ -161,6 +196,11 @@ def test_two_alternatives_are_compared_in_linear_time() -> None:
         read(alternatives("\n".join(words), "<br>".join([*words[:-1], "extra"])), "eml")
 
     assert linear(compare, 100, largest=8_000)
+
+
+def test_a_sender_whose_name_stands_in_a_comment_is_named() -> None:
+    (text,), _ = read(b"From: bo.lind@x.example (Bo Lind)\nSubject: Ferry\n\nThe ferry is late.\n", "eml")
+    assert "From: Bo Lind <bo.lind@x.example>" in text
 
 
 def test_a_calendar_without_a_name_is_read_once() -> None:
