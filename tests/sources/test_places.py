@@ -150,8 +150,8 @@ def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
     assert main(["index", str(folder), "--home", str(home), "--corpus", "c"]) == 0
     for question, head in (
         ("price of slate", "Price of slate (offer.eml) "), ("price of sandstone", "(box.mbox#1) "),
-        ("Who built the slipway?", "Minutes of May (minutes.rtf) "), ("Fenwick Brothers", "Lamp oil (page.html) "),
-        ("Ansel Brook", "Diving (deep.md) "), ("Lars Uggla", "Mooring inspection (offer.eml#invite.ics/1)"), ("Marlow Brothers", "] lamp-oil.html whole"),
+        ("Who built the slipway?", "Minutes of May (minutes.rtf) "), ("Fenwick Brothers", "Lamp oil (bundle.zip#c/page.html) "),
+        ("Ansel Brook", "Diving (bundle.zip#c/deep.md) "), ("Lars Uggla", "Mooring inspection (offer.eml#invite.ics/1)"), ("Marlow Brothers", "] lamp-oil.html whole"),
         ("pier nine", "] To the island whole"),
     ):  # fmt: skip
         capsys.readouterr()
