@@ -410,7 +410,7 @@ class Reporting:
         self.unsure: set[str] = set()
 
     def write(self) -> dict[str, report_extractive.Report]:
-        """Children come before parents, and none that is asked for before one that is not."""
+        """Children come before parents, and what no model is asked about before the rest."""
         every, found = self.tree.communities, _imported(self.snapshot)
         if found is not None:
             for id in self.wanted:
@@ -419,7 +419,12 @@ class Reporting:
                     self.done[id] = imported.report(row, base)
         left = _children_first(every, self.wanted - self.done.keys())
         writing = self._writing()
-        asked = {id for id in left if writing and writing.wanted(every[id])}
+        asked: set[str] = set()
+        for id in left:
+            # Where documents wait for their summaries, a model may write of a part and not of the whole.
+            above = not asked.isdisjoint(every[id].children)
+            if writing and (above or writing.wanted(every[id])):
+                asked.add(id)
         composing = [id for id in left if id not in asked]
         # In this process, but for the choice of sentences: to hand a whole community to another one
         # takes half as long as its report.

@@ -101,7 +101,7 @@ class Writing:
         self._earlier = Earlier(self.asker)
 
     def wanted(self, community: Community) -> bool:
-        """Is the model to be asked? Where it is, it is for all communities above as well."""
+        """Is the model to be asked?"""
         prompt, members = self.prompt, community.members
         if community.id in self.told:
             deep = prompt.levels and community.level >= prompt.levels

@@ -49,6 +49,7 @@ _NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 _MARKS = str.maketrans("", "", "[]{}<>|`#*")
+_BRACKETS = str.maketrans("", "", "[]<>")  # of names, where C# and A* are words
 _TAG = re.compile(r"<(?=/?\s{0,9}(?:text|document)\b)", re.IGNORECASE)
 
 
@@ -265,7 +266,9 @@ def _cleaned(record: SummarySaid) -> Summary:
     """Without marks of ours, in one line each, and within the limits."""
     labels = [replies.clean(label.translate(_MARKS), LONGEST_LABEL) for label in record.labels]
     names = {
-        replies.clean(name.name, LONGEST_NAME): replies.clean(name.type.lower(), LONGEST_TYPE)
+        replies.clean(name.name.translate(_BRACKETS), LONGEST_NAME): replies.clean(
+            name.type.lower().translate(_BRACKETS), LONGEST_TYPE
+        )
         for name in record.names
     }
     names.pop("", None)

@@ -20,6 +20,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
+from graphrag_mcp.index.communities_stage import stored_tree
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
@@ -222,6 +223,8 @@ def test_a_summary_cannot_imitate_our_marks_and_damaged_ones_are_left_out() -> N
     )
     assert set(found) == {2} and found[2].text == "t1 Two harbours."
     assert all(len(one) <= 40 and not set(one) & set("[]<>") for one in found[2].labels)
+    named = read(reply(said(1, "One.", ["[r1] C# <b>"])), parts)[1]
+    assert named.names == (("r1 C# b", "person"),) and named.unsupported == ("r1 C# b",)
     assert set(read(reply(said(1, "One."), {"id": 2}, said(7, "Nowhere.")), parts)) == {1}
     for bad in (
         "",
@@ -468,6 +471,37 @@ def test_a_budget_that_is_spent_leaves_documents_open_for_the_next_run(
     result = index(corpus, docs, server)
     assert len(told(corpus)) == 12 and "summary" not in result.pending and doctor(corpus) == []
     assert sum(map(len, model.asked)) == 12
+
+
+def test_a_topic_is_reported_by_a_model_though_the_topic_above_it_waits_for_summaries(
+    model: Model, tmp_path: Path
+) -> None:
+    texts = {}
+    for at, words in enumerate(["mill wheel flour miller", "quarry slate stone mason", "trawler herring net fishing"]):
+        several = words.split()
+        for n in range(12):
+            at_work = f"In {['spring', 'autumn'][n % 2]} the {several[n % 4]} of the {several[(n + 1) % 4]}"
+            lines = [f"{at_work} {several[k % 4]}{n % 3} was kept by Mira Okafor." for k in range(6)]
+            texts[f"{at}{n:02d}.md"] = f"# {several[0].title()} {n}\n\n" + " ".join(lines)
+    docs, more = write(tmp_path / "docs", texts), {"report_min_size": 1000, "report_min_units": 1, "max_cluster_size": 8}
+    index(tmp_path / "plain", docs, None, "fast", max_cluster_size=8)
+    plain = open_snapshot(tmp_path / "plain")
+    tree = stored_tree(plain).communities
+    part = next(c for c in tree.values() if c.parent and len(c.units) * 2 < len(tree[c.parent].units))
+    summarised = plain.by_key("text_units", sorted(part.units), "id", ["id", "text"])["text"].to_pylist()
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        prompt = messages[0]["content"]
+        if '"summaries"' not in prompt:
+            return json.dumps({"title": "Wheels", "summary": "Wheels turn [Data: Sources (1)].", "rating": 5, "findings": []})
+        asked = [text.partition("\n\n")[2] for _, text in texts_in(prompt)]
+        return model(messages, body) if all(any(one in text for text in summarised) for one in asked) else "later"
+
+    with openai_server(answer) as server:
+        result = index(tmp_path / "c", docs, server, **more)
+    assert result.refused == {"summary": 36 - len(part.units)}
+    reports = {row["id"]: row["title"] for row in open_snapshot(tmp_path / "c").rows("reports").to_pylist()}
+    assert reports[part.id] == "Wheels" != reports[part.parent] and doctor(tmp_path / "c") == []
 
 
 def test_a_document_that_speaks_to_the_summariser_stays_data(
