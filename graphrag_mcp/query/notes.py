@@ -80,8 +80,11 @@ def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
     least = rarity(total, total * COMMON)
     absent = dict[str, None]()
     for name in names:
-        # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
-        words = [word[: max(4, len(word) - 2)] for word in name.form.casefold().split()]
+        # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown, and words of
+        # grammar (Kaufpreis des Hofs) name nothing.
+        searched = set(query_terms(name.form))
+        words = [word for word in name.form.casefold().split() if searched & set(terms_of(word))]
+        words = [word[: max(4, len(word) - 2)] for word in words]
         known = any(all(word in text for word in words) for text in texts)
         apart = len(words) > 2 and all(any(word in text for text in texts) for word in words)
         common = all(worth.get(term, least) < least for term in terms_of(name.form))

@@ -841,3 +841,14 @@ def test_evidence_is_a_sentence_without_the_mark_of_its_list(tmp_path: Path) -> 
     index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(listed, "plan"),)), Settings(home=tmp_path))
     evidence = get_entity(open_snapshot(tmp_path / "c"), "Ines Calloway").text.partition("## Evidence\n")[2]
     assert "- Ines Calloway met Tom Reed. [t1]" in evidence and not re.search(r"^- [-*>]", evidence, re.MULTILINE)
+
+
+def test_a_word_of_grammar_in_a_name_of_the_question_need_not_be_in_the_passage(tmp_path: Path) -> None:
+    texts = (
+        "Notarvertrag. Der Kaufpreis für den Mühlenhof beträgt 420.000 Euro.",
+        "Protokoll der Baustelle. Kies geliefert am 3. Mai.",
+        "Angebot. Die Sanierung kostet 31.000 Euro.",
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = local_search(open_snapshot(tmp_path / "c"), "Wie hoch ist der Kaufpreis des Mühlenhofs?").text
+    assert "420.000 Euro" in found and "No passage names" not in found
