@@ -160,16 +160,6 @@ def only_asks(query: str) -> bool:
     return any(_only_grammar(left, query, language) for language in languages)
 
 
-def names_nothing(query: str) -> bool:
-    """Does a question hold no name and no word for a thing, such as "What happened next?"? Words for the
-    collection are words for things: "When was the last mail?" asks after mails."""
-    languages = _languages(query) or ("en", *(name for name in LANGUAGES if name != "en"))
-    return any(
-        _only_grammar(_without(query, (language,), "asking", "framing"), query, language)
-        for language in languages
-    )
-
-
 def _only_grammar(left: str, query: str, language: str) -> bool:
     """Are all words that are left of a question words of grammar and no names?"""
     names = _names(query, (language,))

@@ -35,7 +35,7 @@ from graphrag_mcp.query.context import late, note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.model_replies import Point
-from graphrag_mcp.query.notes import joined, nothing_named
+from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.request import AnswerOptions, Fields, Request
@@ -81,9 +81,7 @@ def search(
     offsets, page = local.paging(corpora, asked, request.cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)
-    nothing = nothing_named((snapshot for _, snapshot in corpora), looked_for)
-    nothing = "" if any(kept for _, _, kept in parts) or _of_all(parts, query) else nothing
-    result.hint = joined(note, nothing, *(_notes(part, request.level) for part in parts))
+    result.hint = joined(note, *(_notes(part, request.level) for part in parts))
     first = not request.cursor.strip()
 
     def plain(result: SearchResult) -> SearchResult:

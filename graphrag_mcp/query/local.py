@@ -30,7 +30,6 @@ from graphrag_mcp.query.notes import (
     length_note,
     missing,
     not_in,
-    nothing_asked,
     only_common_words,
     unnamed,
 )
@@ -207,8 +206,7 @@ class _Search:
             result.text, advice = filters.nothing(sources[0].snapshot)
         else:
             searched = f"{' and '.join(counts)} of corpus {result.corpus}"
-            nowhere = f"No word of this question occurs in the {searched}."
-            result.text = joined(nothing_asked(sources), nowhere)
+            result.text = f"No word of this question occurs in the {searched}."
         if near:
             result.text += f"\nNearest names: {named_list(near.values())}."
         result.hint = joined(result.hint, advice)
@@ -276,8 +274,6 @@ def show(
             budget = note_hits.put(result, sources, budget, beside)
         sources = hits.apart(sources)
     page = render.page_of(result, budget)
-    if not offset and not form.every and (nothing := nothing_asked(sources)):
-        page.add(nothing)
     if form.breadth == "sentences":
         lines = survey(sources, budget).lines[offset:]
         taken = render.show_lines(page, lines, form.sort == "time")
@@ -329,8 +325,6 @@ def show_several(
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
-        if nothing := nothing_asked(sources):
-            part.add(nothing)
         if len(sources) == 1 and (absent := missing(sources[0].snapshot, sources[0].found)):
             part.add(absent)
         head = len(part.blocks)

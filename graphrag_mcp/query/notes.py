@@ -4,21 +4,19 @@ hits holds, and statements of the graph between names of the question."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.names.extract import extract, terms_of
+from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
-from graphrag_mcp.query.asking import names_nothing
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.question import (
     MARKS,
     QUERY_CHARACTERS,
     in_addresses,
-    name_keys,
     no_form_occurs,
     rarity,
     telling,
@@ -26,7 +24,7 @@ from graphrag_mcp.query.question import (
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import entity_id, is_cjk, query_terms
+from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
 FAINT = 0.15  # of the worth of a question
@@ -96,29 +94,6 @@ def unnamed(sources: Sequence[Source], found: Sequence[Hit]) -> str:
         absent[name.form] = None
     quoted = " or ".join(f'"{one_line(name, 40)}"' for name in list(absent)[:3])
     return f"No passage names {quoted}; nearest:" if quoted and found else ""
-
-
-def nothing_named(snapshots: Iterable[Snapshot], query: str) -> str:
-    """A sentence on a question such as "What happened next?", where none of the corpora has an entity of
-    that name."""
-    if not query.strip() or not names_nothing(query):
-        return ""
-    ids = [*map(entity_id, name_keys(query, extract(query)))]
-    if any(snapshot.by_key("entities", ids, "id", ["id"]).num_rows for snapshot in snapshots):
-        return ""
-    return "The question holds no name and no word for a thing: ask again with who or what it is about."
-
-
-def nothing_asked(sources: Sequence[Source]) -> str:
-    """`nothing_named` of a question together with its keywords, which stand nowhere in it. Filters say what a
-    question is about."""
-    if any(source.filters for source in sources):
-        return ""
-    found = sources[0].found if sources else Ranking()
-    keywords = [name.form for name in found.names if not name.end]
-    return nothing_named(
-        (source.snapshot for source in sources), " ".join([found.query, *keywords])
-    )
 
 
 def not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> str:

@@ -46,7 +46,7 @@ class Lists:
         self.levels: dict[str, dict[int, Element]] = {}  # by the number of the list
         self.counters: dict[str, str] = {}  # list -> what it counts together with others
         self.starts: dict[tuple[str, int], int] = {}  # (list, level) -> where it begins
-        self.anew: dict[str, set[int]] = {}  # levels that restart with their list
+        self.restarts: dict[str, set[int]] = {}  # levels that restart with their list
         self.counts: dict[str, dict[int, int]] = {}
         self.of_style: dict[str, tuple[str, int]] = {}
         numbering = elements(parts, "word/numbering.xml")
@@ -63,7 +63,7 @@ class Lists:
         self._read_styles(parts)
 
     def _add(self, number: str, base: Element, num: Element) -> None:
-        self.counters[number], self.anew[number] = attribute(base, "abstractNumId"), set()
+        self.counters[number], self.restarts[number] = attribute(base, "abstractNumId"), set()
         levels = self.levels[number] = {}
         overrides = [child for child in num if local(child.tag) == "lvlOverride"]
         for level in (child for parent in (base, *overrides) for child in parent):
@@ -76,7 +76,7 @@ class Lists:
             if start := _value(override, "startOverride"):
                 at = _integer(attribute(override, "ilvl"), 0)
                 self.starts[number, at] = _integer(start, 1)
-                self.anew[number].add(at)
+                self.restarts[number].add(at)
 
     def _read_styles(self, parts: zipfile.ZipFile) -> None:
         """The list of each style of paragraphs, which it may have from the style that it is based on."""
@@ -113,7 +113,7 @@ class Lists:
         if level not in levels:
             return ""
         counts = self.counts.setdefault(self.counters[number], {})
-        for at in self.anew.pop(number, ()):
+        for at in self.restarts.pop(number, ()):
             counts.pop(at, None)
         counts[level] = counts[level] + 1 if level in counts else self.starts[number, level]
         for at in [at for at in counts if at > level and at in levels]:

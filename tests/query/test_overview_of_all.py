@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import asking, local
+from graphrag_mcp.query import asking
 from graphrag_mcp.query.asking import asks_for_all, rest_of_overview, without_asking
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -125,31 +123,6 @@ def test_a_question_that_only_asks_is_searched_for_whole_where_no_framing_word_o
         assert texts[0] in global_search(snapshot, question).text, question
     for question in ("What did they want to change?", "What do people agree and want?"):
         assert texts[1] in global_search(snapshot, question).text, question
-
-
-NOTHING = "The question holds no name and no word for a thing"
-
-
-@pytest.mark.parametrize("question", [
-    "What happened next?", "Why?", "And then?", "Who said that?", "Was geschah dann?", "Et ensuite ?", "¿Qué pasó después?",
-    "接下来发生了什么？", "なぜ？", "Что было потом?",
-])  # fmt: skip
-def test_a_question_without_a_name_or_thing_is_told_so(sample: Snapshot, question: str) -> None:
-    for found in (local_search(sample, question), local_search(sample, question, form=Form(breadth="sentences"))):
-        assert found.text.startswith(NOTHING), found.text[:200]
-    assert NOTHING in global_search(sample, question).hint
-    assert NOTHING in local.several([("", sample)], [question, "Who built the array?"], form=Form()).text
-    known = local_search(sample, question, history=["user: Who is Ines Calloway?"])
-    assert NOTHING not in known.text
-
-
-def test_a_question_with_a_name_or_a_thing_or_on_everything_is_not_told_so(sample: Snapshot) -> None:
-    for question in ("What happened to the ship?", "When was the last mail?", "Who is Calloway?", "Narrows", "谁投了票？"):
-        assert NOTHING not in local_search(sample, question).text, question
-    assert NOTHING not in global_search(sample, "What is this about?").hint
-    for filters in (["entity=Ines Calloway"], ["date>=1900"]):  # they say what it is about
-        assert NOTHING not in local_search(sample, "What happened next?", filters=filters).text
-        assert NOTHING not in global_search(sample, "What happened next?", filters=filters).hint
 
 
 @pytest.mark.parametrize(
