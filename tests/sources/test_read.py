@@ -540,6 +540,19 @@ def test_every_template_of_a_licence_is_known_as_a_licence() -> None:
     assert [name for name, text in LICENSES if not licence_of(text)] == []
 
 
+def test_licences_in_one_file_and_one_that_few_know_are_licence_texts_and_a_contract_is_none() -> None:
+    import babel
+    from identify.vendor.licenses import LICENSES
+
+    from graphrag_mcp.sources.licences import licence_of
+
+    texts = dict(LICENSES)
+    assert licence_of(f"{texts['MIT']}\n\n{texts['Apache-2.0']}") == "Apache-2.0"
+    assert licence_of((Path(babel.__file__).parent / "locale-data" / "LICENSE.unicode").read_text("utf-8")) == "Unicode-3.0"
+    own = "Halden Systems grants Werra a licence for two years. The licensor gives no warranty. " * 4
+    assert licence_of(own) == "" and licence_of(f"{own}\n\n{texts['MIT']}") == ""
+
+
 def test_a_scan_is_known_by_what_an_earlier_release_wrote_of_it() -> None:
     earlier = 'no text in it: its pages are pictures; pip install "graphrag-mcp[ocr]" reads them'
     assert Unread("0", earlier).scanned and Unread("0", f"no text in it: {SCANNED}").scanned and not Unread("0", "no text in it").scanned
