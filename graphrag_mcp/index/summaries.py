@@ -282,22 +282,28 @@ def _cleaned(record: SummarySaid) -> Summary:
 def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, ...]:
     """Numbers and names of a summary that its text does not have. Names are those that it lists, and
     two or more capitalised words in a row: one alone may be any German noun."""
-    there = {
-        _plain_number(number) for number in _NUMBER.findall(unicodedata.normalize("NFKC", text))
-    }
-    summary_text = unicodedata.normalize("NFKC", summary.text)
+    text_numbers = {_plain_number(number) for number in _NUMBER.findall(_folded(text))}
+    summary_text = _folded(summary.text)
     faults = [
-        number for number in _NUMBER.findall(summary_text) if _plain_number(number) not in there
+        number
+        for number in _NUMBER.findall(summary_text)
+        if _plain_number(number) not in text_numbers
     ]
     faults += [name for name, _ in summary.names if not _by_words(text, name.split())]
     begins = {start for start, _ in sentences(summary_text)}
     for match in _NAME_IN_TEXT.finditer(summary_text):
         words = match[0].split()[match.start() in begins :]  # a sentence begins with a capital
+        words = [word for word in words if word[0].isupper()]  # a script may have no capitals
         if not _by_words(text, words):
             faults.append(match[0])
     if not language and _is_cjk(summary_text) != _is_cjk(text[: 10 * LONGEST_TEXT]):
         faults.append(OTHER_SCRIPT)
     return tuple(dict.fromkeys(faults))
+
+
+def _folded(text: str) -> str:
+    """In compatibility form, in which the full-width comma that ends a number stays no part of it."""
+    return unicodedata.normalize("NFKC", text.replace("，", "， "))
 
 
 def _plain_number(number: str) -> str:

@@ -169,8 +169,8 @@ def _no_work(found: Any, kind: str) -> str:
         return f"Every document has a summary. Reports of topics are written from them: {reports}."
     if kind == "report" and not found.agents:
         return (
-            "No report of a top topic is open: each is written, is being merged, or is of a topic too "
-            f"small for one. {more}"
+            "No report of a top topic is left to write: your work on this corpus is done. "
+            f"Very small topics have no report. {more}"
         )
     if found.remaining:
         return f"What was handed in is being merged, other questions may follow: call claim_work again in 5 s. {more}"

@@ -213,6 +213,8 @@ def test_numbers_and_names_that_the_text_does_not_have_are_found() -> None:
     assert unsupported(bad, text) == ("1909", "Ada Obi", "Nobel Prize")
     assert unsupported(Summary("米拉于1904年建了磨坊。"), text) == (OTHER_SCRIPT,)
     assert unsupported(Summary("米拉于1904年建了磨坊。"), text, "Chinese") == ()
+    assert unsupported(Summary("1904，2002年由Henry Adams建。"), "Henry Adams于1904、2002年建。") == ()
+    assert unsupported(Summary("चक्की नई थी।"), "नदी के पास एक चक्की बनी।") == ()
 
 
 def test_a_summary_cannot_imitate_our_marks_and_damaged_ones_are_left_out() -> None:

@@ -423,7 +423,7 @@ def test_an_agent_writes_the_top_reports_of_an_index_whose_texts_no_agent_reads(
         shown = caller.good("global_search", corpus="sample", query="What is this about?")["text"]
         assert all(title in shown for title in titles.values()), shown
         assert "says. [t" in shown
-        assert "No report of a top topic is open" in caller.good(
+        assert "No report of a top topic is left to write" in caller.good(
             "claim_work", corpus="sample", kind="report", level=0
         )["text"]
         assert "level 0 alone" in caller.bad("claim_work", corpus="sample", kind="report", level=1)
