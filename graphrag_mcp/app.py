@@ -351,8 +351,8 @@ class App:
         if not within(resolved):
             raise outside
         try:
-            there = target if os.path.lexists(target) else _respelled(resolved, roots)
-            real = there.resolve(strict=True)
+            existing = target if os.path.lexists(target) else _respelled(resolved, roots)
+            real = existing.resolve(strict=True)
         except (OSError, RuntimeError) as error:
             names = _names_in(resolved.parent) if within(resolved.parent) else []
             seen = sorted(name for name in names if not name.startswith("."))

@@ -299,8 +299,8 @@ def serve(settings: Settings, *, corpus: str = "", read_only: bool = False, **of
         server = build_server(App(settings, corpus), read_only=read_only, **offer, warm=True)
         anyio.run(_serve, server, wire)
 
-    then = (lambda: None) if read_only else partial(start.hand_over, settings)
-    to_the_end(work, LAST_MOMENTS, then)
+    afterwards = (lambda: None) if read_only else partial(start.hand_over, settings)
+    to_the_end(work, LAST_MOMENTS, afterwards)
 
 
 async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
@@ -338,7 +338,7 @@ def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
 
 
 def to_the_end(
-    work: Callable[[], None], seconds: float, then: Callable[[], None] = lambda: None
+    work: Callable[[], None], seconds: float, afterwards: Callable[[], None] = lambda: None
 ) -> None:
     """Do `work`, leave small jobs in threads of this process some seconds, and end the process. A
     thread may still read stdin, or an abandoned search run: they are not waited for."""
@@ -355,6 +355,6 @@ def to_the_end(
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))
-    then()
+    afterwards()
     logging.shutdown()
     os._exit(status)

@@ -338,8 +338,8 @@ def doctor(options: argparse.Namespace) -> int:
     sentences = []
     for found in findings:
         mark = "remark: " if found.remark and not found.repaired else ""
-        then = "Repaired" if found.repaired else found.repair
-        sentences.append(f"{mark}{found.kind} {found.where}: {found.what}. {then}.")
+        outcome = "Repaired" if found.repaired else found.repair
+        sentences.append(f"{mark}{found.kind} {found.where}: {found.what}. {outcome}.")
     sound = "Everything that is stored is sound." if folder else "No index yet."
     sentences += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
     record = {"sound": not wrong, "findings": [asdict(found) for found in findings]}

@@ -356,8 +356,8 @@ def _watch(options: argparse.Namespace) -> int:
         print(f"{path} is gone; waiting until it is there again", file=sys.stderr, flush=True)
 
     home = output.settings_of(options).home.resolve()
-    for number, there in enumerate(changes(named, home, gone)):
-        paths = [str(path) for path in there]
+    for number, folders in enumerate(changes(named, home, gone)):
+        paths = [str(path) for path in folders]
         _again(argparse.Namespace(**{**vars(options), "watch": False, "paths": paths}))
         if not number:
             print("watching for changes; Ctrl-C ends it", file=sys.stderr)
@@ -438,17 +438,17 @@ def tune(options: argparse.Namespace) -> int:
     arguments = {name: getattr(options, name) for name in names}
     request = TuneRequest(**arguments, untyped=options.no_entity_types, output=target)
     found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
-    files, then = [str(path) for path in found.files], ""
+    files, hint = [str(path) for path in found.files], ""
     if found.files and target is not None:
-        then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
+        hint = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
     elif found.files:
-        then = "; index --method llm reads the texts with these prompts"
+        hint = "; index --method llm reads the texts with these prompts"
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"
     lines = [f"{corpus}: {domain}, in {language}"]
     lines.append(f"entity types: {types}")
     lines += [f"wrote {path}" for path in files] or ["nothing was written"]
-    lines.append(f"asked {counted(found.usage.get('calls', 0), 'times')}{then}")
+    lines.append(f"asked {counted(found.usage.get('calls', 0), 'times')}{hint}")
     output.say(options, {**asdict(found), "files": files}, *lines)
     for reason in found.degraded:
         print(f"default kept: {reason}", file=sys.stderr)

@@ -41,7 +41,7 @@ class Links:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.said: dict[str, list[StatedRelation]] = {}
+        self.statements: dict[str, list[StatedRelation]] = {}
         self.named: dict[str, list[Named]] = {}
         self.instead: dict[str, dict[str, str]] = {}  # keys of names as written -> of symbols
         self.core: dict[str, int] = {}  # where the part begins that no other unit repeats
@@ -90,7 +90,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         if file.language == PROSE:
             links.core |= {unit.id: unit.core - unit.start for unit in units}
         else:
-            links.said |= statements
+            links.statements |= statements
         links.named |= named
         now = {id: _digest(statements.get(id, ()), named.get(id, ())) for id in statements}
         before_ = json.loads(row["links"])
@@ -151,8 +151,8 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
     changed into it. Gives the ids of these."""
     older = [id for id in links.changed if id not in fresh]
     for id, unit in fresh.items():
-        if id in links.said:
-            unit.said = [*(unit.said or ()), *links.said[id]]
+        if id in links.statements:
+            unit.said = [*(unit.said or ()), *links.statements[id]]
         if id in links.named:
             unit.named = _with(unit.named, links, id, unit.text)
     if snapshot is None or not older:
@@ -170,9 +170,9 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
             kept = [
                 statement
                 for statement in stored
-                if id not in links.said or statement.keywords not in WEIGHTS
+                if id not in links.statements or statement.keywords not in WEIGHTS
             ]
-            statements = [*kept, *links.said.get(id, ())]
+            statements = [*kept, *links.statements.get(id, ())]
         else:
             before = collect(id, text, links.core.get(id, 0))[0].named
         fresh[id] = UnitNames(id, text, _with(before, links, id, text), statements)

@@ -166,10 +166,10 @@ def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
     old, new = ({(file.uri, file.module): file for file in files} for files in (before, after))
-    named, then = (
+    named, named_before = (
         {key: file.variables for key, file in files.items() if not key[1]} for files in (old, new)
     )
-    if {key for key in old if key[1]} != {key for key in new if key[1]} or named != then:
+    if {key for key in old if key[1]} != {key for key in new if key[1]} or named != named_before:
         return None
     facts = ((_facts(old[key]), _facts(new[key])) for key in old.keys() & new.keys())
     every = ((was, now, was.keys() | now.keys()) for was, now in facts)

@@ -155,12 +155,12 @@ def walk(
             for use in (*direct, *(known.passed(here) if passed else ())):
                 if use.kind in kinds:
                     by_end[use.source if back else use.target, use.kind].append(use)
-            for (there, _), steps_of in by_end.items():
+            for (end, _), steps_of in by_end.items():
                 certainty = certain[here] * steps_of[0].certainty
-                step = Step(there, hop, steps_of[0], len(steps_of), round(certainty, 2))
-                before = best.get(there)
-                if there not in certain and (before is None or certainty > before.certainty):
-                    best[there] = step
+                step = Step(end, hop, steps_of[0], len(steps_of), round(certainty, 2))
+                before = best.get(end)
+                if end not in certain and (before is None or certainty > before.certainty):
+                    best[end] = step
         steps = sorted(best.values(), key=lambda step: (-step.certainty, step.key))
         certain |= {step.key: step.certainty for step in steps}
         found += steps

@@ -384,9 +384,9 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
     except GraphRAGError:  # a finding of its own
         return
     expected = {row["uri"]: row for row in log.to_pylist()}
-    there = {row["uri"]: row for row in _rows(snapshot, "documents", *columns)}
-    for uri in sorted(expected.keys() | there.keys()):
-        if expected.get(uri) != there.get(uri):
+    stored = {row["uri"]: row for row in _rows(snapshot, "documents", *columns)}
+    for uri in sorted(expected.keys() | stored.keys()):
+        if expected.get(uri) != stored.get(uri):
             yield "truth", "documents", f"{uri} is not the row of the document log"
 
 

@@ -71,11 +71,11 @@ class Examination:
             self.found.append(Fault(kind, place, count, *fields))
 
     def lost(
-        self, where: str, pairs: Iterable[tuple[str, str]], there: Collection[str], what: str
+        self, where: str, pairs: Iterable[tuple[str, str]], known: Collection[str], what: str
     ) -> None:
         """`pairs`: who names what. Nothing is said where the other table could not be read."""
-        named = (f"{who} names {id[:32]}" for who, id in pairs if id not in there)
-        self.add("dangling", where, named if there else (), what)
+        named = (f"{who} names {id[:32]}" for who, id in pairs if id not in known)
+        self.add("dangling", where, named if known else (), what)
 
 
 def examine(folder: Path) -> list[Fault]:
@@ -169,8 +169,8 @@ def _references(seen: Examination) -> None:
             ((report.title, _shown(report)) for report in index.reports),
         ),
     ]
-    for where, others, there, pairs in named:
-        seen.lost(where, pairs, there, f"{others} that rows name are not there")
+    for where, others, known, pairs in named:
+        seen.lost(where, pairs, known, f"{others} that rows name are not there")
 
 
 def _listed(rows: Iterable[Any], column: str) -> Iterator[tuple[str, str]]:
@@ -338,8 +338,8 @@ def _vector_files(seen: Examination, folder: Path) -> None:
             " - ".join(sorted((relation.source, relation.target))) for relation in index.relations
         },
     }
-    for kind, there in subjects.items():
-        _vectors(seen, f"vdb_{kind}.json", kind, partial(_subjects, folder, kind), there)
+    for kind, expected in subjects.items():
+        _vectors(seen, f"vdb_{kind}.json", kind, partial(_subjects, folder, kind), expected)
 
 
 def _subjects(folder: Path, kind: str) -> list[str]:

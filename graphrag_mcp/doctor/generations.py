@@ -255,13 +255,13 @@ def generation_of(folder: Path, since: str) -> int:
         raise BadInput(what, f"Write 12 or {dates.advice(written)}")
     *older, current = listed = _listed(folder)
 
-    def there(manifest: Manifest) -> bool:
+    def readable(manifest: Manifest) -> bool:
         return manifest is current or _readable(folder, manifest)
 
     before = (manifest for manifest in reversed(listed) if manifest.created < dates.days(day)[0])
-    if found := next(filter(there, before), None):
+    if found := next(filter(readable, before), None):
         return found.generation
-    oldest = next(filter(there, older), current)
+    oldest = next(filter(readable, older), current)
     if oldest.generation == 1:
         return 0
     advice = f"The oldest is {oldest.generation} of {oldest.created}"
@@ -370,9 +370,9 @@ def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
     if found is not None and generation < current.generation and _readable(folder, found):
         return found
     *older, _ = _listed(folder)
-    there = filter(partial(_readable, folder), reversed(older))
-    last = [current, *islice(there, SHOWN - 1)][::-1]
-    more = "older ones and " if next(there, None) else ""
+    readable = filter(partial(_readable, folder), reversed(older))
+    last = [current, *islice(readable, SHOWN - 1)][::-1]
+    more = "older ones and " if next(readable, None) else ""
     listed = ", ".join(str(manifest.generation) for manifest in last)
     what = f"generation {generation} of {folder.name} is not kept"
     raise NotFound(what, f"Kept are {more}{listed}; name one of these")

@@ -357,8 +357,8 @@ def _with_content_ids(
         groups: list[tuple[str, list[str]]] = []
         units: list[str] = []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
-            numbers, there = citation.numbers.get(group, ()), known[group]
-            rows = [there[number] for number in numbers if number in there]
+            numbers, rows_by_number = citation.numbers.get(group, ()), known[group]
+            rows = [rows_by_number[number] for number in numbers if number in rows_by_number]
             units = [unit for row in rows for unit in row[1:]] + units
             groups.append((group, [row[0] for row in rows]))
         if not citation.numbers.get("Sources") and foreign.program != "graphrag-mcp":
@@ -432,14 +432,14 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     holders = _holders(foreign, _labels(plan.found.sources, source), others)
     places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
     _Writer(foreign, places).all()
-    there = set()
+    imported_uris = set()
     log = run.imports
     assert log is not None  # opened by the job that imports
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
         fields = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)
         document = Document(*fields, file, imported.sha_of(data))
-        there.add(holder.uri)
+        imported_uris.add(holder.uri)
         known = plan.live.get(holder.uri)
         if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
             plan.unchanged += 1
@@ -447,7 +447,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
         log.new[document.uri, document.file_sha] = data
         run.brought.append(Edit("put", document.uri, document))
     earlier = {uri for uri, row in plan.live.items() if row["file"] == file}
-    run.brought += [Edit("gone", uri) for uri in sorted(earlier - there)]
+    run.brought += [Edit("gone", uri) for uri in sorted(earlier - imported_uris)]
     graph = graph_of(foreign, holders, ChunkParams(passage_size=run.settings.passage_size))
     data = json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     before = log.latest(file)

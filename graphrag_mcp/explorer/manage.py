@@ -48,7 +48,7 @@ class Manager:
     ) -> None:
         self.app, self.corpus, self.tools, self.local = app, corpus, frozenset(tools), local
         self.writes = "index_documents" in self.tools and not app.read_only
-        self.held = files.Uploaded()
+        self.uploaded = files.Uploaded()
         self.watches = Watches(app.settings) if watches and self.writes else None
 
     def routes(self) -> list[tuple[str, str, Handler]]:
@@ -187,7 +187,7 @@ class Manager:
         arguments = request.query_params
         name, replace = arguments.get("name", ""), arguments.get("replace") == "1"
         try:
-            path, size = await files.added(self.app, name, replace, request.stream(), self.held)
+            path, size = await files.added(self.app, name, replace, request.stream(), self.uploaded)
         except files.Exists as error:
             return json_response({"error": f"{error}", "exists": True}, 409)
         except GraphRAGError as error:

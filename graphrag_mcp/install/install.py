@@ -166,9 +166,9 @@ def installing(host: Host, file: Path, name: str, server: Mapping[str, Any]) -> 
     """What putting the entry in changes. BadInput where the file or a server is in the way."""
     before = _read(file)
     text = _decoded(before, file)
-    there = _servers(host, text, file)
-    known = there.get(name)
-    if name in there and not (isinstance(known, dict) and ours(known)):
+    servers = _servers(host, text, file)
+    known = servers.get(name)
+    if name in servers and not (isinstance(known, dict) and ours(known)):
         what = f"{file} has another server under the name {name!r}"
         raise BadInput(what, "Give ours another name with --name, or remove that one")
     # What someone has added to the old entry by hand, such as a time-out, stays.

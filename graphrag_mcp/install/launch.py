@@ -45,7 +45,7 @@ def command(
         uvx = str(Path(uv).with_name("uvx.exe" if uv.endswith(".exe") else "uvx")) if uv else ""
         if not os.path.isfile(uvx):
             uvx = shutil.which("uvx", path=environ.get("PATH")) or "uvx"
-        extras = [name for name, there in extras_present().items() if there]
+        extras = [name for name, installed in extras_present().items() if installed]
         spec = PACKAGE + (f"[{','.join(extras)}]" if extras else "") + _source()
         return [uvx, PACKAGE] if spec == PACKAGE else [uvx, "--from", spec, PACKAGE]
     folder = Path(executable).parent
@@ -196,8 +196,10 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
     if record["corpus"]:
         meant = f"{record['corpus']}, generation {record['generation']}"
-    there = record["extras"].items()
-    extras = ", ".join(f"{name} {'yes' if installed else 'no'}" for name, installed in there)
+    extras_by_name = record["extras"].items()
+    extras = ", ".join(
+        f"{name} {'yes' if installed else 'no'}" for name, installed in extras_by_name
+    )
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),

@@ -39,16 +39,16 @@ def changes(
     waiting: set[Path] = set()
     while stop is None or not stop.is_set():
         watched = [_identity(path) for path in paths]
-        there = tuple(path for path, watches in zip(paths, watched, strict=True) if watches)
+        present = tuple(path for path, watches in zip(paths, watched, strict=True) if watches)
         for path in paths:
-            if path not in there and path not in waiting:
+            if path not in present and path not in waiting:
                 removed(str(path))
-        waiting = {path for path in paths if path not in there}
-        if not there:
+        waiting = {path for path in paths if path not in present}
+        if not present:
             time.sleep(LOOK_EVERY)
             continue
         first = True
-        places = [os.path.realpath(path) for path in there]
+        places = [os.path.realpath(path) for path in present]
         ends = {(Change.deleted, place) for place in places}  # a new folder may get the old inode
         # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
         turns = watch(
@@ -68,7 +68,7 @@ def changes(
                 folders = any(at == Change.modified and os.path.isdir(path) for at, path in seen)
                 if first or (seen and not folders):
                     first = False
-                    yield there
+                    yield present
                 if folders:
                     break
             else:
@@ -134,8 +134,8 @@ class Watches:
         within = tuple(str(root.resolve()) for root in self.settings.roots)
         home = self.settings.home.resolve()
         try:
-            for there in changes([Path(path) for path in paths], home, self._gone, end):
-                request = IndexRequest(tuple(map(str, there)), within=within)
+            for present in changes([Path(path) for path in paths], home, self._gone, end):
+                request = IndexRequest(tuple(map(str, present)), within=within)
                 try:
                     start.start(self.settings, corpus, request)
                 except GraphRAGError as error:

@@ -415,8 +415,10 @@ def _body(title: str, text: str, definitions: Sequence[str] = (), old: str = "")
     of a block of code that is open."""
     text = clean(text).strip()  # a file with a NUL is no text to an index
     (facts, end), known = front_matter(text), front_matter(old)[0]
-    own = ("kind", "title", "date", "writer")
-    if facts and all(name in own or known.get(name) == value for name, value in facts.items()):
+    written_by_us = ("kind", "title", "date", "writer")
+    if facts and all(
+        name in written_by_us or known.get(name) == value for name, value in facts.items()
+    ):
         text = text[end:].strip()
     first, _, rest = text.partition("\n")
     same = first.startswith("# ") and first[2:].strip().casefold() == title.strip().casefold()

@@ -86,14 +86,14 @@ def _moved(
     }
     names = {name for old in files.values() for name, _ in old}
     same = [file for file in found.files if _name(file.uri) in names]
-    there = {file.uri: (_name(file.uri), _hash(file)) for file in same}
-    new = {pair for uri, pair in there.items() if uri not in hashes}
+    present = {file.uri: (_name(file.uri), _hash(file)) for file in same}
+    new = {pair for uri, pair in present.items() if uri not in hashes}
     complete = all(scope.complete for scope in found.scopes) and not found.errors
     moved, notes = set(), []
     for label, old in files.items():
         path, total = shown(sources[label]["path"]), len(old)
         again = sum(pair in new for pair in old)
-        doubled = sum(pair in there.values() for pair in old)
+        doubled = sum(pair in present.values() for pair in old)
         certain = again > 0 and again >= ENOUGH * total
         if complete and (certain or (sure and doubled)):
             moved.add(label)
@@ -291,16 +291,16 @@ def _set_again(source: dict[str, str], files: Mapping[str, str | None]) -> None:
 
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     """Documents whose files are not where they were."""
-    there = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
+    present = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
     prefixes = tuple(scope.prefix for scope in plan.found.scopes if scope.complete)
     for source in plan.found.sources.values():
         for uri in unread_files(source):
-            if uri not in there and uri.startswith(prefixes):
+            if uri not in present and uri.startswith(prefixes):
                 _set_unread(source, uri, None)
-        left = (uri for uri in _again(source) if uri not in there and uri.startswith(prefixes))
+        left = (uri for uri in _again(source) if uri not in present and uri.startswith(prefixes))
         _set_again(source, dict.fromkeys(left))
     for file, uris in plan.by_file.items():
-        if file in there or file.startswith("text:"):
+        if file in present or file.startswith("text:"):
             continue
         if file.startswith(prefixes) or file.partition("/")[0] in moved:
             yield from uris
@@ -311,8 +311,8 @@ def _guard(plan: Plan, request: IndexRequest) -> None:
     total = len(plan.live)
     if total <= GUARDED or len(plan.gone) * 2 <= total or request.remove_missing:
         return
-    there = {_hash(file) for file in plan.to_read}
-    lost = sum(plan.live[uri]["file_sha"] not in there for uri in plan.gone)
+    present = {_hash(file) for file in plan.to_read}
+    lost = sum(plan.live[uri]["file_sha"] not in present for uri in plan.gone)
     if lost * 2 > total:
         raise BadInput(
             f"{lost} of the {total} documents of this corpus are no longer in the folders named",
@@ -397,8 +397,8 @@ def changes(
         known[row["file"]] = row["file_sha"]
         if source["kind"] == "files":
             paths.append(path)
-    there = [path for path in ([below] if below else paths) if os.path.exists(path)]
-    walked = walk.find(there, sources, settings)
+    present = [path for path in ([below] if below else paths) if os.path.exists(path)]
+    walked = walk.find(present, sources, settings)
     found = {file.uri: file for file in walked.files}
     tried = {uri: file for source in sources.values() for uri, file in unread_files(source).items()}
     unread = {uri for uri, file in tried.items() if uri in found and _hash(found[uri]) == file.sha}

@@ -102,7 +102,7 @@ class Mail:
     passed_over: list[str] = field(default_factory=list)  # types of parts that are no text
 
     @cached_property
-    def own(self) -> str:
+    def own_text(self) -> str:
         return _own_text(self)
 
     @cached_property
@@ -192,8 +192,8 @@ def _own_text(mail: Mail, earlier: Sequence[Mail] = ()) -> str:
     people += (sender for other in earlier for sender in other.sender)
     names = [name.rstrip(">") for person in people for name in person.split(" <")]
     names = [name for name in names if len(name) > 1]
-    own = without_quotes(body, names, [other.words for other in earlier])
-    return tidy(own.replace(QUOTE, ">")) or whole
+    unquoted = without_quotes(body, names, [other.words for other in earlier])
+    return tidy(unquoted.replace(QUOTE, ">")) or whole
 
 
 def _given(
@@ -212,7 +212,7 @@ def _given(
     names = [
         person.partition(" <")[0] for person in (*mail.sender[:1], *(mail.to + mail.cc)[:RECEIVERS])
     ]
-    body = without_earlier(_own_text(mail, earlier), [other.own for other in earlier])
+    body = without_earlier(_own_text(mail, earlier), [other.own_text for other in earlier])
     writer = Writer()
     # a heading: what is quoted is the text below it
     writer.add(f"# {mail.subject}" if mail.subject else "")

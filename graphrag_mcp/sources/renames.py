@@ -55,7 +55,7 @@ class Renames:
         """`known`: as `read` gives it, before the run; `texts` and `hashes` of the files that are gone, by uri."""
         self.known, self.hashes = known, hashes
         self.gone = {uri: _lines(text) for uri, text in texts.items()}
-        self.held = frozenset[str]().union(*self.gone.values())
+        self.gone_lines = frozenset[str]().union(*self.gone.values())
         # Of each file: which of these lines it holds, how many lines it has, and its SHA-256.
         self.came: dict[str, tuple[frozenset[str], int, str]] = {}
 
@@ -63,10 +63,10 @@ class Renames:
         """A file that was not there before. One without text is no evidence."""
         if (self.gone or self.known) and text.strip():
             lines = _lines(text)
-            self.came[uri] = lines & self.held, len(lines), sha
+            self.came[uri] = lines & self.gone_lines, len(lines), sha
 
-    def record(self, sources: Mapping[str, dict[str, str]], there: Collection[str]) -> None:
-        """Write into the sources what became of the files; `there`: the uris of documents by now."""
+    def record(self, sources: Mapping[str, dict[str, str]], uris: Collection[str]) -> None:
+        """Write into the sources what became of the files; `uris`: those of documents by now."""
         now = {**self.hashes, **self._pairs()}
         taken = {*now.values()}
         later = {sha: uri for uri, (*_, sha) in self.came.items() if sha and uri not in taken}
@@ -78,8 +78,8 @@ class Renames:
             label, _, rest = old.partition("/")
             if label not in sources:  # its folder has moved
                 label = new.partition("/")[0]
-            if label in sources and f"{label}/{rest}" not in there:
-                is_known = new in there or "/" not in new
+            if label in sources and f"{label}/{rest}" not in uris:
+                is_known = new in uris or "/" not in new
                 kept.setdefault(label, {})[f"{label}/{rest}"] = new if is_known else ""
         for label, names in kept.items():
             sources[label][KEY] = json.dumps(names, ensure_ascii=False)
@@ -118,8 +118,8 @@ def _most_lines(gone: _Files, came: _Files) -> _Pairs:
     for after, (lines, total) in came.items():
         holders = (holding.get(line, ()) for line in lines)
         for before in {uri for uris in holders if len(uris) <= FEW for uri in uris}:
-            held, size = gone[before]
-            share = len(lines & held) / max(total, size)
+            old_lines, size = gone[before]
+            share = len(lines & old_lines) / max(total, size)
             if share >= ENOUGH:
                 shares.append((-share, _name(before) != _name(after), before, after))
     return [(before, after) for *_, before, after in sorted(shares)]

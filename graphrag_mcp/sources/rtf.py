@@ -82,9 +82,9 @@ def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
     body = "".join(reader.parts)
     for text in [*body.split("\n\n"), *reader.notes, *reader.margins]:
         writer.add(text)
-    title = reader.told.get(b"title", "")
+    title = reader.info.get(b"title", "")
     lines = {_letters(line) for line in body[:2_000].split("\n")}
-    author = reader.told.get(b"author", "")
+    author = reader.info.get(b"author", "")
     yield writer.piece(
         title if _letters(title) in lines else "", metadata={"author": author} if author else {}
     )
@@ -102,7 +102,7 @@ class _Reader:
         self.footnotes = 0
         # headers and footers, each once; below the text, whose first line is its title
         self.margins: dict[str, None] = {}
-        self.told: dict[bytes, str] = {}  # title, author; of the open comment its author
+        self.info: dict[bytes, str] = {}  # title, author; of the open comment its author
         self.cell: list[str] = []  # the parts of the open cell
         self.cells: list[str] = []  # of the open row
         self.rows: list[list[str]] = []
@@ -272,7 +272,7 @@ class _Reader:
     def _end_apart(self, word: bytes, text: str) -> None:
         """Put the words of a note, a comment, a header or what is told of the document into its place."""
         flat = " ".join(text.split())
-        who = self.told.pop(b"atnauthor", "") if word == b"annotation" else ""
+        who = self.info.pop(b"atnauthor", "") if word == b"annotation" else ""
         if not flat:  # what is deleted or hidden
             return
         if word in _MARGINS:
@@ -283,7 +283,7 @@ class _Reader:
         elif word == b"annotation":
             self.notes.append(f"Comment ({who}): {flat}" if who else f"Comment: {flat}")
         else:
-            self.told[word] = flat
+            self.info[word] = flat
 
     def end(self) -> None:
         """The end of the file, where groups and rows may be open that nothing has closed."""

@@ -64,9 +64,9 @@ class Sheet:
             self.notes.append((cell, note))
 
 
-def _both(wanted: range, there: Mapping[int, object]) -> list[int]:
-    fewer = wanted if len(wanted) < len(there) else there
-    return [number for number in fewer if number in wanted and number in there]
+def _both(wanted: range, filled: Mapping[int, object]) -> list[int]:
+    fewer = wanted if len(wanted) < len(filled) else filled
+    return [number for number in fewer if number in wanted and number in filled]
 
 
 def linked(text: str, address: str) -> str:

@@ -370,14 +370,14 @@ def find(
     return found
 
 
-def others(folder: str, held: Collection[str], settings: Settings) -> bool:
-    """Does a folder hold files to index outside of the folders `held` in it? It looks at WALK_NEAR entries and no more,
+def others(folder: str, indexed: Collection[str], settings: Settings) -> bool:
+    """Does a folder hold files to index outside of the folders `indexed` in it? It looks at WALK_NEAR entries and no more,
     since a call waits for it: where that is not all, the answer is yes. Never raises."""
     walk = _Walk(Found(), settings, WALK_NEAR)
     stack = [_Place(folder, "", folder, "/", _rules_above(folder))]
     while stack and not walk.files and not walk.linked and walk.entries <= WALK_NEAR:
         place = stack.pop()
-        if place.folder not in held:
+        if place.folder not in indexed:
             with suppress(OSError):  # what cannot be read, is not indexed
                 stack += walk.enter(place, place.folder == folder)
     return bool(walk.files or walk.linked) or walk.entries > WALK_NEAR
@@ -537,16 +537,16 @@ class _Walk:
         """Take or count entries; gives folders to enter. OSError when it cannot be listed."""
         inner, above = [], os.path.join(place.folder, "")
         with entries(place.folder) as listed, Folder() as within:
-            there = sorted(islice(listed, self.most + 1), key=lambda entry: entry.name)
-            self.entries += len(there)
-            rules = place.rules + _rules_in(place.folder, {entry.name for entry in there})
-            names = {entry.name.casefold() for entry in there}
+            listing = sorted(islice(listed, self.most + 1), key=lambda entry: entry.name)
+            self.entries += len(listing)
+            rules = place.rules + _rules_in(place.folder, {entry.name for entry in listing})
+            names = {entry.name.casefold() for entry in listing}
             # A virtual environment, a cache (CACHEDIR.TAG) or a corpus of another home.
             machine_made = names & {"pyvenv.cfg", "cachedir.tag"} or _CORPUS <= names
             if not top and machine_made:
                 self.found.skip(DEPENDENCY)
                 return []
-            for entry in there:
+            for entry in listing:
                 path = above + entry.name
                 try:
                     folder = entry.is_dir(follow_symlinks=False)

@@ -71,11 +71,11 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
         if name == b"pPr":
             if lists is None or token.start() < unnumbered:
                 continue
-            own, _, earlier = inside.partition(b"pPrChange")
+            properties, _, earlier = inside.partition(b"pPrChange")
             if _PROPERTIES.search(earlier) and (end := xml.find(closing, after)) > 0:
                 after = end + len(closing)  # those before a change have a closing tag of their own
-            gone = _TAKEN_OUT.search(own)
-            label = "" if gone else lists.label(own)
+            gone = _TAKEN_OUT.search(properties)
+            label = "" if gone else lists.label(properties)
             shown = b"" if gone else xml[token.start() : after]
             if label:
                 shown += b"<%br>%b</%br>" % (prefix, _run(prefix, label + NUMBERED), prefix)

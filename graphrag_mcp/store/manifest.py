@@ -270,8 +270,8 @@ def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
     named = {
         entry["file"] for generation in kept for entry in [*generation.segments, *generation.files]
     }
-    there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
-    return [path for path in there if path.name not in named]
+    paths = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
+    return [path for path in paths if path.name not in named]
 
 
 @contextlib.contextmanager

@@ -200,8 +200,8 @@ class Store:
                 return Tag.of(self._obstore.put(self._store, path, raw, mode=mode))
         except (self._errors.AlreadyExistsError, self._errors.PreconditionError):
             with contextlib.suppress(Absent):
-                there, now = self.get(path)
-                if there == raw:
+                stored, now = self.get(path)
+                if stored == raw:
                     return now
             return None
 
@@ -288,15 +288,15 @@ class Mirror:
         with self._lock:
             if time.monotonic() < self._next_look:
                 return
-            there, wait = (self.folder / "manifest.json").exists(), POLL_SECONDS
+            present, wait = (self.folder / "manifest.json").exists(), POLL_SECONDS
             try:
-                if there:
+                if present:
                     seen = threading.Event()
                     in_time(lambda: self.pull(seen.set), seen)
                 else:
                     self.pull()
             except GraphRAGError as error:
-                if not there:
+                if not present:
                     raise
                 log.warning("%s; the copy on this machine is read", error.what)
                 wait = BACK_OFF
@@ -312,8 +312,8 @@ class Mirror:
             for _ in range(TRIES):
                 head = self._head()
                 seen()
-                there = (self.folder / "manifest.json").exists()
-                if head.tag == self._state().tag and there == (head.tag is not None):
+                present = (self.folder / "manifest.json").exists()
+                if head.tag == self._state().tag and present == (head.tag is not None):
                     return head
                 try:
                     self._fetch(head)
@@ -419,12 +419,12 @@ class Mirror:
     def _lease(self, end: float) -> Tag | None:
         seen, since, over = None, time.monotonic(), False
         while True:
-            there = self.store.tag(self._prefix + LEASE)
-            if there != seen:
-                seen, since, over = there, time.monotonic(), self._over()
+            tag = self.store.tag(self._prefix + LEASE)
+            if tag != seen:
+                seen, since, over = tag, time.monotonic(), self._over()
             # Whether it has run out is seen by this machine's clock: it did not change for so long.
-            if there is None or over or time.monotonic() - since > LEASE_SECONDS:
-                if taken := self.store.swap(self._prefix + LEASE, self._claim(), there):
+            if tag is None or over or time.monotonic() - since > LEASE_SECONDS:
+                if taken := self.store.swap(self._prefix + LEASE, self._claim(), tag):
                     return taken
             if time.monotonic() > end:
                 raise Busy(
@@ -446,8 +446,8 @@ class Mirror:
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
         base = self._state()
-        there = [path for path in sorted(shas) if (self.folder / path).exists()]
-        files = {path: [(self.folder / path).stat().st_size, shas[path]] for path in there}
+        present = [path for path in sorted(shas) if (self.folder / path).exists()]
+        files = {path: [(self.folder / path).stat().st_size, shas[path]] for path in present}
         stored = {sha for _, sha in base.files.values()}
         new = {sha: path for path, (_, sha) in files.items() if sha not in stored}
         with ThreadPoolExecutor(TRANSFERS) as pool:

@@ -78,8 +78,8 @@ def listing(folder: Path) -> list[Path]:
         if store is not None:
             for entry in store.listed(f"{folder.relative_to(home).as_posix()}/"):
                 path = home / entry["path"]
-                there = path.stat().st_size if path.exists() else -1
-                if path.parent == folder and there != entry["size"]:  # lines are only added
+                size = path.stat().st_size if path.exists() else -1
+                if path.parent == folder and size != entry["size"]:  # lines are only added
                     read(path)
                     os.utime(path, (entry["last_modified"].timestamp(),) * 2)
     return sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
@@ -91,12 +91,14 @@ def forget(folder: Path, seconds: float) -> int:
     expired = {path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old}
     with _reached(home) as store:
         if store is not None:
-            there = store.listed(f"{folder.relative_to(home).as_posix()}/")
+            objects = store.listed(f"{folder.relative_to(home).as_posix()}/")
             alive = {
-                home / entry["path"] for entry in there if entry["last_modified"].timestamp() >= old
+                home / entry["path"]
+                for entry in objects
+                if entry["last_modified"].timestamp() >= old
             }
             expired -= alive
-            dead = {home / entry["path"] for entry in there} - alive
+            dead = {home / entry["path"] for entry in objects} - alive
             store.delete([_object(path) for path in sorted(dead) if path.parent == folder])
     for path in expired:
         path.unlink(missing_ok=True)
@@ -154,18 +156,18 @@ def _exchange(store: Store, path: Path) -> None:
     from graphrag_mcp.store.mirror import Absent
 
     for number in range(TRIES):
-        here = path.read_bytes().splitlines() if path.exists() else []
+        local = path.read_bytes().splitlines() if path.exists() else []
         try:
             raw, tag = store.get(_object(path))
         except Absent:
             raw, tag = b"", None
-        there = raw.splitlines()
-        known = set(there)
-        lines = [*there, *(line for line in here if line not in known)]
+        remote = raw.splitlines()
+        known = set(remote)
+        lines = [*remote, *(line for line in local if line not in known)]
         whole = b"".join(line + b"\n" for line in lines)
-        if lines != here:
+        if lines != local:
             write_durably(path, whole)
-        if len(lines) == len(there) or store.swap(_object(path), whole, tag) is not None:
+        if len(lines) == len(remote) or store.swap(_object(path), whole, tag) is not None:
             return
         time.sleep(random.uniform(0, 0.02 * (number + 1)))  # writers of the same rhythm meet again
     log.warning("%s is written by other machines faster than by this one", path)

@@ -195,11 +195,11 @@ class SharedBook(AnswerBook):
 
     def _merge(self, kind: str) -> None:
         """Make one of many small segments of a kind. Two that do so at once leave rows twice."""
-        there = self._store.listed(f"{self._prefix}{kind}/")
-        if len(there) <= SEGMENTS:
+        objects = self._store.listed(f"{self._prefix}{kind}/")
+        if len(objects) <= SEGMENTS:
             return
         chosen: list[dict[str, Any]] = []
-        for file in sorted(there, key=lambda file: (file["size"], file["path"])):
+        for file in sorted(objects, key=lambda file: (file["size"], file["path"])):
             if len(chosen) >= SEGMENTS // 2 and file["size"] > sum(each["size"] for each in chosen):
                 break
             chosen.append(file)

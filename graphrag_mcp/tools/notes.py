@@ -108,7 +108,7 @@ async def written(ctx: Ctx, note: Note, corpus: str) -> NoteResult:
         )
 
     def tell() -> NoteResult:
-        return told(desk.app, written_note, job.status, job.job_id)
+        return note_result(desk.app, written_note, job.status, job.job_id)
 
     written_note, job = await shielded(desk, begin)
     job = await watch(ctx, job, WAIT)
@@ -129,7 +129,7 @@ def kept(app: App, note: Note, corpus: str, by: str) -> str:
     while job.status not in FINAL and time.monotonic() < end:
         time.sleep(0.1)
         job = queue.load(app.home, job.job_id)
-    result = told(app, written_note, job.status, job.job_id)
+    result = note_result(app, written_note, job.status, job.job_id)
     return " ".join(filter(None, (result.text.replace("\n", " "), result.hint)))
 
 
@@ -141,7 +141,7 @@ def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:
     result = index_documents(
         app.folder(written_note.corpus), request(app, written_note), quiet(app)
     )
-    return told(app, written_note, result.status)
+    return note_result(app, written_note, result.status)
 
 
 def quiet(app: App) -> Settings:
@@ -280,8 +280,8 @@ def _file(base: Path, title: str, note: Note) -> tuple[Path, str | None]:
         path = files.place(base, title, note.folder, number)
         old = files.read(path)
     if old is None and number > 1 and note.op != "new":
-        there = front_matter(files.read(first) or "")[0].get("title", first.stem)
-        what = f"the file {first.name!r} is the note {there!r}, not {title!r}"
+        old_title = front_matter(files.read(first) or "")[0].get("title", first.stem)
+        what = f"the file {first.name!r} is the note {old_title!r}, not {title!r}"
         raise NotFound(what, 'Give that title, or op="new" for a note of its own')
     return path, old
 
@@ -343,7 +343,7 @@ def kept_text(notes: str) -> Callable[[Fingerprint], str]:
     return partial(folder.source, Path(notes)) if notes else lambda _: ""
 
 
-def told(app: App, written_note: Written, status: str, job_id: str = "") -> NoteResult:
+def note_result(app: App, written_note: Written, status: str, job_id: str = "") -> NoteResult:
     """The result, with what the index has made of the note."""
     from graphrag_mcp.query import note_sources, pages, times
 

@@ -67,7 +67,7 @@ class Progress:
     rejected: int = 0
     useful: bool = True
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What the client's model wrote, in a sentence."""
         if not self.rounds:
             return "The client's model wrote nothing."
@@ -108,7 +108,7 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
     if ctx.request_state:
         response = (ctx.input_responses or {}).get(KEY)
         if response is None:
-            return f"{progress.told()} The client gave no reply."
+            return f"{progress.summary()} The client gave no reply."
         progress = await aside(_submitted, desk.app, progress, response, who, client)
     ended = ""
     while progress.rounds < most and progress.useful:
@@ -137,7 +137,7 @@ async def write(ctx: contract.Ctx, progress: Progress, seconds: float) -> InputR
             ended = " Nothing of its last reply could be used, so no more was asked."
         else:
             ended = " The limit of requests of a call is reached; call it again to go on."
-    return progress.told() + ended
+    return progress.summary() + ended
 
 
 def _next(app: App, corpus: str, client: str) -> tuple[CreateMessageRequest | None, int]:

@@ -162,8 +162,8 @@ def _no_work(found: Any, kind: str) -> str:
         return f"The {found.held} open questions are with other agents. {more}"
     if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
-        there = f'open are {others}: claim_work(kind="any").'
-        return f"Nothing of kind {kind} waits for an agent; {there}"
+        hint = f'open are {others}: claim_work(kind="any").'
+        return f"Nothing of kind {kind} waits for an agent; {hint}"
     if kind == "summary" and not found.remaining:
         reports = 'claim_work(kind="report", level=0)'
         return f"Every document has a summary. Reports of topics are written from them: {reports}."
