@@ -68,6 +68,7 @@ class ModelError(GraphRAGError):
 
 
 def too_many_files() -> GraphRAGError:
+    """The error for a process that may open no further file."""
     what = "this process has too many files open"
     return GraphRAGError(what, "Try again in a moment, or raise its limit (ulimit -n)")
 

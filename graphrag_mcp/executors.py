@@ -234,6 +234,7 @@ def executor(engine: str, processes: int = 0, address: str = "", items: int = 0)
 
 
 def cores() -> int:
+    """Processor cores that this process may use."""
     found = getattr(os, "sched_getaffinity", None)
     return len(found(0)) if found else os.cpu_count() or 1
 

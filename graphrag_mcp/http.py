@@ -438,6 +438,7 @@ def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[st
 
 
 def is_loopback(host: str) -> bool:
+    """Is it this machine that the host name or address means?"""
     try:
         return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -445,5 +446,6 @@ def is_loopback(host: str) -> bool:
 
 
 def address_of(listener: socket.socket) -> str:
+    """The URL of the endpoint behind a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"

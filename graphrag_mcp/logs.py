@@ -16,6 +16,7 @@ PAUSE = 60.0  # seconds between two records of one kind
 
 
 def to_stderr() -> None:
+    """Send warnings to stderr: stdout belongs to the protocol."""
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format=form)
 

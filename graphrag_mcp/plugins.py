@@ -71,6 +71,7 @@ def plugged(part: str) -> Mapping[str, Any]:
 
 
 def readers() -> Mapping[str, ReadingPlugin]:
+    """By name what reads each kind of document that is plugged in."""
     return plugged("reading")
 
 

@@ -253,6 +253,7 @@ def _priced(guess: Mapping[str, Any]) -> str:
 
 
 def asked(usage: Mapping[str, Any], between: str = ", ") -> str:
+    """`3 times, 1,200 tokens in, 90 out`: what a model was or would be asked."""
     tokens = f"{usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out"
     return f"{terms.counted(usage['calls'], 'times')}{between}{tokens}"
 
@@ -308,12 +309,14 @@ def as_utf8(stream: Any) -> None:
 
 
 def app_of(options: argparse.Namespace) -> App:
+    """The application over the settings of these options."""
     from graphrag_mcp.app import App
 
     return App(settings_of(options))
 
 
 def snapshot_of(options: argparse.Namespace) -> Snapshot:
+    """The generation of the corpus that the options mean. NotFound where there is none."""
     return app_of(options).snapshot(options.corpus)
 
 
@@ -334,6 +337,9 @@ def elsewhere(app: App, corpus: str) -> str:
 
 
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:
+    """The settings: those of files and of the environment, below options and `overrides`.
+    Credentials are masked in all output from here on, and the home is made private. BadInput for
+    a setting that cannot be read."""
     settings = load(home=options.home or None, **overrides)
     fencing.SHOW_SECRETS.set(settings.show_secrets)
     HOME.set(settings.home)

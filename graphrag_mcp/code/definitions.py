@@ -18,6 +18,7 @@ _NAME = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
 
 
 def is_symbol(row: Mapping[str, Any]) -> bool:
+    """Is the row of an entity a definition of source code?"""
     return row["type"] in TYPES and "." in row["key"]
 
 

@@ -15,6 +15,8 @@ from graphrag_mcp.store.tables import Snapshot
 
 
 class SourceCode(IndexingPlugin):
+    """What indexing asks the plug-in for source code."""
+
     def link(
         self,
         rows: Sequence[Row],

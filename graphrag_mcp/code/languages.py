@@ -21,4 +21,5 @@ def language_of(uri: str) -> str:
 
 
 def grammars_installed() -> bool:
+    """Is the extra `[code]` installed? Without it only Python is parsed."""
     return find_spec("tree_sitter") is not None

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 class SourceCode(ReadingPlugin):
+    """What reading asks the plug-in for source code."""
+
     def knows(self, uri: str) -> bool:
         return bool(language_of(uri))
 

@@ -21,6 +21,8 @@ PACKAGES = frozenset(stem for stems in PACKAGE_FILES.values() for stem in stems)
 
 
 def compose(community: Community, inside: Inside, children: Sequence[Report]) -> Report:
+    """The report of a community of source code: what its parts hold, or what is defined in it, most
+    used first."""
     base = replace(outline(community, inside), title=inside.title)
     if children:
         opening, described = _of_parts(children)

@@ -227,6 +227,7 @@ def _named(file: SourceFile) -> set[str]:
 
 
 def known(files: Sequence[SourceFile]) -> Corpus:
+    """All definitions of these files, by full name, by short name and by module."""
     corpus = Corpus()
     for file in files:
         for symbol in file.symbols:

@@ -13,6 +13,8 @@ from graphrag_mcp.types import ExploreResult
 
 
 class SourceCode(SearchingPlugin):
+    """What searches ask the plug-in for source code."""
+
     @property
     def features(self) -> Sequence[PluggedFeature]:
         return features.FEATURES

@@ -239,6 +239,8 @@ def dumped(file: SourceFile, units: Sequence[UnitSpan]) -> str:
 
 
 def loaded(text: str) -> tuple[SourceFile, list[UnitSpan]]:
+    """A parsed file and the spans of its units, from what `dumped` wrote. ValueError for other
+    text."""
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
     # Rows of older releases have fewer fields.

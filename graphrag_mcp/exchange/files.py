@@ -282,6 +282,7 @@ def number(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def whole(row: Mapping[str, Any], *names: str) -> int | None:
+    """The first of these fields that holds a number, without what follows its point."""
     return next((int(found) for name in names if (found := number(row, name)) is not None), None)
 
 
@@ -338,6 +339,8 @@ class SourceUnit:
 
 @dataclass(slots=True)
 class SourceEntity:
+    """An entity of another index. `units`: ids of the text units that name it."""
+
     id: str
     number: int
     title: str
@@ -374,6 +377,8 @@ class SourceCommunity:
 
 @dataclass(slots=True)
 class SourceReport:
+    """A report of another index on a community, by its number."""
+
     community: int
     title: str
     summary: str

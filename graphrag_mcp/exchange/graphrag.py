@@ -64,6 +64,7 @@ def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
 
 
 def text(row: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that holds text, without signs that no table takes."""
     return clean(files.text(row, *names))
 
 

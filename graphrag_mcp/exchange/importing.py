@@ -146,6 +146,7 @@ Places = Mapping[str, tuple["Holder", imported.UnitRecord]]
 
 
 def key_of(entity: SourceEntity) -> str:
+    """The key under which an imported entity is merged with others of its name."""
     return entity.key or normalise_name(entity.title)
 
 

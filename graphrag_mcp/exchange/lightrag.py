@@ -68,6 +68,7 @@ def _joined(row: Row, name: str) -> str:
 
 
 def name_of(name: str) -> str:
+    """A name as LightRAG stores it, without quotation marks; at most 300 characters."""
     return " ".join(clean(name).strip().strip('"').split())[:300]
 
 

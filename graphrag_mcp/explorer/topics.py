@@ -63,6 +63,8 @@ Way = list[list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Circle:
+    """A circle of the map: its middle and radius, within the unit circle."""
+
     x: float
     y: float
     r: float

@@ -24,6 +24,8 @@ LEFT = ".deleted-"  # begins the name of what is on its way out
 
 @dataclass(frozen=True)
 class Stored:
+    """What a corpus takes on the disk."""
+
     corpus: str
     path: str
     documents: int

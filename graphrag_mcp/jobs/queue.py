@@ -207,10 +207,12 @@ def as_it_is(home: Path, job: Job) -> Job:
 
 
 def alive(job: Job) -> bool:
+    """Does the process that does this job still run?"""
     return bool(job.process) and process_mark(job.pid) == job.process
 
 
 def request_of(job: Job) -> IndexRequest:
+    """The request of a job. ValueError where its record has another shape."""
     return stored.shaped(job.request, IndexRequest)
 
 
@@ -223,6 +225,7 @@ def settings_record(settings: Settings) -> dict[str, Any]:
 
 
 def save(home: Path, job: Job) -> None:
+    """Write the record of a job, at once and whole."""
     job.updated = now()
     path = record_path(home, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -255,6 +258,7 @@ def waiting(home: Path, corpus: str) -> list[str]:
 
 
 def corpora_at_work(home: Path) -> list[str]:
+    """Names of the corpora with jobs that are queued or running."""
     return [name for name in _entries(home / "jobs" / "open") if waiting(home, name)]
 
 
@@ -324,18 +328,22 @@ def forget_old(home: Path) -> None:
 
 
 def record_path(home: Path, job_id: str) -> Path:
+    """The file of a job's record."""
     return home / "jobs" / f"{job_id}.json"
 
 
 def flag(home: Path, job_id: str) -> Path:
+    """The file whose presence asks the job to stop."""
     return home / "jobs" / f"{job_id}.cancel"
 
 
 def marker(home: Path, corpus: str, name: str) -> Path:
+    """The file whose presence says that a job of the corpus is open."""
     return home / "jobs" / "open" / corpus / name
 
 
 def now() -> str:
+    """The time in UTC, ISO 8601 to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

@@ -78,6 +78,7 @@ def confined(settings: Settings, job: Job) -> Job:
 
 
 def roots_of(settings: Settings) -> list[Path]:
+    """The folders that may be read, without links."""
     return [root.resolve() for root in settings.roots]
 
 

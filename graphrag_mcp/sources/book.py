@@ -24,6 +24,7 @@ _PAGES = (".xhtml", ".html", ".htm", ".xml")
 
 
 def epub(data: bytes, suffix: str) -> Iterator[Piece]:
+    """The chapters of a book in the order of its spine. ReadError for a damaged one."""
     parts = archive.checked(data, suffix)
     container = tree(parts, "META-INF/container.xml")
     roots = (

@@ -450,5 +450,6 @@ def iso_date(value: Any) -> str:
 
 
 def utc(moment: datetime) -> str:
+    """A time in UTC, ISO 8601 to the second; one without a zone is taken for UTC."""
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat(timespec="seconds")

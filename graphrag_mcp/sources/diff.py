@@ -125,6 +125,8 @@ def _hash(file: FoundFile) -> str:
 
 @dataclass
 class Plan:
+    """What a run has to do: files to read, documents that are gone, and what stays."""
+
     found: Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
     quota: walk.Quota

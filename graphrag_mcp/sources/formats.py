@@ -70,6 +70,7 @@ _MAIL = re.compile(
 
 
 def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    """A text file: mail and mailboxes by their head, else prose with its front matter."""
     if MAILBOX.match(data):  # a folder of Thunderbird has no suffix
         yield from mbox(data, suffix)
         return
@@ -83,6 +84,7 @@ def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
 
 
 def as_written(data: bytes, suffix: str) -> Iterator[Piece]:
+    """A text whose lines are no prose, such as source code or a log."""
     text, metadata = decode(data)
     refuse_coded(text)
     yield Piece(text, metadata=metadata, prose=False)
@@ -399,6 +401,7 @@ def json_lines(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
 
 
 def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
+    """A document for each row. ReadError over 500 MB unpacked."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -39,6 +39,8 @@ _EPOCH = "1970-01-01"  # of commits that programs make without a clock
 
 @dataclass(frozen=True, slots=True)
 class Repository:
+    """A repository whose checkout holds files of a corpus."""
+
     root: str  # the folder of its files
     folder: str  # of its objects and references
     head: str  # id of the commit that is checked out

@@ -101,6 +101,7 @@ class Page:
 
 
 def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
+    """The main text of a page, with its title, metadata and links."""
     page, metadata = decoded(data)
     yield Piece(page.text, page.title, metadata=page.metadata | metadata, links=tuple(page.links))
 

@@ -111,6 +111,7 @@ class Mail:
 
 
 def eml(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    """A mail, and what is attached to it. ReadError where it begins with no header."""
     if suffix == "emlx" and (size := re.match(rb"(\d{1,9})\s*?\n", data)):  # of Apple Mail
         data = data[size.end() : size.end() + int(size[1])]
     if b"\0" in data[:100]:  # saved as UTF-16
@@ -716,6 +717,7 @@ _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
+    """A mail as Outlook saves it, and what is attached to it. ReadError for a damaged one."""
     import io
 
     import olefile

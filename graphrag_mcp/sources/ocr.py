@@ -51,6 +51,8 @@ class TooMany(ReadError):
 
 @dataclass(frozen=True)
 class Reading:
+    """The text that was read in a picture."""
+
     text: str
     confidence: float  # the mean over its lines, from 0 to 1
 

@@ -23,6 +23,7 @@ _REPEATED = 1_000  # cells or rows that one with a text may stand for; empty one
 
 
 def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
+    """A text, sheet or presentation of OpenDocument. ReadError for a damaged or an encrypted one."""
     parts = archive.checked(data, suffix)
     root, about = tree(parts, "content.xml"), tree(parts, "meta.xml")
     if root is None:

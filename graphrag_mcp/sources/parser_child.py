@@ -212,6 +212,7 @@ def _parse(
 
 
 def main() -> None:
+    """Parse what comes in frames on stdin until it ends; results go out in frames on stdout."""
     global _libraries, _nowhere
 
     frames, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=1 << 16)

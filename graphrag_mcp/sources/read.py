@@ -156,6 +156,7 @@ def parse(
 
 
 def close() -> None:
+    """End the process that parses, if there is one."""
     global _child
 
     with _lock:

@@ -66,6 +66,7 @@ class _State:
 
 
 def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
+    """Text, tables, notes and comments of an RTF file. ReadError where it is none."""
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ReadError("it is damaged, or no rtf file")
     reader, at = _Reader(), 0

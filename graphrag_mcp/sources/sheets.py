@@ -33,6 +33,8 @@ _CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})\Z")
 
 @dataclass
 class Sheet:
+    """One sheet of a workbook: its cells as text."""
+
     name: str
     hidden: bool = False
     # row from 1 -> column from 0 -> text
@@ -77,6 +79,7 @@ def linked(text: str, address: str) -> str:
 
 
 def xlsx(data: bytes, suffix: str) -> Iterator[Piece]:
+    """A workbook as one piece, each sheet below its name. ReadError for a damaged one."""
     book = _Book(archive.checked(data, suffix))
     yield written(book.sheets())
 

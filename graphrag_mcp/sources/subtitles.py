@@ -30,6 +30,7 @@ class _Turn:
 
 
 def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
+    """Who says what, with times as places. ReadError where no cue has a time."""
     text, metadata = decode(data)
     writer = Writer()
     for turn in _turns(text):

@@ -76,6 +76,7 @@ def ocr_installed() -> bool:
 
 
 def secret(name: str) -> bool:
+    """Is it a name of files that hold credentials?"""
     return _SECRET_NAME.match(name.casefold()) is not None
 
 
@@ -270,6 +271,8 @@ class Scope:
 
 @dataclass
 class Found:
+    """What a walk found: files to read, what was passed over, and what failed."""
+
     files: list[FoundFile] = field(default_factory=list)  # by uri
     scopes: list[Scope] = field(default_factory=list)
     # label -> {"path", "kind": folder | files}

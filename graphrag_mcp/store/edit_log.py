@@ -136,6 +136,7 @@ def renamed(folder: Path, manifest: Manifest) -> bool:
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
+    """Rows of the log as a table of the schema EDIT_LOG."""
     plain = []
     for row in rows:
         fields = json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True)

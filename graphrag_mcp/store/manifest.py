@@ -157,6 +157,7 @@ class Manifest:
 
 
 def now() -> str:
+    """The time in UTC, ISO 8601 to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 

@@ -128,11 +128,13 @@ class Head:
 
 @lru_cache(maxsize=256)
 def of(folder: Path) -> Mirror:
+    """The mirror of a corpus folder in the object storage of its home."""
     return Mirror(folder, store_of(folder.parent.parent))
 
 
 @lru_cache(maxsize=16)
 def store_of(home: Path) -> Store:
+    """The object storage of a home, which has an address of one. BadInput without obstore."""
     return Store(address_of(home))
 
 
@@ -543,5 +545,6 @@ def _write(path: Path, raw: bytes) -> None:
 
 
 def used(folder: Path) -> None:
+    """Note that a search has read this copy, so that it is kept longest."""
     with contextlib.suppress(OSError):
         os.utime(folder / STATE)

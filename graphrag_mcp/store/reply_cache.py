@@ -271,6 +271,7 @@ def _row(stored: Stored) -> tuple[Any, ...]:
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Put rows into a table of the cache, each with a check value."""
     marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
     marked = [(*row, _mark(row)) for row in rows]
     connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", marked)

@@ -173,6 +173,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work on the event loop of LanceDB, from any thread."""
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
 
 
@@ -183,6 +184,7 @@ async def collected(query: Any) -> pa.Table:
 
 
 async def following(reader: Any) -> pa.RecordBatch | None:
+    """The next batch of a reader; None behind the last one."""
     return await anext(reader, None)
 
 
@@ -535,6 +537,7 @@ def once(make: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
 
 
 def names_of(table: str, columns: Wanted) -> list[str]:
+    """The names of the wanted columns; of all where none are wanted."""
     return TABLES[table].names if columns is None else list(columns)
 
 
@@ -544,6 +547,7 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table as tuples, in the order of its columns."""
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 

@@ -104,10 +104,12 @@ REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 
 def desk_of(ctx: Ctx) -> Desk:
+    """The application and the state of the server behind a call."""
     return ctx.request_context.lifespan_context
 
 
 def remark(sentence: str) -> None:
+    """Add a sentence to the hint of the call's result, once."""
     remarks = REMARKS.get()
     if remarks is None:
         REMARKS.set(remarks := [])
@@ -192,6 +194,7 @@ def _sent(result: types.Result) -> CallToolResult:
 
 
 def sent(text: str, fields: Any = None, **more: Any) -> CallToolResult:
+    """A result of the protocol with one text, and with `fields` where a program acts on them."""
     content = TextContent(type="text", text=text)
     return CallToolResult(content=[content], structured_content=fields, **more)
 
@@ -433,6 +436,7 @@ def as_list(value: Any) -> Any:
 
 
 def as_strings(value: Any) -> Any:
+    """The items of a list as text; one value is a list of one."""
     return [as_text(item) for item in as_list(value) if item is not None]
 
 
@@ -451,6 +455,7 @@ def _turn(item: Any) -> Any:
 
 
 def as_word(value: Any) -> Any:
+    """Text without blanks around it, in lower case; other values as they are."""
     return value.strip().lower() if isinstance(value, str) else value
 
 
@@ -466,6 +471,7 @@ class NotGiven(int):
 
 
 def whole_number(default: int) -> BeforeValidator:
+    """A validator that reads a whole number in the forms that models write; `default` for none."""
     return BeforeValidator(as_int(default))
 
 
