@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,70 +21,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 
-# Files by name, and the edges that must be among those found: kind, source, target.
-FULL: dict[str, tuple[dict[str, str], set[tuple[str, str, str]]]] = {
-    "javascript": (
-        {
-            "a/base.js": "/** A base. */\nexport class Base { close() {} }\nexport function weigh(x) { return x }\n",
-            "a/crate.mjs": "import {Base, weigh as w} from './base.js'\nimport * as b from './base'\nexport class Crate extends Base {\n"
-            "  open() { this.close(); return w(1) }\n}\nconst make = () => { const c = new Crate(); c.open(); b.weigh(2) }\n",
-        },
-        {
-            ("inherits", "a.crate.Crate", "a.base.Base"), ("calls", "a.crate.Crate.open", "a.base.Base.close"),
-            ("calls", "a.crate.Crate.open", "a.base.weigh"), ("calls", "a.crate.make", "a.crate.Crate"),
-            ("calls", "a.crate.make", "a.crate.Crate.open"), ("calls", "a.crate.make", "a.base.weigh"),
-            ("imports", "a.crate", "a.base"), ("contains", "a.crate.Crate", "a.crate.Crate.open"),
-        },
-    ),
-    "typescript": (
-        {
-            "a/base.ts": "export interface Closer { close(): void }\nexport abstract class Base implements Closer { close(): void {} }\n",
-            "a/index.ts": "export { Base } from './base'\n",
-            "b/crate.tsx": "import { Base } from '../a'\nexport class Crate extends Base {\n  private other: Crate\n  open(c: Crate) { this.close(); c.open(c); this.other.open(c) }\n}\n",
-        },
-        {
-            ("inherits", "a.base.Base", "a.base.Closer"), ("inherits", "b.crate.Crate", "a.base.Base"),
-            ("calls", "b.crate.Crate.open", "a.base.Base.close"),
-        },
-    ),
-    "java": (
-        {
-            "src/main/java/org/lab/Base.java": "package org.lab;\npublic class Base { void close() {} }\n",
-            "src/main/java/org/lab/x/Crate.java": "package org.lab.x;\nimport org.lab.Base;\n/** A crate. */\npublic class Crate extends Base {\n"
-            "  void open(Scale s) { close(); s.measure(1); new Scale(); }\n}\n",
-            "src/main/java/org/lab/x/Scale.java": "package org.lab.x;\nclass Scale { int measure(int x) { return x; } }\n",
-        },
-        {
-            ("inherits", "src.main.java.org.lab.x.Crate", "src.main.java.org.lab.Base"),
-            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.Base.close"),
-            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.x.Scale.measure"),
-            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.x.Scale"),
-        },
-    ),
-    "go": (
-        {
-            "scales/scale.go": "package scales\n\ntype Scale struct{ n int }\n\n// Measure it.\nfunc (s *Scale) Measure() int { return helper(s.n) }\n",
-            "scales/more.go": "package scales\n\nfunc helper(n int) int { return n }\n",
-            "main.go": 'package main\n\nimport (\n\t"fmt"\n\t"example.org/lab/scales"\n)\n\ntype Crate struct {\n\tscales.Scale\n}\n\nfunc weigh(s *scales.Scale) { s.Measure(); fmt.Println(scales.Scale{}) }\n',
-        },
-        {
-            ("contains", "scales.Scale", "scales.Scale.Measure"), ("calls", "scales.Scale.Measure", "scales.helper"),
-            ("calls", "weigh", "scales.Scale.Measure"), ("imports", "", "scales"),
-        },
-    ),
-    "rust": (
-        {
-            "src/lib.rs": "pub mod scales;\npub trait Close { fn close(&self); }\n",
-            "src/scales.rs": "use crate::Close;\n/// A scale.\npub struct Scale { n: u32 }\nimpl Scale {\n    pub fn new() -> Scale { Scale { n: helper(1) } }\n    fn measure(&self) { self.reset_all() }\n    fn reset_all(&self) {}\n}\nimpl Close for Scale { fn close(&self) {} }\nfn helper(n: u32) -> u32 { n }\n",
-            "src/main.rs": "use crate::scales::{Scale, helper as h};\nfn main() { let s = Scale::new(); s.measure(); h(2); }\n",
-        },
-        {
-            ("inherits", "src.scales.Scale", "src.Close"), ("calls", "src.scales.Scale.new", "src.scales.helper"),
-            ("calls", "src.scales.Scale.measure", "src.scales.Scale.reset_all"), ("calls", "src.main", "src.scales.Scale.new"),
-            ("calls", "src.main", "src.scales.Scale.measure"), ("calls", "src.main", "src.scales.helper"),
-        },
-    ),
-}  # fmt: skip
+FULL = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
 
 # One file in each language of which definitions, imports and bases are read.
 PARTS: dict[str, tuple[str, list[str], list[str]]] = {
@@ -100,11 +38,11 @@ PARTS: dict[str, tuple[str, list[str], list[str]]] = {
 
 @pytest.mark.parametrize("language", FULL)
 def test_definitions_imports_bases_and_calls(language: str) -> None:
-    files, wanted = FULL[language]
-    parsed = [parse(f"lab/{name}", text) for name, text in files.items()]
+    parsed = [parse(f"lab/{name}", text) for name, text in FULL[language]["files"].items()]
     assert None not in parsed
     found = {(one.kind, one.source.removeprefix(":").removeprefix("lab").strip("."), one.target.removeprefix(":").removeprefix("lab.")) for one in resolve(parsed)}
-    assert wanted - found == set()
+    told = {f"{kind}: {source} -> {target}" for kind, source, target in found}
+    assert set(FULL[language]["edges"]) - told == set()
     known = {file.key(one.name) for file in parsed for one in file.symbols}
     assert all(one.source in known and one.target in known for one in resolve(parsed))
 
@@ -169,7 +107,7 @@ def test_without_the_extra_other_languages_are_text(monkeypatch: pytest.MonkeyPa
 def test_a_mixed_repository_is_indexed_whatever_is_in_it(tmp_path: Path) -> None:
     folder = tmp_path / "lab"
     for language in FULL:
-        for name, text in FULL[language][0].items():
+        for name, text in FULL[language]["files"].items():
             (folder / language / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / language / name).write_text(text, "utf-8")
     (folder / "bundle.js").write_text("var a=1;" * 10_000, "utf-8")

@@ -14,7 +14,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.store.tables import open_snapshot
 from tests.support import foreign_indexes as made
-from tests.support.command import run_cli
+from tests.support.command import run_here
 
 Change = Callable[[made.Tables], Any]
 
@@ -186,9 +186,9 @@ def test_the_command_says_what_is_wrong_and_changes_nothing(tmp_path: Path) -> N
     tables["entities"][0]["degree"] = 40
     damaged = made.write(tmp_path / "damaged", tables)
     before = {path.name: path.read_bytes() for path in damaged.iterdir()}
-    fine = run_cli("doctor", sound)
+    fine = run_here("doctor", sound)
     assert fine.returncode == 0 and "No faults" in fine.stdout, fine.stdout + fine.stderr
-    shown = run_cli("doctor", damaged, "--json")
+    shown = run_here("doctor", damaged, "--json")
     assert shown.returncode == 1
     body = json.loads(shown.stdout)
     assert body["sound"] is False
@@ -196,6 +196,6 @@ def test_the_command_says_what_is_wrong_and_changes_nothing(tmp_path: Path) -> N
         "kind": "degree", "where": "entities", "count": 1, "what": "values of degree are not what is counted",
         "examples": ["MIRA CASTELLAN: 40, recounted 3"], "repair": body["findings"][0]["repair"], "remark": False,
     }  # fmt: skip
-    refused = run_cli("doctor", damaged, "--repair")
+    refused = run_here("doctor", damaged, "--repair")
     assert refused.returncode == 2 and "--repair" in refused.stderr
     assert before == {path.name: path.read_bytes() for path in damaged.iterdir()}

@@ -11,7 +11,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.command import run_cli
+from tests.support.command import run_here
 from tests.support.promises import doctor
 
 
@@ -36,7 +36,7 @@ def test_what_a_killed_process_left_is_a_remark_and_goes_with_the_next_commit_of
         path.write_bytes(b"left")
     assert [(one.kind, one.remark) for one in doctor(index)] == [("orphan", True)] * 2
     home = ["--home", str(index.parent.parent), "--corpus", index.name]
-    told = run_cli("doctor", *home)
+    told = run_here("doctor", *home)
     assert told.returncode == 0 and told.stdout.count("remark: orphan") == 2 and "is sound" in told.stdout
     add(index, "after")
     assert doctor(index) == [] and not any(path.exists() for path in left)

@@ -32,7 +32,7 @@ from graphrag_mcp.evaluate.evaluate import (
 )  # fmt: skip
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import Citation, SearchResult
-from tests.support.command import ROOT, run_cli
+from tests.support.command import ROOT, run_here
 
 QUESTIONS = ROOT / "docs" / "sample-questions.jsonl"
 
@@ -196,7 +196,7 @@ def test_the_sample_questions_are_answered_by_the_sample_corpus(measured: EvalRe
 
 
 def run(*arguments: str | Path) -> dict[str, Any]:
-    done = run_cli("eval", *arguments, "--json")
+    done = run_here("eval", *arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -204,8 +204,8 @@ def run(*arguments: str | Path) -> dict[str, Any]:
 def test_the_command_measures_prints_and_compares(sample_home: Path, tmp_path: Path) -> None:
     less = tmp_path / "home"
     shutil.copytree(Path(__file__).parents[2] / "docs" / "sample" / "zh", tmp_path / "zh")
-    assert run_cli("index", tmp_path / "zh", "--home", less, "--corpus", "sample").returncode == 0
-    shown = run_cli("eval", QUESTIONS, "--home", sample_home, "--corpus", "sample", "--modes", "local,text", "--limit", "3")
+    assert run_here("index", tmp_path / "zh", "--home", less, "--corpus", "sample").returncode == 0
+    shown = run_here("eval", QUESTIONS, "--home", sample_home, "--corpus", "sample", "--modes", "local,text", "--limit", "3")
     assert shown.returncode == 0 and "| local |" in shown.stdout and "3 questions" in shown.stdout, shown.stderr
     found = run(QUESTIONS, "--home", sample_home, "--corpus", "sample", "--modes", "text", "--against", less / "sample")
     row = next(one for one in found["differences"] if one["metric"] == "recall@20")
@@ -228,5 +228,5 @@ def test_a_folder_with_documents_and_questions_is_indexed_for_the_evaluation_alo
     [(["--modes", "psychic"], "no mode 'psychic'"), (["--against", "nowhere/none"], "no index")],
 )
 def test_wrong_use_is_told(sample_home: Path, arguments: Sequence[str], said: str) -> None:
-    done = run_cli("eval", QUESTIONS, "--home", sample_home, "--corpus", "sample", *arguments)
+    done = run_here("eval", QUESTIONS, "--home", sample_home, "--corpus", "sample", *arguments)
     assert done.returncode == 2 and said in done.stderr

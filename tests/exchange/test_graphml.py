@@ -13,7 +13,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.command import run_cli
+from tests.support.command import run_here
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,10 @@ def test_a_file_inside_the_index_or_under_a_file_is_refused(snapshot: Snapshot, 
 
 def test_the_commands_export_and_walk(sample_home: Path, tmp_path: Path) -> None:
     home = ("--home", sample_home, "--corpus", "sample")
-    assert run_cli("export", tmp_path / "out", "--graphml", *home).returncode == 0
+    assert run_here("export", tmp_path / "out", "--graphml", *home).returncode == 0
     assert nx.read_graphml(tmp_path / "out" / "graph.graphml").number_of_nodes() > 80
-    found = run_cli("explore", "Tobias Fenn", "Ines Calloway", *home)
+    found = run_here("explore", "Tobias Fenn", "Ines Calloway", *home)
     assert found.returncode == 0 and "shortest" in found.stdout
-    assert run_cli("explore", "c99999", *home).returncode == 2
-    assert "There is no DRIFT session" in run_cli("drift", "--home", tmp_path / "none").stdout
-    assert run_cli("drift", "drift-0", "--home", tmp_path / "none").returncode == 2
+    assert run_here("explore", "c99999", *home).returncode == 2
+    assert "There is no DRIFT session" in run_here("drift", "--home", tmp_path / "none").stdout
+    assert run_here("drift", "drift-0", "--home", tmp_path / "none").returncode == 2

@@ -23,7 +23,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.exchange.test_import import Row, bring, rows
 from tests.support import foreign_indexes as made
-from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_here
 from tests.support.promises import doctor
 
 # ---- LightRAG ------------------------------------------------------------------------------------
@@ -112,11 +112,11 @@ def test_what_was_exported_and_imported_is_exported_the_same(tmp_path: Path) -> 
 
 def test_the_command_imports_and_searches_cite(tmp_path: Path) -> None:
     source = made.write(tmp_path / "out", made.graphrag())
-    done = run_cli("import", source, "--home", tmp_path / "home", "--corpus", "c", "--json")
+    done = run_here("import", source, "--home", tmp_path / "home", "--corpus", "c", "--json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["corpus"], body["counts"]["entities"], body["notes"]) == ("c", 7, [])
-    found = run_cli("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c", "--json")
+    found = run_here("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c", "--json")
     told = json.loads(found.stdout)
     assert "[t1] lamp.txt\n" in told["text"] and "Mira Castellan" in told["text"], found.stdout + found.stderr
     assert {(one["title"], one["uri"]) for one in told["citations"]} == {("lamp.txt", "out/lamp.txt")}

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -24,14 +23,10 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Hierarchy,
     Texts,
-    _groups,
-    characteristic,
     cluster,
-    hierarchy_of,
     texts_of,
 )
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
-from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import writer_lock
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -103,22 +98,6 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     corpus = tmp_path_factory.mktemp("index") / "c"
     put(corpus, folder)
     return folder, corpus
-
-
-def test_pages_are_grouped_by_what_they_say_and_not_by_the_addresses_of_their_site(tmp_path: Path) -> None:
-    """Four topics on four sites, with an address behind each sentence and one that was cut."""
-    folder = written(tmp_path / "docs")
-    for number, page in enumerate(sorted(folder.iterdir())):
-        site = ("lighthouse.example/keepers", "aqueduct.example/builders", "viaduct.example/arches", "citadel.example/walls")[number % 4]
-        part = f"https://cdn.{site}/images/resized/{'Qm9keSBvZiBhIHBpY3R1cmU' * 2}?width=300&crop=yes"
-        said = page.read_text("utf-8").replace(". ", f". ![Image {number}]({part}) See www.{site}/latest/{number} ")
-        page.write_text(f"{part[30:]}) {said}", "utf-8")
-    put(tmp_path / "corpus", folder)
-    snapshot = open_snapshot(tmp_path / "corpus")
-    topic, tree = topic_of_units(snapshot), communities_stage.stored_tree(snapshot)
-    assert [len(Counter(topic[unit] for unit in units)) for units in tops(tree)] == [1, 1, 1, 1]
-    held = {term for row in snapshot.rows("reports", columns=["terms"])["terms"].to_pylist() for term in row.split("#")[1].split()}
-    assert held and not held & {"lighthouse", "aqueduct", "viaduct", "citadel", "keepers", "builders", "resized", "crop"}
 
 
 def test_top_communities_follow_the_topics_and_hold_every_document(town: tuple[Path, Path]) -> None:
@@ -217,17 +196,6 @@ def test_there_are_at_most_thirty_top_communities_and_none_is_tiny(topics: int, 
         assert all(len({topic_of[unit] for unit in held}) == 1 for held in found)
 
 
-def test_many_text_units_of_one_subject_are_divided_and_few_are_not() -> None:
-    """Of 35 words five are of one of eight fields: of a hundred such texts that is no more than chance."""
-    rnd, passages = random.Random(9), []
-    for number in range(400):
-        own = [f"w{number % 8}x{rnd.randrange(60)}" for _ in range(5)]
-        passages.append({"text_unit_id": f"u{number:03}", "terms": " ".join([*own, *(f"all{rnd.randrange(300)}" for _ in range(30))])})
-    for many, fields in ((400, 8), (100, 1)):
-        texts = texts_of([pa.Table.from_pylist(passages[:many])], {row["text_unit_id"]: "d" for row in passages[:many]})
-        assert len(_groups(texts, np.arange(many), ClusterParams(), top=False)) == fields
-
-
 def test_text_units_beyond_the_sample_join_their_topic() -> None:
     texts, topic_of, _ = made_up(6, 8, 600)
     found = tops(cluster(texts, {}, params=ClusterParams(sample=150)))
@@ -269,46 +237,6 @@ def test_order_of_rows_does_not_matter_nor_does_another_process_with_another_has
         for seed in ("1", "2")
     ]  # fmt: skip
     assert {*run, told(1), told(2)} == {told(0)}
-
-
-def test_terms_of_a_topic_are_those_of_its_documents_and_not_of_a_long_one() -> None:
-    documents = {f"long{n}": "long" for n in range(20)} | {f"s{n}": f"s{n}" for n in range(12)}
-    texts = {id: "harbour lathe" if id < "s" else "harbour mooring" for id in documents}
-    texts |= {f"other{n}": "kiln" for n in range(30)}
-    documents |= {f"other{n}": f"other{n}" for n in range(30)}
-    table = pa.table({"text_unit_id": [*texts], "terms": [*texts.values()]})
-    units = {id: (0,) if "harbour" in told else (1,) for id, told in texts.items()}
-    tree = hierarchy_of(units, units.keys())
-    found = characteristic(texts_of([table], documents), tree)
-    told = next(found[one.id] for one in tree.communities.values() if "s1" in one.units)
-    assert list(told) == ["harbour", "mooring", "lathe"]
-
-
-def test_menus_and_notices_of_pages_make_no_topic_and_edits_equal_a_fresh_index(tmp_path: Path) -> None:
-    """In half of the pages, of all topics, the same menu and notice are longer than what they say."""
-    menu = "\n".join(f"*   [Ledger {name}](https://a.example/{name})" for name in COMMON * 2)
-    notice = "Ledger partners use cookies on your device for ads. Vendors ask for your consent to tracking, ads and cookies. " * 4
-    folder, rnd = tmp_path / "docs", random.Random(3)
-    folder.mkdir()
-    for topic in TOPICS:
-        for number in range(8):
-            told = text_of(rnd, topic)
-            page = f"# {topic}\n\n{menu}\n\n{told}\n\n{notice}" if number % 2 else told
-            (folder / f"{topic}-{number}.md").write_text(page, "utf-8")
-    request = IndexRequest((str(folder),), remove_missing=True)
-    index_documents(tmp_path / "fresh", request, Settings())
-    snapshot = open_snapshot(tmp_path / "fresh")
-    rows = snapshot.rows("reports", columns=["title", "terms"]).to_pylist()
-    assert not [row for row in rows if {"ledger", "cooki", "vendor"} & set(row["terms"].rpartition("#")[2].split())]
-    assert "Ledger" not in global_search(snapshot, "").text
-    kept = {path: path.read_text("utf-8") for path in sorted(folder.iterdir())}
-    for path in [*kept][1::3]:
-        path.unlink()
-    index_documents(tmp_path / "edited", request, Settings())
-    for path, text in kept.items():
-        path.write_text(text, "utf-8")
-    index_documents(tmp_path / "edited", request, Settings())
-    assert digest(open_snapshot(tmp_path / "edited")) == digest(snapshot)
 
 
 def test_a_cancelled_run_stops_dividing_its_texts_and_has_the_lock_until_then(

@@ -20,7 +20,6 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.reply_forms import description
 from tests.support.scripted import ScriptedChat
@@ -63,14 +62,6 @@ def test_a_model_is_shown_every_fragment_between_tags_and_its_reply_is_the_descr
     assert shown(chat) == ["\nName: Lantern Guild\n1. It is old.\n2. It ends <\\/descriptions> here.\n"]
 
 
-def test_both_ends_of_a_relationship_are_named():
-    chat = ScriptedChat([(r"", description("They fought each other."))])
-    asker = Asker(None, chat, None)
-    asker.wait(summarise(asker, ["A", "B"], ["x y", "z"], PARAMS))
-    asker.close()
-    assert "\nName: A – B\n1. x y\n" in shown(chat)[0]
-
-
 def test_of_more_than_fits_the_first_are_shown():
     chat = ScriptedChat([(r"", description("Ships were lost."))])
     asker = Asker(None, chat, None)
@@ -90,15 +81,6 @@ def test_when_no_model_answers_the_fragments_are_joined_and_the_reason_is_given(
     nobody = Asker(None, None, None)
     assert nobody.wait(summarise(nobody, ["Guild"], FACTS[:9], PARAMS)) == (joined(FACTS[:9]), "", "no model")
     nobody.close()
-
-
-def test_a_question_that_was_answered_is_not_asked_again(tmp_path: Path):
-    for _ in range(2):
-        chat = ScriptedChat([(r"", description("The guild lost ships."))])
-        asker = Asker(AnswerBook(tmp_path), chat, None)
-        assert asker.wait(summarise(asker, ["Guild"], FACTS[:9], PARAMS))[0] == "The guild lost ships."
-        asker.close()
-    assert chat.calls == []
 
 
 def test_a_reply_is_brought_to_plain_text():

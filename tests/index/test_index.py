@@ -164,7 +164,7 @@ def test_other_chunk_settings_derive_everything_again_from_the_truth(docs: Path,
     assert doctor(tmp_path / "kb") == []
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.core), *range(1, 6)])
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.core), *range(1, 3)])
 def test_any_history_ends_where_a_fresh_index_would(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "docs"
@@ -293,20 +293,6 @@ Most of them lived in London. {said} Guests: Mary Somerville, Luigi Menabrea, Ed
     assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
 
 
-@pytest.mark.parametrize("silent", [
-    "Systems: Ada Lovelace, Charles Babbage, Luigi Menabrea.",
-    "Ada Lovelace (@ada)\nCharles Babbage (@cb)\nMary Somerville (@mary)",
-    "```\nrun(Ada Lovelace, Charles Babbage)\n```",
-    "notes$by = c(Ada Lovelace); notes$to = c(Charles Babbage);",
-])  # fmt: skip
-def test_a_list_and_source_code_say_nothing_about_two_names(tmp_path: Path, silent: str) -> None:
-    apart = "The engine was planned by Charles Babbage. The notes were written by Ada Lovelace. They were read by Mary Somerville."
-    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(f"{apart}\n\n{silent}\n", "a"),)), Settings())
-    snapshot = open_snapshot(tmp_path / "kb")
-    found = {row["title"]: row["frequency"] for row in rows(snapshot, "entities")}
-    assert {"Ada Lovelace", "Charles Babbage"} <= found.keys() and rows(snapshot, "relationships") == []
-
-
 def test_a_name_is_linked_to_the_next_three_of_its_sentence(tmp_path: Path) -> None:
     text = "It was said by Ada Lovelace that Charles Babbage had asked Luigi Menabrea in Turin for what Mary Somerville had read."
     texts = (InlineText(text, "a"), InlineText(f"Once more: {text}", "b"))  # two texts name each pair
@@ -324,10 +310,3 @@ def test_a_name_and_a_name_that_holds_it_are_not_related(tmp_path: Path) -> None
     title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
     ends = {frozenset((title[row["source_id"]], title[row["target_id"]])) for row in rows(snapshot, "relationships")}
     assert frozenset(("Quillon", "Ada Lovelace")) in ends and frozenset(("Quillon", "Quillon Tide Authority")) not in ends
-
-
-def test_an_entity_without_evidence_of_its_type_has_none(tmp_path: Path) -> None:
-    text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark stayed in London.", "a")
-    index_documents(tmp_path / "kb", IndexRequest(texts=(text,)), Settings())
-    types = {row["title"]: row["type"] for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
-    assert types == {"Ada Lovelace": "person", "Vellmark": "", "London": "location"}

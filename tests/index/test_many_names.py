@@ -14,7 +14,6 @@ from graphrag_mcp.errors import OutOfMemory
 from graphrag_mcp.index import graph, memory
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.extract import UnitNames, rules
-from graphrag_mcp.jobs import start
 from graphrag_mcp.names.extract import most
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support import dense_texts, hostile_files
@@ -87,47 +86,6 @@ def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> N
     again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
     assert "of names" not in again.hint
     assert result.counts["entities"] <= rules.KEPT * result.counts["text_units"]
-
-
-def test_reports_made_in_parts_are_those_made_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from graphrag_mcp.index import communities_stage
-    from graphrag_mcp.store.tables import open_snapshot
-
-    def graph_of(name: str) -> list[object]:
-        folder = tmp_path / name
-        request = IndexRequest(texts=(InlineText(crowd(40_000, "prose"), "p"), InlineText(crowd(20_000), "c")))
-        index_documents(folder, request, Settings(home=tmp_path))
-        snapshot = open_snapshot(folder)
-        tables = ("entities", "relationships", "communities", "reports", "mentions", "evidence", "terms")
-        keys = {"terms": "term"}
-        rows = []
-        for table in tables:
-            found = snapshot.rows(table).to_pylist()
-            found = [{k: v for k, v in row.items() if k not in ("check", "n", "_rowid")} for row in found]
-            rows.append(sorted(found, key=lambda row, key=keys.get(table, "id"): (str(row.get(key)), json.dumps(row))))
-        return rows
-
-    whole = graph_of("whole")
-    monkeypatch.setattr(communities_stage, "REPORTED_ENTITIES", 20)
-    assert graph_of("parts") == whole
-
-
-# ---- what runs in a process of its own
-
-
-def test_the_size_of_what_is_read_decides_what_stays_in_the_process_of_the_server(tmp_path: Path) -> None:
-    def small(text: str) -> bool:
-        path = tmp_path / "one.txt"
-        path.write_text(text, "utf-8")
-        by_file = start._survey(IndexRequest(paths=(str(path),)))[0]
-        assert by_file == start._survey(IndexRequest(texts=(InlineText(text),)))[0]
-        return by_file
-
-    assert small("x" * start.SMALL_SIZE) and not small("x" * (start.SMALL_SIZE + 1))
-    (tmp_path / "two.docx").write_bytes(b"PK" + bytes(start.SMALL_SIZE // start.UNPACKED))
-    assert not start._survey(IndexRequest(paths=(str(tmp_path / "two.docx"),)))[0]
 
 
 # ---- memory

@@ -13,7 +13,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_sentences import LONGEST, shown
-from graphrag_mcp.packing.budget import referenced_ids, render_references
+from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import open_snapshot
@@ -69,47 +69,6 @@ def many(sentences, documents):
     for number in range(documents):
         names = ["Hub", *sorted({f"Name{rnd.randrange(sentences)}" for _ in range(3)})]
         yield f"d{number}", f"Hub met {', '.join(names[1:])} in the year {1000 + number} at place number {number}.", names
-
-
-def readable_report(text, entities, edges, units):
-    return render_references(text, {
-        "Entities": {row.id: row.title.replace(" ", "") for row in entities},
-        "Relationships": {edge.id: f"r{number}" for number, edge in enumerate(edges, 1)},
-        "Sources": {content_id("unit", unit): unit for unit in units},
-    })  # fmt: skip
-
-
-def test_a_small_community_in_english_reads_so():
-    entities, edges = rows_of(ENGLISH)
-    report = extractive_report(community_of(entities), entities, edges)
-    assert report.title == "Lantern Guild · Mara Quill · Port Ember"
-    assert readable_report(report.full_content, entities, [], ["u1", "u2", "u3"]) == (
-        "# Lantern Guild · Mara Quill · Port Ember\n\n"
-        "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember. "
-        "[Data: Sources (u1)] "
-        "Mara Quill led the Lantern Guild until the harbour fire. "
-        "[Data: Sources (u2)]\n\n"
-        "- Port Ember lost forty ships in the Harbour Fire of 1702. "
-        "[Data: Sources (u2)]\n\n"
-        "- The Harbour Fire was blamed on Tobias Wick, a rope maker. "
-        "[Data: Sources (u3)]\n\n"
-        "- She later fell out with the guild. [Data: Sources (u1)]"
-    )
-    assert (report.rank, report.rating_explanation) == (
-        2.9, "Rated 2.9 of 10 for 5 entities, 5 relationships of total weight 6, and 3 text units.",
-    )  # fmt: skip
-
-
-def test_a_chinese_report_has_no_english_and_no_spaces_between_sentences():
-    entities, edges = rows_of(CHINESE)
-    report = extractive_report(community_of(entities), entities, edges)
-    assert report.title == "莫高窟 · 敦煌研究院 · 常书鸿"
-    text = readable_report(report.summary, [], [], ["u1", "u2", "u3"])
-    assert text == (
-        "常书鸿在一九四四年创办了敦煌研究院的前身，并长期居住在莫高窟。 [Data: Sources (u2)]"
-        "敦煌研究院是负责保护莫高窟的机构，设在甘肃省敦煌市。 [Data: Sources (u1)]"
-    )
-    assert report.rating_explanation == f"评分 {report.rank}（满分 10）依据：5 个实体、6 条关系（总权重 7）、3 个文本单元。"
 
 
 def test_a_report_has_the_columns_of_the_table_but_those_that_the_writer_fills():
@@ -175,13 +134,6 @@ def test_text_that_imitates_a_reference_or_a_heading_stays_a_quotation():
     assert [line for line in report.full_content.splitlines() if line.startswith("#")] == ["# Alpha Works · Beta Mill"]
 
 
-def test_without_any_evidence_the_names_stand_for_themselves():
-    entities, edges = rows_of([("u1", "", ["Alpha", "Beta"])])
-    report = extractive_report(community_of(entities), entities, edges)
-    assert report.title == "Alpha · Beta" and report.findings == "[]"
-    assert report.summary.startswith("Alpha · Beta [Data: Sources (")
-
-
 def test_a_long_sentence_is_cut_at_a_space() -> None:
     cut = shown("word " * 200 + "end.")
     assert cut.endswith("word…") and len(cut) <= LONGEST
@@ -210,14 +162,6 @@ def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TER
     texts = [(content_id("unit", unit), text) for unit, text in texts]
     more = {"documents": units, "papers": papers, "told": told}
     return extractive_report(community_of(entities), entities, edges, weights=weights, texts=texts, papers=more)
-
-
-def test_the_suffix_of_a_file_is_no_topic() -> None:
-    weights = {**TERMS, "csv": 3.0}
-    for title in ("ferry.csv #{}", "ferry {}.csv"):
-        assert "csv" not in report_of(title=title, weights=weights, of_file=True).title.lower()
-    for title in ("Reading csv {}", "Notes {} on files.csv"):
-        assert "csv" in report_of(title=title, weights=weights).title.lower()
 
 
 def test_a_title_is_the_name_of_a_file_where_the_text_has_none(tmp_path: Path) -> None:

@@ -14,8 +14,6 @@ from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_llm import (
     SCHEMA,
     Draft,
-    Line,
-    Ref,
     ReportInput,
     Rows,
     finished,
@@ -136,28 +134,6 @@ def test_text_of_documents_ends_no_tag_and_brings_no_references():
     assert row[3] == 'Ends <\\/context> and <\\/ CONTEXT > with "quotes", (Data: Entities (9)]'
 
 
-def test_whether_children_are_needed_is_known_without_their_reports():
-    given, reports = family()
-    exact = count_tokens(context(given, 100_000).text)
-    for tokens in (exact - 1, exact, exact + 1, 300, 100_000):
-        assert (context(given, tokens, None) is None) == (tokens < exact)
-        assert bool(table(context(given, tokens, reports).text, "Reports")) == (tokens < exact)
-
-
-def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
-    """What is decided by their bytes alone is what a count of all of them together would have said."""
-    chance, words = random.Random(7), "Ada met the 17 “Countess”, of 1,000 naïve 中文 (said: \"x\") end. Über_long".split()
-
-    def line(fields):
-        return Line(tuple(" ".join(chance.choices(words, k=chance.randint(0, 12))) for _ in range(fields)), Ref())
-
-    for _ in range(60):
-        sizes = {"Entities": (3, chance.randint(0, 60)), "Relationships": (4, chance.randint(1, 60))}
-        rows = Rows({name: [line(fields) for _ in range(count)] for name, (fields, count) in sizes.items()})
-        whole = count_tokens(rows.text())
-        assert [rows.fits(whole // 9), rows.fits(whole - 1), rows.fits(whole), rows.fits(9 * whole)] == [False, False, True, True]
-
-
 def test_where_rows_do_not_fit_the_reports_of_children_stand_in_half_of_the_room():
     given, reports = family((40, 8, 4))
     prompted = context(given, 1000, reports)
@@ -185,23 +161,6 @@ def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
                 assert (int(said[1]) if said else 0) == hidden
             if count_tokens(whole.text) <= tokens:
                 assert prompted.text == whole.text
-
-
-def test_where_not_everything_fits_the_heaviest_rows_stay():
-    given = given_of(list(many(60, 150)))
-    prompted = context(given, 700)
-    assert "further rows" in prompted.text
-    assert table(prompted.text, "Entities")[1][1] == "Hub"
-    full = context(given, 10**6)
-    strongest = [row[1:3] for row in table(full.text, "Relationships")[1:4]]
-    assert [row[1:3] for row in table(prompted.text, "Relationships")[1:4]] == strongest
-
-
-def test_one_endless_description_does_not_crowd_out_the_rest():
-    given = given_of(ENGLISH)
-    long = described(given, "It was a very large guild with many members. " * 500)
-    prompted = context(long, 1000)
-    assert len(table(prompted.text, "Entities")) == 5 and "(1 further rows" in prompted.text
 
 
 # ---- the question -------------------------------------------------------------------------------
@@ -311,13 +270,6 @@ def test_what_the_draft_lacks_is_taken_from_the_extractive_report():
     assert (report.rank, report.rating_explanation) == (base.rank, base.rating_explanation)
     assert (report.summary, json.loads(report.findings)) == (base.summary, json.loads(base.findings))
     assert resolves(report, given.entities, given.edges)
-
-
-def test_names_in_chinese_are_found_in_running_text():
-    given = given_of(CHINESE)
-    _, made = made_of(given, Draft("敦煌", "常书鸿创办了敦煌研究院。", 8, "", (("莫高窟", "莫高窟的壁画仍然鲜艳。[数据：实体（2）；关系（1）]"),)))
-    assert len(referenced_ids(made.summary)["Entities"]) == 2
-    assert resolves(made, given.entities, given.edges)
 
 
 def test_sources_are_those_whose_words_the_statement_uses():

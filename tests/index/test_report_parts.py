@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import communities_stage, report_content
-from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
+from graphrag_mcp.index import report_content
+from graphrag_mcp.index.communities import ClusterParams
 from graphrag_mcp.index.communities_stage import (
     BEGINNING,
     HEADS,
@@ -74,24 +74,6 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
     with pytest.MonkeyPatch.context() as smaller:
         smaller.setattr(report_content, "LISTED", 20)
         yield folder, corpus, put(corpus, folder)
-
-
-def test_clustering_reads_terms_in_parts_and_holds_no_link_of_entities_that_have_texts(
-    town: tuple[Path, Path, Snapshot], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    snapshot, links, sizes = open_snapshot(town[1], keep=False), [], []
-    monkeypatch.setattr(communities_stage, "AT_ONCE", 50)
-    monkeypatch.setattr(
-        communities_stage,
-        "texts_of",
-        lambda parts, *given: texts_of((sizes.append(len(one)) or one for one in parts), *given),
-    )
-    monkeypatch.setattr(
-        communities_stage, "cluster", lambda *given: links.append(len(given[2])) or cluster(*given)
-    )
-    tree = tree_of(snapshot, ClusterParams(6), links_of(snapshot), recluster=True)
-    assert tree.communities == stored_tree(snapshot).communities
-    assert links == [0] and max(sizes) <= 50 < sum(sizes)
 
 
 def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:

@@ -34,7 +34,6 @@ from graphrag_mcp.index.summaries import (
     parts_of,
     read,
     unsupported,
-    whole_of,
 )
 from graphrag_mcp.index.summarised import names_of
 from graphrag_mcp.index.work import claim, method_of, submit
@@ -42,12 +41,10 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.query import local
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -301,17 +298,6 @@ def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_n
     assert "summary" in kinds(index(corpus, docs, server, "light"))
     write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
     assert "extract" not in kinds(index(corpus, docs, server, "auto"))
-
-
-def test_what_an_index_was_last_read_by_decides_and_not_a_reply_that_a_trial_left(
-    tmp_path: Path, server: Server
-) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    index(corpus, docs, server, "llm", max_calls=1, concurrency=1)
-    index(corpus, docs, server, "light")
-    index(corpus, docs, server, "fast")
-    assert index(corpus, docs, server, "auto").usage["calls"] == 0, "fast keeps which way it was"
-    assert open_snapshot(corpus).manifest.parameters["light"]
 
 
 def test_status_says_that_a_reading_in_full_was_begun_and_what_light_asks_again(tmp_path: Path) -> None:
@@ -742,23 +728,6 @@ def test_results_on_many_documents_show_summaries_by_topic(tmp_path: Path) -> No
     assert "built the tide mill for 12,500 crowns." in "\n".join(lines)
 
 
-def test_several_questions_do_not_show_a_text_and_its_summary(tmp_path: Path) -> None:
-    docs, corpus, home = (
-        write(tmp_path / "docs", TEXTS),
-        tmp_path / "corpora" / "c",
-        Settings(home=tmp_path),
-    )
-    written(corpus, docs, home, SAID)
-    asked = [
-        "Who built the tide mill?",
-        "Did the tide mill burn?",
-        "Whom did the Harbour Board pay?",
-    ]
-    text = local.several([("", open_snapshot(corpus))], asked, form=Form()).text
-    for said in SAID.values():
-        assert text.count(said["text"]) <= 1, text
-
-
 def test_the_map_says_once_what_summaries_would_cost(tmp_path: Path) -> None:
     many = {
         f"{n}.md": f"# Report {n}\n\nReport {n} tells of the harbour and of Mira Okafor. {FILLER * 60}"
@@ -900,31 +869,6 @@ def test_a_server_that_fails_is_asked_once_and_not_once_for_each_text(server: Se
     result = index(tmp_path / "c", docs, server)
     server.script = []
     assert calls(result, "summary") == 1 and result.pending["summary"] == 6
-
-
-def test_references_beside_each_other_in_a_report_are_one_blank_apart(
-    model: Model, tmp_path: Path
-) -> None:
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        if '"summaries"' in messages[0]["content"]:
-            return model(messages, body)
-        told = "Mills burned [Data: Sources (1)] [Data: Sources (2)]. They were rebuilt [Data: Sources (3)]."
-        return json.dumps(
-            {
-                "title": "Mills of the harbours",
-                "summary": "Mills burned [Data: Sources (1)].",
-                "rating": 5,
-                "rating_explanation": "They fed the town.",
-                "findings": [{"summary": "Fires", "explanation": told}],
-            }
-        )
-
-    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
-    with openai_server(answer) as server:
-        index(corpus, docs, server)
-    snapshot = open_snapshot(corpus)
-    for text in (get_community_report(snapshot, "c1").text, global_search(snapshot, "mills").text):
-        assert "burned" in text and "  [" not in text
 
 
 def test_reports_and_summaries_after_edits_are_those_of_a_fresh_index_with_the_same_replies(
@@ -1100,46 +1044,6 @@ def test_empty_documents_and_those_of_one_word_cost_no_question(
         and len(told(corpus)) == 2
         and doctor(corpus) == []
     )
-
-
-def test_three_thousand_pages_in_a_file_are_sections_of_one_document(
-    model: Model, server: Server, tmp_path: Path
-) -> None:
-    pages = "\n\n".join(
-        f"# Page {n}\n\nPage {n} tells of the harbour. {FILLER * 4}" for n in range(3_000)
-    )
-    row = {"id": "d", "uri": "a.md", "title": "A", "metadata": "{}", "text": pages}
-    sections = parts_of(row)
-    assert (
-        "".join(pages[one.start : one.end] for one in sections) == pages
-        and 100 < len(sections) < 300
-    )
-    assert max(count_tokens(one.text) for one in sections) <= LONGEST
-    whole = whole_of(
-        [(one, Summary(f"Section {one.place} tells of the harbour. " * 6)) for one in sections]
-    )
-    assert count_tokens(whole.text) <= LONGEST, (
-        "the summary of the whole is asked about within the same length"
-    )
-
-
-def test_a_text_that_changes_between_claim_and_submit_is_refused_and_offered_again(
-    tmp_path: Path,
-) -> None:
-    docs, corpus, home = (
-        write(tmp_path / "docs", {"a.md": TEXTS["a.md"], "b.md": TEXTS["b.md"]}),
-        tmp_path / "corpora" / "c",
-        Settings(home=tmp_path),
-    )
-    index(corpus, docs, None, "fast")
-    items = claim(corpus, home, "ada", kind="summary").items
-    (old,) = [one for one in items if "Mira Okafor built" in one.prompt]
-    write(docs, {"a.md": TEXTS["a.md"].replace("1904", "1905")})
-    index(corpus, docs, None, "fast")
-    done = submit(corpus, home, "ada", [handed(one) for one in items])
-    assert len(done.accepted) == 1 and [one["work_id"] for one in done.rejected] == [old.work_id]
-    (new,) = claim(corpus, home, "ada", kind="summary").items
-    assert "1905" in new.prompt and new.work_id != old.work_id
 
 
 # ---- export and import --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
-from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
+from graphrag_mcp.query.drift_state import Walk, read_follow_ups
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
 from graphrag_mcp.types import DriftResult
@@ -182,15 +182,6 @@ def test_a_pruned_node_is_never_opened(drift: Drift) -> None:
         drift.step(pruned[0])
 
 
-def test_the_same_step_twice_changes_nothing(drift: Drift) -> None:
-    opened = begun(drift).open_node
-    once = drift.step(opened, "It was never out.", "85/100", ["Who was Magnus Tulloch?"])
-    size = drift.path.stat().st_size
-    again = drift.step(opened, "It was never out.", "85/100", ["Who was Magnus Tulloch?"])
-    assert drift.path.stat().st_size == size
-    assert (again.open_node, again.frontier, again.answered) == (once.open_node, once.frontier, once.answered)
-
-
 def test_a_new_answer_replaces_the_old_one_and_the_old_is_kept(drift: Drift) -> None:
     root = drift.start(QUESTION).open_node
     drift.step(root, "First thought.", 10, FOLLOW_UPS)
@@ -209,12 +200,6 @@ def test_a_torn_last_line_is_ignored_and_the_walk_goes_on(drift: Drift, cut: int
     assert result.answered == 2
 
 
-def test_an_unknown_node_is_an_error_that_lists_the_open_ones(drift: Drift) -> None:
-    opened = begun(drift).open_node
-    with pytest.raises(NotFound, match=opened):
-        drift.step("abcdefabcdef", "x", 1)
-
-
 def test_a_step_that_fails_has_recorded_nothing(drift: Drift) -> None:
     opened = begun(drift)
     before = drift.path.read_bytes()
@@ -224,26 +209,10 @@ def test_a_step_that_fails_has_recorded_nothing(drift: Drift) -> None:
     assert drift.path.read_bytes() == before
 
 
-def test_an_unknown_session_is_an_error_that_says_how_to_start_one(snapshot: Snapshot, tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="drift_search"):
-        Drift(snapshot, tmp_path / "nothing.jsonl").finish()
-
-
 def test_an_empty_question_is_refused(drift: Drift) -> None:
     with pytest.raises(BadInput):
         drift.start("  \n ")
     assert not drift.path.exists()
-
-
-@pytest.mark.parametrize(
-    ("sent", "read"),
-    [(85, 85), ("85", 85), ("85/100", 85), ("8/10", 80), ("8 out of 10", 80), ("72.5%", 72.5), (None, None), ("", None),
-     ("very good", None), (True, None), (float("nan"), None), (140, 100), (-3, 0), ({"score": 1}, None)],
-)  # fmt: skip
-def test_scores_are_read_as_agents_write_them(sent: object, read: float | None) -> None:
-    value, said = read_score(sent)
-    assert value == read
-    assert bool(said) == (sent not in (None, "") and (read is None or sent in (140, -3)))
 
 
 def test_two_hundred_follow_ups_become_five_and_it_is_said() -> None:

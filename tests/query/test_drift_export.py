@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query.drift import WHOLE, Drift, export, view
@@ -20,7 +20,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
-from tests.support.command import SAMPLE, run_cli
+from tests.support.command import SAMPLE, run_here
 
 QUESTION = 'Why was the "Meridian Tern" lost [in 1968]?'
 FIRST = ["What did the court conclude?", "沈若岚发现了什么？", "Where was the wreck found?", "Who was Ines Calloway?"]
@@ -82,11 +82,6 @@ def test_a_form_that_does_not_exist_is_named_with_those_that_do(drift: Drift) ->
         export(drift, "svg")
 
 
-def test_a_session_that_does_not_exist_has_no_form(drift: Drift) -> None:
-    with pytest.raises(NotFound):
-        export(Drift(drift.snapshot, drift.path.with_name("none.jsonl")), "json")
-
-
 def test_a_session_outlives_its_documents_and_says_what_is_gone(tmp_path: Path) -> None:
     folder, corpus = tmp_path / "files", tmp_path / "home" / "corpora" / "c"
     shutil.copytree(SAMPLE, folder)
@@ -139,12 +134,12 @@ def test_the_command_lists_sessions_and_shows_each_form(call: Caller, home: Path
     begun = call.good("drift_search", query=QUESTION, corpus="sample")
     session = begun["session_id"]
     call.good("drift_step", session_id=session, node_id=begun["open_node"], answer="Yes [t1].", follow_ups=FIRST)
-    listed = run_cli("drift", "--home", home).stdout
+    listed = run_here("drift", "--home", home).stdout
     assert listed.split()[:3] == [session, "sample", "1/5"] and QUESTION in listed
-    assert run_cli("drift", session, "--home", home).stdout.startswith("# Why")
-    assert run_cli("drift", session, "--format", "mermaid", "--home", home).stdout.startswith("flowchart TD")
+    assert run_here("drift", session, "--home", home).stdout.startswith("# Why")
+    assert run_here("drift", session, "--format", "mermaid", "--home", home).stdout.startswith("flowchart TD")
     for arguments in (("--format", "json"), ("--json",)):
-        done = run_cli("drift", session, *arguments, "--home", home)
+        done = run_here("drift", session, *arguments, "--home", home)
         assert len(nx.node_link_graph(json.loads(done.stdout), edges="edges")) == 5
-    wrong = run_cli("drift", session, "--format", "svg", "--home", home)
+    wrong = run_here("drift", session, "--format", "svg", "--home", home)
     assert wrong.returncode == 2 and "tree, json, mermaid" in wrong.stderr

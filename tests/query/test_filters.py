@@ -175,12 +175,6 @@ def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample:
     assert without["Relationships"] and "|Tobias Fenn|" not in without["Relationships"]
 
 
-def test_an_empty_question_gives_the_included_names(sample: Snapshot) -> None:
-    result = local_search(sample, "", filters=["entity=Ines Calloway"])
-    assert result.mode == "local" and "Calloway" in result.text
-    assert local_search(sample, "", filters=["uri=*md"]).mode == "overview"
-
-
 def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
     named = read_by_model(sample, "Who was at Corrie Head?", "type=person")["Entities"].splitlines()
     rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
@@ -211,14 +205,6 @@ def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: 
     assert [one.uri for one in search_text(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
 
 
-def test_a_narrowed_snapshot_counts_as_the_one_it_is_made_of(notes: Snapshot) -> None:
-    made = filters.read(notes, ["author=Ada"])
-    assert made is not None
-    narrowed = filters.Narrowed(notes, made)
-    assert narrowed == notes and hash(narrowed) == hash(notes) and {notes: 1}[narrowed] == 1
-    assert narrowed.manifest is notes.manifest and narrowed.count("passages") == notes.count("passages")
-
-
 # ---- history ---------------------------------------------------------------------------------------
 
 
@@ -240,19 +226,6 @@ def test_chinese_turns_take_part_too(home: Path) -> None:
     snapshot = open_snapshot(home / "corpora" / "zh")
     assert local_search(snapshot, "他的哥哥呢？", history=["林小雨是谁？"]).citations
     assert "林小雨" in " ".join(local.history_keywords(["林小雨是谁？"], "他的哥哥呢？"))
-
-
-def test_a_question_that_names_nothing_is_about_what_was_named_before(tmp_path: Path) -> None:
-    """Words of the question that stand everywhere must not outweigh the name."""
-    texts = {
-        "han": "韩雪创办了云杉科技，总部位于成都，主要生产传感器。", "born": "韩雪毕业于四川大学，喜欢登山。",
-        "a": "星海公司是一家贸易公司，公司成立于2001年。", "b": "蓝天公司章程规定，公司每年召开股东大会。",
-        "c": "红日公司收购了一家食品公司。", "d": "公司法规定，有限公司应当设立公司监事会。",
-    }  # fmt: skip
-    inline = tuple(InlineText(text, id) for id, text in texts.items())
-    index_documents(tmp_path / "c", IndexRequest(texts=inline), Settings())
-    found = local_search(open_snapshot(tmp_path / "c"), "和她的公司？", history=["韩雪是谁？"])
-    assert {place.uri for place in found.citations[:2]} == {"text:han", "text:born"}
 
 
 def test_the_last_five_user_turns_stand_first_and_the_newest_survive_a_small_budget(sample: Snapshot) -> None:
@@ -321,18 +294,6 @@ def test_each_item_says_why_it_is_there(sample: Snapshot) -> None:
     assert "(why:" not in local_search(sample, "Who was Tobias Fenn?").text
 
 
-def test_a_passage_found_by_its_title_says_so(tmp_path: Path) -> None:
-    texts = (
-        InlineText("The Tern Prize for marine drawing was won by Ilse Brandt.", "a", "Tern Prize"),
-        InlineText("Ilse Brandt is a painter. Her people kept a bakery in Port Kell.", "b", "Ilse Brandt"),
-        InlineText("The Gull Prize is given every year.", "c", "Gull Prize"),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    result = local_search(open_snapshot(tmp_path / "c"), "Where is the family of the Tern Prize winner from?", explain=True)
-    second = next(one for one in result.citations if one.title == "Ilse Brandt")
-    assert "its title is named in a high passage" in second.why
-
-
 # ---- not there, failed, partial --------------------------------------------------------------------
 
 
@@ -396,7 +357,8 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     assert found == ["t2", "t3", "t4"]
 
 
-def five_fields() -> list[InlineText]:
+@pytest.fixture(scope="module")
+def five_fields(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """160 notes of five fields, each with words of its own; three have two smaller fields inside."""
     words = [
         ("crane harbour cargo", "rope winch hook", "tide current buoy"),
@@ -409,16 +371,17 @@ def five_fields() -> list[InlineText]:
     def said(words: str, n: int) -> str:
         return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
 
-    return [
+    texts = tuple(
         InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
         for common, *owns in words for own in owns for n in range(20)
-    ]
+    )
+    home = tmp_path_factory.mktemp("fields")
+    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
+    return open_snapshot(home / "c")
 
 
-def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) -> None:
-    texts = five_fields()
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
+def test_an_overview_has_names_and_the_topics_inside_each_topic(five_fields: Snapshot) -> None:
+    snapshot = five_fields
     result = global_search(snapshot, "", level=0, max_tokens=6000)
     levels = {f"c{row['n']}": row["level"] for row in snapshot.rows("communities", "", ["n", "level"]).to_pylist()}
     assert {id for id in levels if levels[id] == 0} == set(result.communities)
@@ -442,10 +405,8 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
     assert {one.title for one in found.citations} == {names[0], names[2]}
 
 
-def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
-    texts = five_fields()
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
+def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(five_fields: Snapshot) -> None:
+    snapshot = five_fields
     rows = snapshot.rows("reports", columns=["n", "level", "n_text_units"]).to_pylist()
     divided = {row["parent"] for row in snapshot.rows("communities", columns=["parent"]).to_pylist()}
     ids = dict(zip(*(snapshot.rows("reports", columns=["n", "id"])[name].to_pylist() for name in ("n", "id")), strict=True))
@@ -458,30 +419,3 @@ def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: P
     levels = {f"c{row['n']}": row["level"] for row in rows}
     assert len(found) > 2 and 1 in {levels[id] for id in found}
     assert sum(map(int, found.values())) == sum(row["n_text_units"] for row in wide)
-
-
-def test_a_web_page_is_listed_and_found_by_its_own_text(tmp_path: Path) -> None:
-    menu = "\n".join(f"*   [{name} Quist](https://a.example/{name})" for name in ("Nora", "Olaf", "Petra"))
-    notice = (
-        "Some of our partners process your personal data of the pier of Varde. Choose your cookie preferences for the "
-        "pier of Varde. You can withdraw consent on the pier of Varde at any time in our privacy policy. "
-    ) * 12
-    told = "Ida Holm built the pier of Varde in 1904 with the stones of the old bridge, and Ida Holm was paid in herring."
-    shop = f"# Shop\n\n[Start](https://a.example/)\n\n{notice}\n\nThe shop sells rope and lamps to those who sail, and it is open in May."
-    texts = (InlineText(f"# Notes\n\n{menu}\n\n{told}", "notes", "Notes"), InlineText(shop, "shop", "Shop"))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    titles = set(snapshot.rows("entities", columns=["title"])["title"].to_pylist())
-    assert "Ida Holm" in titles and not any("Quist" in title for title in titles)
-    listed = list_documents(snapshot, max_tokens=1000).text
-    assert "Ida Holm built" in listed and "sells rope" in listed
-
-
-def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Path) -> None:
-    others = [InlineText(f"The United States of the lake sent {n} boats to the harbour of the north.", f"boats{n}") for n in range(12)]
-    climate = InlineText("The climate of the east is humid in the south, and dry behind the mountains of the west.", "climate")
-    index_documents(tmp_path, IndexRequest(texts=(*others, climate)), Settings())
-    snapshot = open_snapshot(tmp_path)
-    found = local_search(snapshot, "United States climate of the east", filters=["uri=text:climate"]).text
-    assert "No passage names" not in found and "dry behind the mountains" in found
-    assert "No passage names" in local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"]).text

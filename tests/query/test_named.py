@@ -9,11 +9,9 @@ import pytest
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import rank
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -66,26 +64,6 @@ def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> Non
     ):
         text = global_search(notes, question).text
         assert "People: Clara Whitlock [e" in text, text
-
-
-def test_a_name_of_many_passages_is_not_said_to_stand_in_no_other(tmp_path: Path) -> None:
-    snapshot = made(
-        tmp_path, {f"p{at}": f"Clara Whitlock opened library number {at}." for at in range(6)}
-    )
-    assert "No other passage" not in local_search(snapshot, "What did Clara Whitlock do?").text
-
-
-def test_letters_behind_a_name_are_no_part_of_it_and_make_no_person() -> None:
-    found = {
-        one.form: one.type
-        for one in extract("Boris Johnson MP spoke. A leading MP on such topics spoke too.")
-    }
-    assert "Boris Johnson" in found and found.get("MP", "other") == "other"
-    found = {
-        one.form: one.type
-        for one in extract("Ray DVD beats takings. It made money from DVD and video sales.")
-    }
-    assert found["DVD"] == "other"
 
 
 def test_a_rare_name_of_a_question_decides_before_its_common_words(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.spelling import UNKNOWN, nearest, nearest_words
+from graphrag_mcp.query.spelling import nearest, nearest_words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -80,15 +80,6 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
 
 
-def test_what_is_told_are_words_and_no_stems(tmp_path: Path) -> None:
-    texts = ("Alexander lives in Renwick.", "The contract was signed.", "The contraction of steel was measured.")
-    request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
-    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    assert rank.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
-    assert rank.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
-
-
 def test_a_question_of_which_only_common_words_stand_here_is_not_found(sample_home: Path) -> None:
     snapshot = open_snapshot(sample_home / "corpora" / "sample")
     for question in ("Which volcano erupted over Reykjavik in spring?", "What did Quilla Marsh sing in the opera of Lima last year?"):
@@ -148,13 +139,3 @@ def test_a_name_is_read_as_another_only_for_a_slip_in_a_word_that_stands_nowhere
     near = rank.retrieve(open_snapshot(home / "c"), question).near
     names = {name for found in near.values() for name in found if " " in name}
     assert names == set(read)
-
-
-def test_names_are_looked_for_in_place_of_as_many_words_as_stand_nowhere_as_words_are(tmp_path: Path) -> None:
-    first = ("Aldred", "Berwin", "Clorin", "Dorvan", "Edwold", "Farlen", "Gorwin", "Haldor")
-    texts = [InlineText(f"{name} Lund left. {name} Lund came back to {name} Lund.", name) for name in first]
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    question = ", ".join(f"{name[0]}{name[2]}{name[1]}{name[3:]} Lund" for name in first)
-    near = rank.retrieve(open_snapshot(tmp_path / "c"), question).near
-    names = {name for found in near.values() for name in found if " " in name}
-    assert names == {f"{name} Lund" for name in first[:UNKNOWN]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -22,13 +20,6 @@ def snapshot(sample_home: Path) -> Snapshot:
     return open_snapshot(sample_home / "corpora" / "sample")
 
 
-def test_a_sign_of_grammar_within_a_word_stays_in_it(tmp_path: Path) -> None:
-    texts = (InlineText("きのこは秋に採れる。高井美咲は長野で毎年きのこを探す。", "a"), InlineText("春には山菜が採れる。", "b"))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    asked = asked_about(open_snapshot(tmp_path / "c"), "きのこの概要")
-    assert asked is not None and set(asked) == {"きの", "のこ"}
-
-
 def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
     whole = global_search(snapshot, "back-run", max_tokens=20_000)
     left_out = whole.citations[0].uri.rpartition("/")[2]
@@ -36,34 +27,6 @@ def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
         found = global_search(snapshot, "back-run", filters=[given], max_tokens=20_000)
         cited = {one.uri.rpartition("/")[2] for one in found.citations}
         assert cited and (cited == {left_out} if "!" not in given else left_out not in cited)
-
-
-HARBOUR = (
-    "The harbour board of Ardvane voted to raise the pilot fees by a tenth.",
-    "Harbour master Ewan Reid wants a new quay for the ferry before winter.",
-    "Fishermen of the harbour refused to land their herring at the north pier.",
-    "A storm broke the harbour wall, and forty metres of it fell into the basin.",
-    "The board sold the old harbour crane to a yard in Leith for its scrap.",
-    "Dredging of the harbour mouth costs the board more than all its other work.",
-    "Ferry passengers may now use the board's pier without a ticket for the harbour.",
-)
-BAKERY = (
-    "Several events of the period were covered with sugar, and the ovens decided which.",
-    "Which rye loaf is sold was decided in a period of events that butter covered.",
-    "The ginger bun covered its period, and the events of the oven were decided by yeast.",
-    "Flour prices decided the period, which events of the bakery never covered.",
-    "Oat cakes are covered by Lorna Blythe, who decided over events in the baking period.",
-)
-
-
-def test_words_about_how_it_is_asked_choose_no_sentences(tmp_path: Path) -> None:
-    """The bakery's sentences hold "events", "period" and "decided", the harbour's what is asked about."""
-    texts = tuple(InlineText(text, f"n{at}") for at, text in enumerate(HARBOUR + BAKERY))
-    index_documents(tmp_path / "corpus", IndexRequest(texts=texts), Settings(home=tmp_path))
-    asked = "Which events of the period decided what the harbour board did, and what was covered?"
-    found = global_search(open_snapshot(tmp_path / "corpus"), asked)
-    shown = [line for line in found.text.splitlines() if line.startswith("- [")]
-    assert len(shown) >= 4 and not any(word in line for word in ("oven", "rye", "ginger", "Flour", "Oat") for line in shown[:4])
 
 
 def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
@@ -124,38 +87,6 @@ def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with
 
 
 # Each sentence has words of its own: sentences that say nearly the same are shown once.
-PLACES = (
-    "the town hall of Leith for days", "a dentist in Varde last winter", "nine ferries between islands", "the library at Ribe again",
-    "some farmers beyond the moor", "her brother's garage on Sunday", "every cinema along the coast", "two schools near Hobro",
-    "an airport during the night", "our brewery before Christmas",
-)  # fmt: skip
-
-
-def documents_shown(tmp_path: Path, texts: Sequence[str], *questions: str) -> list[set[int]]:
-    given = tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts))
-    index_documents(tmp_path / "corpus", IndexRequest(texts=given), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "corpus")
-    found = (global_search(snapshot, question, max_tokens=4_000).citations for question in questions)
-    return [{int(one.uri.rpartition("n")[2]) for one in some} for some in found]
-
-
-def test_each_thing_of_a_list_is_found_although_one_document_holds_them_all(tmp_path: Path) -> None:
-    texts = ["A virus, a worm, spam and phishing reached the computers of the bank on one day."]
-    texts += [f"A virus quickly stopped {place}." for place in PLACES] + [f"Lots of spam annoyed {place}." for place in PLACES]
-    texts += [f"The tennis club soon visited {place}." for place in PLACES]
-    wanted = set(range(21))
-    for shown in documents_shown(tmp_path, texts, "virus, worm, phishing, spam", "phishing, virus and spam"):
-        assert len(shown & wanted) >= 15 and not shown - wanted
-
-
-def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_path: Path) -> None:
-    texts = ["The cruel wardens of Leith locked the harbour gates.", "Two cruel wardens still keep the gates of the harbour locked for fear of thieves."]
-    texts += [f"The harbour gates then looked cruel to {place}." for place in PLACES for _ in range(5)]
-    texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
-    (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
-    assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
-
-
 def test_a_question_about_a_name_that_stands_nowhere_gets_titles_and_no_map(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "What did Zebediah say?")
     assert result.state == "not_found" and result.text.startswith("Nothing on this was found")

@@ -103,21 +103,6 @@ def test_where_the_name_asked_for_is_nowhere_no_passage_is_shown_in_full(crane: 
     assert any(row.startswith("[") for row in known.splitlines()), known
 
 
-def test_sentences_on_a_question_come_from_all_of_a_long_document(tmp_path: Path) -> None:
-    """Not from its opening, and not from passages that hold one word of the question."""
-    parts = [f"{FILLER} " * 12 for _ in range(30)]
-    parts[3] = f"The season was long. {FILLER} " * 6
-    parts[21] += (
-        "The yard launched the schooner Petrel in 1902. She was sold to a merchant of Bergen for 8,000 crowns. "
-    )
-    parts[27] += "The schooner Petrel was wrecked off Sund. "
-    snapshot = indexed(tmp_path, [InlineText("\n\n".join(parts), "yard")])
-    text = get_source(
-        snapshot, ["d1"], query="What happened to the schooner Petrel?", max_tokens=300
-    ).text
-    assert "8,000 crowns" in text and "wrecked off Sund" in text
-
-
 def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -> None:
     """The one with most words of the question took all of it, and the others were left out in silence."""
     rich = " ".join(f"The schooner Petrel of the yard carried cargo {n} to Bergen." for n in range(30))
@@ -257,60 +242,6 @@ def test_a_day_that_a_name_states_is_not_shown_beside_it(tmp_path: Path) -> None
             assert line.count("2024-05-03") == times, text
 
 
-def test_the_name_of_a_text_stands_once_for_its_passages(tmp_path: Path) -> None:
-    """A line of a passage beside one of the same text unit has its id alone, which says so."""
-    wordy = " ".join(
-        f"The crew swept slip {n} and stacked timber, as on every other day." for n in range(22)
-    )
-    first = f"Oskar Lind sold the steam crane of Orl. {wordy} The steam crane of Orl was painted. {wordy}"
-    texts = [
-        InlineText(first, "yard", "Log of the yard"),
-        InlineText("A steam crane stood at Orl.", "town", "Log of the town"),
-    ]
-    snapshot = indexed(tmp_path, texts)
-    text = several([("", snapshot)], ["Who sold the steam crane of Orl?"], form=Form()).text
-    assert text.count("Log of the yard") == 1 and "Log of the town" in text, text
-    assert re.search(r"(?m)^- \[t1\.2\] The steam crane of Orl was painted\.", text), text
-
-
-def test_a_line_beside_a_passage_of_its_text_unit_keeps_a_day_of_its_own(tmp_path: Path) -> None:
-    """The date goes only where the passage above has the same: an agent would take that for its day."""
-
-    def shown(name: str, *days: str) -> str:
-        sold, painted = "Oskar Lind sold the steam crane of Orl.", "The steam crane of Orl was painted."
-        sold += "".join(f" The crew swept slip {n} and stacked timber there." for n in range(22))
-        painted += "".join(f" Rain fell on berth {n} until the tide came in." for n in range(22))
-        parts = [f"## {day}\n\n{text}" for day, text in zip(days, (sold, painted), strict=True)]
-        parts = ["# Log of the yard", *parts]
-        snapshot = indexed(tmp_path / name, [InlineText("\n\n".join(parts), "yard")])
-        asked = ["Who sold the steam crane of Orl?"]
-        return several([("", snapshot)], asked, form=Form()).text
-
-    other, same = shown("other", "2024-05-03", "2024-05-06"), shown("same", *["2024-05-03"] * 2)
-    assert re.search(r"(?m)^- \[t1\.\d\] 2024-05-06 The steam crane of Orl was", other), other
-    assert re.search(r"(?m)^- \[t1\.\d\] The steam crane of Orl was painted\.", same), same
-
-
-@pytest.mark.parametrize("sort", ["rank", "time"])
-def test_room_that_lines_do_not_need_goes_to_the_passages_of_several_questions(
-    tmp_path: Path, sort: str
-) -> None:
-    def about(what: str, where: str) -> str:
-        rest = " ".join(f"Its {what} number {n} stood in {where} for {n} years." for n in range(60))
-        return f"The {what} was sold in {where}. {rest}"
-
-    texts = [
-        InlineText(about("crane", "Orl"), "a", "Crane", {"date": "2024-05-03"}),
-        InlineText(about("ferry", "Sund"), "b", "Ferry", {"date": "2024-05-04"}),
-    ]
-    snapshot = indexed(tmp_path, texts)
-    asked = ["When was the crane sold?", "When was the ferry sold?"]
-    form = Form(sort=sort)
-    result = several([("", snapshot)], asked, max_tokens=600, form=form)
-    assert result.text.count("…") >= 2, "both passages are longer than their room"
-    assert 420 <= result.tokens <= 600, result.text
-
-
 def test_several_questions_name_the_words_that_their_passages_lack(tmp_path: Path) -> None:
     texts = [
         InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
@@ -325,21 +256,3 @@ def test_several_questions_name_the_words_that_their_passages_lack(tmp_path: Pat
     assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
     crew = several([("", snapshot)], ["crew yard lawsuit", "crane"], form=Form()).text
     assert re.search(r"## crew yard lawsuit\n(?:\[t2\]|Not in these: 'lawsuit'\.\n\[)", crew), crew
-
-
-def test_a_small_result_has_the_best_passage_of_each_document(tmp_path: Path) -> None:
-    """Not the first one of each: with room for one passage of each document, its beginning says little."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    for n, thing in enumerate(("crane", "barge", "ferry", "dredger")):
-        first = f"The {thing} of the harbour was painted. " + f"{FILLER} " * 25
-        last = f"{FILLER} " * 12 + f"To be safe, users of the {thing} should wear gloves."
-        (folder / f"n{n}.txt").write_text(f"{first}\n\n{last}")
-    index_documents(
-        tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c")
-    )
-    snapshot = open_snapshot(tmp_path / "c")
-    asked, ids = "the crane, barge, ferry and dredger: what should users wear?", ["d1", "d2", "d3", "d4"]
-    text = get_source(snapshot, ids, query=asked, max_tokens=400).text
-    assert text.count("should wear gloves") == 4, text
-    assert text.count("of the harbour was painted.)") == 4, "each says how its document begins"

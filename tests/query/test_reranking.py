@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import entities, rank
+from graphrag_mcp.query import rank
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -71,36 +70,3 @@ def test_equal_opinions_change_no_order(snapshot: Snapshot) -> None:
     plain = [one.id for one in rank.retrieve(snapshot, "kettle").passages]
     same = rank.retrieve(snapshot, "kettle", rerank=lambda query, texts: [3.0] * len(texts))
     assert [one.id for one in same.passages] == plain
-
-
-def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> None:
-    texts = (
-        "Северстрой — строительная компания из Мурманска. Северстрой строит маяки для портов.",
-        "Её директор Анна Белова родилась в Белогорске. Анна Белова любит море, и Северстрой тоже.",
-    )
-    given = tuple(InlineText(text, str(at), "") for at, text in enumerate(texts))
-    index_documents(tmp_path / "c", IndexRequest(texts=given), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    found = rank.retrieve(snapshot, "Кто директор Северстроя?")
-    assert [mention.form for mention in found.names if mention.strong] == ["Северстроя"]
-    first = entities.ranked(snapshot, found)[0]
-    assert first.row["title"] == "Северстрой" and first.parts["name"] == 1.0
-
-
-def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_path: Path) -> None:
-    """Every passage of a ruler's long life had all that his title is worth, and stood before the poet at his court."""
-    life = [f"Year {at}. Orlan Veck sailed with Tamsin Rudd, who wrote of ice, wind and fog." for at in range(30)]
-    life[20] = "At the court of Orlan Veck there was a poet."
-    index_documents(
-        tmp_path / "c", IndexRequest(texts=(InlineText("\n\n".join(life), "veck", "Orlan Veck"),)),
-        Settings(home=tmp_path, passage_size=20),
-    )  # fmt: skip
-    snapshot = open_snapshot(tmp_path / "c")
-
-    def shares() -> list[float]:
-        found = rank.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?").passages
-        assert "poet" in snapshot.served("passages", [found[0].id])[0]["text"]
-        return [one.parts["named_title"] for one in found if "named_title" in one.parts]
-
-    whole, *others = shares()
-    assert whole == 0.3 and len(others) > 20 and sorted(others)[-4] < 0.01

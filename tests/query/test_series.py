@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +12,9 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import documents, series
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.support.command import clean_environment
 
 PAIRS = {"Ida_Omar": "boats", "Lena_Ravi": "bees", "Maria_Theo": "clocks"}
 ADOPTED = {
@@ -150,40 +145,6 @@ def note(tmp_path: Path) -> Callable[..., None]:
     return write
 
 
-def test_one_of_two_quoted_strings_is_enough_with_or(chats: Snapshot) -> None:
-    both = search_text(chats, '"old boats" OR "old clocks"', max_tokens=3_000)
-    held = {one.uri.rpartition("/")[2][:4] for one in both.citations}
-    assert held == {"Ida_", "Mari"}
-    assert "No passage holds all of these" in search_text(chats, '"old boats" "old clocks"').hint
-
-
-def test_a_passage_of_several_questions_is_cut_to_the_sentences_that_answer(tmp_path: Path, note: Callable[..., None]) -> None:
-    filler = " ".join(f"The committee spoke of item {n}, the weather and the state of the roads." for n in range(9))
-    note("a.md", f"# Minutes\n\n{filler} The lighthouse keeper resigned on Monday. {filler}")
-    note("b.md", "# Other\n\nBees swarm in May.\n")
-    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
-    snapshot = open_snapshot(tmp_path / "c")
-    from graphrag_mcp.query import local
-    from graphrag_mcp.query.render import Form
-
-
-    several = local.several([("", snapshot)], ["Who resigned as lighthouse keeper?", "When do bees swarm?"], max_tokens=4_000, form=Form())
-    first = several.text.partition("## When")[0]
-    assert "The lighthouse keeper resigned on Monday." in first and len(first) < 1_100
-    assert "] Minutes\n" in first and "whole document" not in first and "a.md" not in first
-    assert "] Other whole document" in several.text
-    assert len(local_search(snapshot, "Who resigned as lighthouse keeper?", max_tokens=4_000).text) > 1_200
-
-
-def test_a_long_sentence_is_cut_where_the_words_of_the_question_are_worth_most() -> None:
-    from graphrag_mcp.text.quote import clipped
-
-    table = "State of Kansas Flag Nickname Sunflower " + "motto song demonym capital area width " * 12 + "Population Total 2,913,123 Density 35 " * 1
-    assert "Population Total 2,913,123" in clipped(table, {"kansas": 1.0, "population": 3.0}, 120)
-    assert clipped(table, {"kansas": 1.0}, 120).startswith("State of Kansas")
-    assert len(clipped(table, {}, 120)) <= 122
-
-
 def test_the_timeline_of_a_speaker_is_what_that_speaker_did(chats: Snapshot) -> None:
     from graphrag_mcp.query.entity import get_entity
 
@@ -194,56 +155,7 @@ def test_the_timeline_of_a_speaker_is_what_that_speaker_did(chats: Snapshot) -> 
     assert "Hello Ravi" not in text and "That sounds wonderful" not in text
 
 
-def test_words_with_or_between_them_are_alternatives(chats: Snapshot) -> None:
-    found = search_text(chats, "kittens OR turtle", max_tokens=2_000)
-    assert {one.uri.rpartition("/")[2] for one in found.citations} == {"Lena_Ravi_12.txt", "Maria_Theo_12.txt"}
-    assert search_text(chats, "kittens or turtle and many other things").state == "context"
-
-
-def test_untitled_documents_are_listed_by_their_first_words(tmp_path: Path, note: Callable[..., None]) -> None:
-    words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge moor nook orchard pond quay ridge".split()
-    for n, word in enumerate(words * 2):
-        note(f"item{n:03}.txt", f"The {word} society met in hall {n} and chose a new chair. It was late when they left.\n")
-    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
-    snapshot = open_snapshot(tmp_path / "c")
-    for text in (
-        documents.list_documents(snapshot, max_tokens=400).text,
-        documents.list_documents(snapshot, sort="title", max_tokens=400).text,
-    ):
-        assert re.search(r"The \w+ society met in hall \d+ and chose a ne", text), text
-
-
-@pytest.mark.slow
-def test_digests_are_the_same_in_another_process(chats: Snapshot) -> None:
-    code = (
-        "import sys; from pathlib import Path; from graphrag_mcp.store.tables import open_snapshot; from graphrag_mcp.query import digests\n"
-        "snapshot = open_snapshot(Path(sys.argv[1])); texts = snapshot.rows('text_units', '', ['text'])['text'].to_pylist()\n"
-        "for text in texts:\n    print(digests.digest(snapshot, text, '', 900))"
-    )
-    runs = [
-        subprocess.run([sys.executable, "-c", code, str(chats.folder)], env=clean_environment(PYTHONHASHSEED=seed), capture_output=True)
-        for seed in ("1", "2")
-    ]
-    assert runs[0].stdout == runs[1].stdout and len(runs[0].stdout) > 2_000, runs[0].stderr
-
-
 def test_a_long_list_of_titles_has_neither_paths_nor_sizes(chats: Snapshot) -> None:
     lines = documents.list_documents(chats, sort="title", max_tokens=1_500).text.splitlines()
     named = [line for line in lines if line.startswith("- [")]
     assert len(named) > 20 and not any("characters" in line or "talks/" in line for line in named)
-
-
-def test_one_of_several_questions_names_the_documents_beside_its_passage(tmp_path: Path, note: Callable[..., None]) -> None:
-    """One long passage and three lines left out the documents that the second step of a question needs."""
-    told = {"Orl": "oil", "Venn": "birds", "Tarn": "boats", "Varde": "storms", "Skerrow": "seals", "Sund": "nets"}
-    for place, what in told.items():
-        filler = " ".join(f"At {place} the {what} were counted {n} times in week {n} of the year." for n in range(30))
-        note(f"{place}.md", f"# Log of {place}\n\nThe lighthouse keeper of {place} resigned over the {what}. {filler}")
-    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
-    from graphrag_mcp.query import local
-    from graphrag_mcp.query.render import Form
-
-    asked = ["Which lighthouse keeper resigned?", "What was counted in the fog?"]
-    text = local.several([("", open_snapshot(tmp_path / "c"))], asked, max_tokens=1_200, form=Form()).text
-    first = text.partition("## What")[0]
-    assert {place for place in told if f"Log of {place}" in first} == set(told), first

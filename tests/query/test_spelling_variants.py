@@ -15,7 +15,6 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log
@@ -111,12 +110,6 @@ def test_a_japanese_family_name_alone_means_the_person(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, "後藤健太さんは京都市で働く。後藤健太さんは本を書いた。", "京都市の図書館は大きい。")
     found = get_entity(snapshot, "後藤")
     assert found.state == "context" and "後藤健太" in found.text
-
-
-def test_a_general_question_in_traditional_characters_asks_about_all(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, SIMPLIFIED, OTHER)
-    assert asked_about(snapshot, "這些文檔主要講了哪些人物和事件？") is None
-    assert asked_about(snapshot, "舊賬簿講了什麼？")
 
 
 def test_edits_and_imports_that_were_kept_with_longer_keys_are_read_with_todays(tmp_path: Path) -> None:

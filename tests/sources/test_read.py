@@ -246,20 +246,6 @@ def test_a_no_break_blank_is_read_as_a_blank_also_in_texts_that_an_earlier_relea
     assert {"Weston", "Ines Faber"} <= set(fresh.rows("entities", "", ["title"])["title"].to_pylist())
 
 
-@pytest.mark.parametrize(
-    ("encoding", "text"),
-    [
-        ("utf-16", "Harbour 世界 light"), ("utf-8-sig", "Harbour 世界"), ("gb18030", "微软公司发布了新产品。研究院宣布新的发现。\n" * 20),
-        ("shift_jis", "日本語のテキストです。これは文字コードの検査。\n" * 20), ("big5", "中華民國的圖書館收藏許多書籍。\n" * 20),
-        ("cp1252", "Le café “noir” est très bon, où ça? Déjà vu — à bientôt.\n" * 30), ("cp1251", "Привет, как дела? Это простой текст.\n" * 20),
-        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy. Dnes je hezký den.\n" * 20), ("latin-1", "Le café est bon, où ça?\n" * 3000),
-        ("latin-1", "Grüße aus München, schöne Straße, El niño comió piña.\n" * 30),
-    ],
-)  # fmt: skip
-def test_encodings_are_found(tmp_path: Path, encoding: str, text: str) -> None:
-    assert [document.text for document in one(tmp_path, "a.txt", text.encode(encoding))] == [text]
-
-
 def test_a_few_bad_bytes_in_utf8_are_replaced_and_said(tmp_path: Path) -> None:
     (document,) = one(tmp_path, "a.txt", "Héllo wörld, 世界.\n".encode() * 20 + b"\xff\xfe tail")
     assert document.text.endswith("\ufffd\ufffd tail")
@@ -489,7 +475,7 @@ def test_a_small_file_of_very_many_rows_is_refused_with_what_to_do(tmp_path: Pat
 
 @pytest.mark.slow
 def test_without_a_setting_a_file_of_over_two_hundred_thousand_rows_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 500_000)
+    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 200_001)
     (file,) = find([str(tmp_path / "a.csv")], {}, Settings(home=tmp_path)).files
     with pytest.raises(ReadError, match="over 200,000 rows.*Split it"):
         list(load(file, Settings(home=tmp_path)))

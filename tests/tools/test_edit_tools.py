@@ -18,7 +18,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from tests.index.test_edits import content, do, entities, made, target, undo
 from tests.index.test_index import index
 from tests.support.client import Caller, connected
-from tests.support.command import run_cli
+from tests.support.command import run_here
 
 NAMES = {
     "a.md": "John Smith met Mary Stone in Leeds. Mary Stone praised John Smith.",
@@ -176,17 +176,17 @@ def test_the_commands_try_first_and_a_log_is_carried_to_another_index(tmp_path: 
     kb = made(tmp_path / "corpora")
     home = ("--home", tmp_path, "--corpus", "kb")
     before = content(kb)
-    tried = run_cli("remove", "c.md", *home)
+    tried = run_here("remove", "c.md", *home)
     assert tried.returncode == 0 and "--yes" in tried.stdout and content(kb) == before
-    assert run_cli("edit", "merge", "John Smith", "J. Smith", *home, "--yes", "--json").returncode == 0
+    assert run_here("edit", "merge", "John Smith", "J. Smith", *home, "--yes", "--json").returncode == 0
     undo_id = edits.write_down(kb, edits.choose(kb, ["c.md"]), "cli:ada")
     index(kb, kb.parent / "docs")
     assert "Tidal Power Board" not in entities(kb) and entities(kb)["John Smith"]["aliases"] == ["J. Smith"]
-    written = run_cli("edit", "log", *home, "--json").stdout
+    written = run_here("edit", "log", *home, "--json").stdout
     assert [one["op"] for one in json.loads(written)["edits"]] == ["merge", "remove"]
     (tmp_path / "log.json").write_text(written, "utf-8")
     index(tmp_path / "corpora" / "other", tmp_path / "corpora" / "docs")
-    done = run_cli("edit", "replay", tmp_path / "log.json", "--home", tmp_path, "--corpus", "other", "--yes")
+    done = run_here("edit", "replay", tmp_path / "log.json", "--home", tmp_path, "--corpus", "other", "--yes")
     assert done.returncode == 0, done.stderr
     assert content(tmp_path / "corpora" / "other") == content(kb)
     assert undo_id == "u2"

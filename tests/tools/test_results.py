@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import documents, local, topics
+from graphrag_mcp.query import documents, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.render import Form
@@ -201,38 +200,6 @@ def test_a_filter_selects_the_documents_of_a_topic(tmp_path: Path) -> None:
             listed(wrong)
 
 
-def test_many_documents_of_one_topic_are_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
-    snapshot = open_snapshot(tmp_path / "c")
-    largest = next(one for one in topics.of_level(snapshot, 0) if topics.inside(snapshot, one))
-    kept = local.narrowed([("", snapshot)], [f"topic=c{largest.n}"])[0][2]
-    found = documents._overview(snapshot, sorted(largest.main), kept, 2_000)
-    assert found is not None and f"A filter topic=c{largest.n} " not in found[0]
-    assert all(line().startswith("- [c") for line in found[1])
-
-
-def test_a_list_of_documents_on_a_person_says_what_that_person_told(tmp_path: Path) -> None:
-    chat = ("Ada: Wow, that view looks great!\nBo: Thanks, I took it from the pier.\nAda: I took a dog grooming course in Varde last "
-            "week. The dogs love the new brushes.\nBo: Nice.\nAda: Haha, good luck with the boat!")  # fmt: skip
-    other = "Ada: Oh nice, a lighthouse!\nBo: I painted the lighthouse of Skagen red.\nAda: Sure.\nBo: It took a week."
-    texts = (InlineText(chat, "one", title="Chat of Ada and Bo"), InlineText(other, "two", title="Chat of Bo and Ada"))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    lines = documents.list_documents(open_snapshot(tmp_path / "c"), query="Ada", max_tokens=400).text.splitlines()
-    told = next(line for line in lines if "Chat of Ada and Bo" in line)
-    assert "Ada: I took a dog grooming course" in told
-
-
-def test_a_list_of_people_is_answered_with_sentences_on_each(tmp_path: Path) -> None:
-    texts = tuple(
-        InlineText(f"{name} told the board that the budget of the pier in Varde was spent on {what}.", what)
-        for name, what in (("Anna Berg", "paint"), ("Peter Lund", "lamps"), ("Maria Dahl", "ropes"), ("Jens Ott", "tar"))
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    asked = "budget: Anna Berg, Peter Lund, Maria Dahl"
-    found = local_search(open_snapshot(tmp_path / "c"), asked, form=Form("sentences"))
-    assert all(f"{name} told" in found.text for name in ("Anna Berg", "Peter Lund", "Maria Dahl"))
-
-
 # ---- breadth and several questions -----------------------------------------------------------------
 
 
@@ -250,13 +217,6 @@ def test_a_sentence_of_a_conversation_says_who_speaks(tmp_path: Path) -> None:
     index_documents(tmp_path / "corpora" / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     text = local_search(open_snapshot(tmp_path / "corpora" / "c"), "forty planks pier", form=Form(breadth="sentences")).text
     assert "Ada Marsh: The pier lost forty planks" in text and "Warning: The pier" not in text
-
-
-def test_hits_are_shown_whole_as_long_as_the_room_lasts(snapshot: Snapshot) -> None:
-    """A part of each of many passages held less of the evidence than the first few of them whole."""
-    text = local_search(snapshot, "dredging of basin 1, dredging of basin 2", max_tokens=1_200).text
-    blocks = [block for block in text.split("\n\n[")]
-    assert sum("…" in block for block in blocks) <= 1
 
 
 def test_a_person_in_the_question_is_a_filter(snapshot: Snapshot) -> None:
@@ -311,14 +271,6 @@ def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
     assert periods.text == "65 documents. None states a date, so there are no periods."
 
 
-def test_a_question_on_the_whole_with_words_of_measure_gets_the_map(snapshot: Snapshot) -> None:
-    for question in (
-        "What are the main topics of this collection, and roughly how much of it is about each?",
-        "What is this collection about? Name its main subjects with their share, and the most important people of each.",
-    ):
-        assert global_search(snapshot, question).text.startswith("10 documents on ")
-
-
 def heads_of(text: str) -> list[str]:
     return [line.split("] ", 1)[1].removeprefix(line.split("] ", 1)[1][:12]) for line in text.splitlines()[1:]]
 
@@ -348,11 +300,6 @@ def test_a_list_that_cannot_be_made_is_refused_with_what_to_do(call: Caller) -> 
     assert "sort must be" in call.bad("list_documents", sort="colour", corpus="c")
 
 
-def test_the_list_of_core_tools_is_json_that_a_model_can_read(call: Caller) -> None:
-    for tool in call.portal.call(call.client.list_tools).tools:
-        assert json.dumps(tool.input_schema)
-
-
 def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snapshot) -> None:
     report = re.search(r"\[(d\d+)\]", documents.list_documents(snapshot, document="Yearly report").text)
     text = call("get_source", ids=[f"{report[1]}#4"], corpus="c", max_tokens=6_000).content[0].text  # type: ignore[index]
@@ -363,16 +310,6 @@ def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snap
 def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
     assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
     assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
-
-
-def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_comes_with_its_answer(tmp_path: Path) -> None:
-    talk = ("Ada Marsh: I travelled to Turku by ferry with two crates of books for the museum.\n\nBo Lind: I travelled to Riga once.\n\n"
-            "Ada Marsh: Where would you like to travel after the long winter?\n\nBo Lind: To the islands, with my brother.\n")  # fmt: skip
-    index_documents(tmp_path / "corpora" / "c", IndexRequest(texts=(InlineText(talk, "talk", "Talk"),)), Settings(home=tmp_path))
-    talks = open_snapshot(tmp_path / "corpora" / "c")
-    assert "Bo Lind: I travelled to Riga once." in local_search(talks, "Where has Bo Lind travelled to?", form=Form(breadth="sentences")).text
-    text = local_search(talks, "travel after the long winter", form=Form(breadth="sentences")).text
-    assert "after the long winter? Bo Lind: To the islands" in text
 
 
 def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:
