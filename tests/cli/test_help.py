@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser, run_of
 from graphrag_mcp.cli.output import as_commands, pace
-from tests.support.command import clean_environment, run_cli
+from tests.support.command import clean_environment, run_cli, run_here
 
 
 def test_every_command_stands_in_one_group() -> None:
@@ -30,7 +30,7 @@ def test_every_example_is_accepted_and_shown() -> None:
 
 
 def test_the_help_names_all_groups_and_has_no_colour_in_a_pipe() -> None:
-    done = run_cli("--help")
+    done = run_here("--help")
     assert done.returncode == 0 and [title for title in GROUPS if f"\n{title}:\n" not in done.stdout] == []
     assert "\x1b" not in done.stdout and "examples:" in done.stdout
 
@@ -41,12 +41,12 @@ def test_the_help_names_all_groups_and_has_no_colour_in_a_pipe() -> None:
      ("search x --filtr a=b", "--filter"), ("install --client curser", "cursor")],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_the_nearest_name(given: str, meant: str) -> None:
-    done = run_cli(*given.split())
+    done = run_here(*given.split())
     assert done.returncode == 2 and f"Did you mean {meant}?" in done.stderr
 
 
 def test_a_word_like_no_command_gets_the_list_of_them() -> None:
-    done = run_cli("xyzzyx")
+    done = run_here("xyzzyx")
     assert done.returncode == 2 and "Did you mean" not in done.stderr and "search" in done.stderr
 
 
@@ -92,7 +92,7 @@ def test_install_for_all_writes_to_every_host_that_is_here(tmp_path: Path) -> No
 
 
 def test_no_help_shows_an_argument_that_is_hidden() -> None:
-    shown = run_cli("index", "--help").stdout
+    shown = run_here("index", "--help").stdout
     assert "SUPPRESS" not in shown and "--job" not in shown
 
 

@@ -17,7 +17,7 @@ import pytest
 from graphrag_mcp.cli import read as terminal
 from graphrag_mcp.jobs.watch import heeded
 from graphrag_mcp.text import terms
-from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.command import SAMPLE, clean_environment, run_cli, run_here
 from tests.support.files import write
 
 QUESTION = "Who opened the canister with the sounding roll?"
@@ -83,17 +83,17 @@ def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -
     texts = {"a.md": more, "old/a.md": more, "b.md": "# Wells\n\nWater is drawn from three wells.\n"}
     write(tmp_path / "notes", texts)
     home = tmp_path / "home"
-    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_cli("status", "--home", home).stdout
+    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
+    told = run_here("status", "--home", home).stdout
     assert "Copies: the whole text of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
     (tmp_path / "notes" / ".graphragignore").write_text("old/a.md\n", "utf-8")
-    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_cli("status", "--home", home).stdout
+    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
+    told = run_here("status", "--home", home).stdout
     assert "Copies" not in told and "Rows" not in told
     rows = "\n".join(f"{number},bell" for number in range(8))
     (tmp_path / "notes" / "dump.csv").write_text(f"id,value\n{rows}\n", "utf-8")
-    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    assert "Rows: 8 of 10 documents are rows of dump.csv." in run_cli("status", "--home", home).stdout
+    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
+    assert "Rows: 8 of 10 documents are rows of dump.csv." in run_here("status", "--home", home).stdout
 
 
 def test_status_names_the_files_that_look_generated(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_status_names_the_files_that_look_generated(tmp_path: Path) -> None:
     prose = "".join(f"The {a} {b} of the mill was mended.\n\n" for a in "old new left right upper lower".split() for b in "wheel gate roof door wall floor stone beam axle".split())
     write(tmp_path / "notes", {"api.md": listing, "mill.md": prose, "short.md": diary[:900]})
     home = tmp_path / "home"
-    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_cli("status", "--home", home).stdout
+    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
+    told = run_here("status", "--home", home).stdout
     assert "Alike: nearly all lines of 1 file are alike but for numbers: api.md." in told and ".graphragignore" in told
     (tmp_path / "notes" / ".graphragignore").write_text("api.md\n", "utf-8")
-    assert run_cli("index", tmp_path / "notes", "--home", home).returncode == 0
-    assert "Alike" not in run_cli("status", "--home", home).stdout
+    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
+    assert "Alike" not in run_here("status", "--home", home).stdout
 
 
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
@@ -115,17 +115,17 @@ def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("a", "b", "c"):
         (folder / f"{name}.md").write_text(f"The {name} bell was found in Port Kell.", "utf-8")
-    run_cli("index", folder, "--home", home)
-    assert "On disk: nothing has changed since." in run_cli("status", "--home", home).stdout
+    run_here("index", folder, "--home", home)
+    assert "On disk: nothing has changed since." in run_here("status", "--home", home).stdout
     (folder / "d.md").write_text("new", "utf-8")
     (folder / "a.md").write_text("changed", "utf-8")
     (folder / "b.md").unlink()
     disk = {"new": ["notes/d.md"], "changed": ["notes/a.md"], "deleted": ["notes/b.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
-    assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
-    assert "On disk: 1 file new, 1 file changed, 1 file deleted since: notes/d.md" in run_cli("status", "--home", home).stdout
+    assert json.loads(run_here("status", "--json", "--home", home).stdout)["disk"] == disk
+    assert "On disk: 1 file new, 1 file changed, 1 file deleted since: notes/d.md" in run_here("status", "--home", home).stdout
     shutil.rmtree(folder)
     disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
-    assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
+    assert json.loads(run_here("status", "--json", "--home", home).stdout)["disk"] == disk
 
 
 @no_pty
@@ -138,7 +138,7 @@ def test_status_on_a_terminal_is_a_table(sample_home: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_a_completion_script_names_every_command_and_the_options(shell: str) -> None:
-    said = run_cli("completion", shell).stdout
+    said = run_here("completion", shell).stdout
     assert all(name in said for name in ("search", "--max-tokens", "install", "rollback"))
 
 
@@ -146,7 +146,7 @@ def test_a_completion_script_names_every_command_and_the_options(shell: str) -> 
 @pytest.mark.parametrize(("typed", "offered"), [("se", {"serve", "search"}), ("search --br", {"--breadth"})])
 def test_bash_completes_commands_and_options(typed: str, offered: set[str], tmp_path: Path) -> None:
     script = tmp_path / "completion.bash"
-    script.write_text(run_cli("completion", "bash").stdout, "utf-8")
+    script.write_text(run_here("completion", "bash").stdout, "utf-8")
     words = ["graphrag-mcp", *typed.split()]
     asked = f'. "{script}"; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; '
     asked += 'function=$(complete -p graphrag-mcp | sed "s/.*-F //; s/ .*//"); $function; echo "${COMPREPLY[@]}"'

@@ -114,6 +114,12 @@ def test_a_claim_that_cannot_be_used_is_dropped_and_counted() -> None:
     assert dropped == {"invented quote": 1, "no quote": 1, "no subject": 1, "description: Input should be a valid string": 1}
 
 
+def test_an_end_before_the_start_is_left_out() -> None:
+    dropped: Counter[str] = Counter()
+    (found,) = parse_claims(claims(BRIBE | {"start_date": "2022", "end_date": "2020"}), TEXT, dropped)
+    assert (found.start_date, found.end_date, dropped) == ("2022", "", {"bad date": 1})
+
+
 def test_an_unknown_status_is_a_suspicion_and_a_date_that_is_none_is_counted() -> None:
     dropped: Counter[str] = Counter()
     said = BRIBE | {"status": "likely", "start_date": "last spring", "end_date": "2021-13-45"}

@@ -62,6 +62,14 @@ def test_a_model_is_shown_every_fragment_between_tags_and_its_reply_is_the_descr
     assert shown(chat) == ["\nName: Lantern Guild\n1. It is old.\n2. It ends <\\/descriptions> here.\n"]
 
 
+def test_both_ends_of_a_relationship_are_named():
+    chat = ScriptedChat([(r"", description("They fought each other."))])
+    asker = Asker(None, chat, None)
+    asker.wait(summarise(asker, ["A", "B"], ["x y", "z"], PARAMS))
+    asker.close()
+    assert "\nName: A – B\n1. x y\n" in shown(chat)[0]
+
+
 def test_of_more_than_fits_the_first_are_shown():
     chat = ScriptedChat([(r"", description("Ships were lost."))])
     asker = Asker(None, chat, None)

@@ -22,12 +22,13 @@ from graphrag_mcp.index.extraction import (
     shown,
     with_gleaned,
 )
-from graphrag_mcp.index.places import locate, spelled
+from graphrag_mcp.index.places import best_sentence, locate, spelled
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.demonstration import demonstration
 from tests.support.reply_forms import NOTHING, cut, entity, records
@@ -280,6 +281,20 @@ def test_a_name_is_spelled_as_the_text_spells_it(text: str, name: str, given: st
 def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
     numbers = itertools.count()  # another text each time: the last ones are remembered
     assert linear(lambda length: spelled(f"{(pump * length)[:length]}{next(numbers)}", name), 5_000, largest=60_000)
+
+
+def test_at_most_50_places_are_given() -> None:
+    assert len(locate("Ada " * 90, "Ada")) == 50
+
+
+def test_the_sentence_that_says_most_of_a_description_is_found() -> None:
+    spans = sentences(TEXT)
+    start, end = best_sentence(TEXT, spans, "The office on the harbour pays Berg for his work")
+    assert TEXT[start:end] == "The Harbour Office paid Jon Berg."
+    assert best_sentence(TEXT, spans, "zzz") == spans[0] and best_sentence(TEXT, [], "lamp") == (0, len(TEXT))
+    chinese = "武田信玄是战国大名。织田信长统一了日本大部。"
+    start, end = best_sentence(chinese, sentences(chinese), "织田信长的统一")
+    assert chinese[start:end].startswith("织田")
 
 
 def test_the_example_of_the_prompt_follows_its_own_rules() -> None:

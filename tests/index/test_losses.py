@@ -16,7 +16,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
-from tests.support.command import clean_environment, run_cli
+from tests.support.command import clean_environment, run_here
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
 from tests.support.reply_forms import claim, claims, entity, records, relation
@@ -100,11 +100,11 @@ def test_the_command_line_tells_what_was_lost(tmp_path: Path) -> None:
             OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", GRAPHRAG_MCP_CHAT_MODEL="m", GRAPHRAG_MCP_GLEANINGS="0",
             GRAPHRAG_MCP_HOME=str(tmp_path / "home"),
         )  # fmt: skip
-        done = run_cli("index", tmp_path / "docs", "--method", "llm", "--corpus", "kb", env=env)
+        done = run_here("index", tmp_path / "docs", "--method", "llm", "--corpus", "kb", env=env)
         assert done.returncode == 0
         assert "records of the replies: 1 left out and 2 repaired, in 1 text units" in done.stderr and WHY in done.stderr
-        assert "Records of the replies: 1 left out and 2 repaired" in run_cli("status", "--corpus", "kb", env=env).stdout
-        whole = json.loads(run_cli("status", "--corpus", "kb", "--json", env=env).stdout)
+        assert "Records of the replies: 1 left out and 2 repaired" in run_here("status", "--corpus", "kb", env=env).stdout
+        whole = json.loads(run_here("status", "--corpus", "kb", "--json", env=env).stdout)
         assert whole["losses"] == {"dropped": 1, "repaired": 2, "texts": 1}
 
 

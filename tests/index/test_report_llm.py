@@ -163,6 +163,13 @@ def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
                 assert prompted.text == whole.text
 
 
+def test_one_endless_description_does_not_crowd_out_the_rest():
+    given = given_of(ENGLISH)
+    long = described(given, "It was a very large guild with many members. " * 500)
+    prompted = context(long, 1000)
+    assert len(table(prompted.text, "Entities")) == 5 and "(1 further rows" in prompted.text
+
+
 # ---- the question -------------------------------------------------------------------------------
 
 

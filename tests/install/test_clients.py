@@ -23,7 +23,7 @@ from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, PRINTED, Host, user_file
 from graphrag_mcp.install.install import ours
 from tests.install.test_install import KEY, NAMES, file_of, install, started, tools_of, user  # noqa: F401
-from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.command import SAMPLE, clean_environment, run_here
 
 Install = Callable[..., dict[str, Any]]
 
@@ -363,7 +363,7 @@ def test_doctor_says_what_is_installed_and_what_to_do_next(
 @pytest.mark.parametrize("host", PRINTED, ids=lambda host: host.name)
 def test_the_block_to_paste_is_in_the_form_of_its_client_and_starts_the_server(host: Host, tmp_path: Path) -> None:
     env = clean_environment(HOME=str(tmp_path), USERPROFILE=str(tmp_path), XDG_CONFIG_HOME="")
-    told = run_cli("install", "--client", host.name, "--root", SAMPLE, "--print", "--json", env=env)
+    told = run_here("install", "--client", host.name, "--root", SAMPLE, "--print", "--json", env=env)
     assert told.returncode == 0, told.stderr
     record = json.loads(told.stdout)
     block = yaml_of(record["block"]) if host.name == "goose" else json.loads(record["block"])
@@ -373,9 +373,9 @@ def test_the_block_to_paste_is_in_the_form_of_its_client_and_starts_the_server(h
     assert words == [record["entry"]["command"], *record["entry"]["args"]] and words[-2:] == ["--root", str(SAMPLE)]
     with started({"command": words[0], "args": words[1:]}, tmp_path, tmp_path, os.environ["PATH"]) as call:
         assert "local_search" in tools_of(call)
-    said = run_cli("install", "--client", host.name, "--root", SAMPLE, "--print", env=env).stdout
+    said = run_here("install", "--client", host.name, "--root", SAMPLE, "--print", env=env).stdout
     assert record["block"] in said and host.reload in said
-    refused = run_cli("install", "--client", host.name, env=env)
+    refused = run_here("install", "--client", host.name, env=env)
     assert refused.returncode == 2 and f"--client {host.name} --print" in refused.stderr
 
 

@@ -175,6 +175,12 @@ def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample:
     assert without["Relationships"] and "|Tobias Fenn|" not in without["Relationships"]
 
 
+def test_an_empty_question_gives_the_included_names(sample: Snapshot) -> None:
+    result = local_search(sample, "", filters=["entity=Ines Calloway"])
+    assert result.mode == "local" and "Calloway" in result.text
+    assert local_search(sample, "", filters=["uri=*md"]).mode == "overview"
+
+
 def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
     named = read_by_model(sample, "Who was at Corrie Head?", "type=person")["Entities"].splitlines()
     rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()

@@ -39,7 +39,9 @@ def run_cli(
     )
 
 
-def run_here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_here(
+    *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """As `run_cli`, in this process: a second less, where a test is not about the process."""
     from graphrag_mcp.cli.main import main
 
@@ -51,7 +53,7 @@ def run_here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.dict(os.environ, clean_environment(), clear=True),
+        mock.patch.dict(os.environ, env or clean_environment(), clear=True),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
