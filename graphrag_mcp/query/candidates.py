@@ -4,6 +4,7 @@ the question or a high passage names add, and the neighbours of high passages. F
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,12 +16,14 @@ from graphrag_mcp.query.copies import first_of_equal
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
 
 PROPOSED = 200  # passages that full text proposes, and as many by vector
 TITLES = 80  # titles that are looked up
 LEADS = 2  # first passages of a document with such a title or summary
 MOST = 800  # passages that are proposed where most of PROPOSED have the same texts
+ROWS = 20_000  # passages among which others are looked for where most of PROPOSED are rows of one sheet
 END = 60  # characters of the terms by which copies are looked for; titles stand at the beginning
 CROWDED = 5  # a title of more documents than this leads to none
 K1, B = 1.2, 0.75  # BM25, the usual values
@@ -29,6 +32,7 @@ K1, B = 1.2, 0.75  # BM25, the usual values
 IN_SUMMARY = K1 + 1
 
 COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms", "uri")
+PLACE = ("id", "uri")
 Keep = Callable[[pa.Table], pa.Table]  # of rows of passages those that pass the filters
 Place = tuple[str, int]  # document, position of a passage in it
 
@@ -76,7 +80,7 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
     cosines: dict[str, float] = {}
     if question.vector:
         known = values_of(rows["id"])
-        cosines = tables.similarities(snapshot, "passages", question.vector, PROPOSED, known)
+        cosines = _near(snapshot, question.vector, known)
         more = sorted(cosines.keys() - set(known))
         rows = pa.concat_tables(
             [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
@@ -137,12 +141,42 @@ def extend(
 
 
 def _proposed(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """The PROPOSED best passages by full text; the MOST best where most of these have the same texts."""
+    """The PROPOSED best passages by full text; the MOST best where most of these have the same texts; where most
+    are rows of one sheet, as many again that are not, so that 1,500 rows hide no document."""
     rows = snapshot.full_text("passages", terms, PROPOSED, COLUMNS)
     different = len({text[-END:] for text in values_of(rows["terms"])})
     if 2 * different < rows.num_rows == PROPOSED:
         rows = snapshot.full_text("passages", terms, MOST, COLUMNS)
+    if sheet := _sheet(values_of(rows["uri"])):
+        every = rows_of(snapshot.full_text("passages", terms, ROWS, PLACE).select(PLACE))
+        ids = [id for id, uri in every if not uri.startswith(sheet)][:PROPOSED]
+        more = sorted(set(ids).difference(values_of(rows["id"])))
+        added = snapshot.by_key("passages", more, "id", COLUMNS)
+        rows = pa.concat_tables([rows.select(COLUMNS), added])
     return rows
+
+
+def _near(snapshot: Snapshot, vector: bytes, known: Sequence[str]) -> dict[str, float]:
+    """Similarities of the PROPOSED nearest passages and of those that are `known`; where most of the
+    nearest are rows of one sheet, also of as many that are not."""
+    near = tables.similarities(snapshot, "passages", vector, PROPOSED, known)
+    best = sorted(near, key=lambda id: (-near[id], id))[:PROPOSED]
+    uris = values_of(snapshot.by_key("passages", best, "id", PLACE)["uri"])
+    if sheet := _sheet(uris):
+        every = rows_of(snapshot.rows("passages", columns=PLACE))
+        others = [id for id, uri in every if not uri.startswith(sheet)]
+        found = tables.similarities(snapshot, "passages", vector, 1, others)
+        found = {id: found[id] for id in others if id in found}
+        near |= dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:PROPOSED])
+    return near
+
+
+def _sheet(uris: Sequence[str]) -> str:
+    """The beginning of the uris of a sheet's rows, where most of PROPOSED passages are such rows."""
+    files = Counter(file for file, row in map(file_and_key, uris) if row)
+    best = max(files, key=lambda file: (files[file], file), default="")
+    crowded = len(uris) >= PROPOSED and 2 * files[best] > len(uris)
+    return f"{best}#" if crowded else ""
 
 
 def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:

@@ -194,5 +194,6 @@ PARTS = {
     "entities": "entities",
     "relationships": "pairs of them",
     "reranker": "reranker",
+    "alike": "alike passages of its file stand before",
     "copy": "its text stands in a passage before",
 }  # as `explain` says them

@@ -100,7 +100,8 @@ def test_status_names_the_files_that_look_generated(tmp_path: Path) -> None:
     listing = "".join(f"## `method_{number}(a, b)`\n\nReturns the value {number}.\n\n" for number in range(40))
     diary = "".join(f"On day {number} {word} came to the mill.\n\n" for number, word in enumerate("Ida Otto Mara".split() * 20))
     prose = "".join(f"The {a} {b} of the mill was mended.\n\n" for a in "old new left right upper lower".split() for b in "wheel gate roof door wall floor stone beam axle".split())
-    write(tmp_path / "notes", {"api.md": listing, "mill.md": prose, "short.md": diary[:900]})
+    stub = "".join(f"def method_{number}(a, b):\n    return {number}\n\n" for number in range(40))
+    write(tmp_path / "notes", {"api.md": listing, "mill.md": prose, "short.md": diary[:900], "stub.py": stub})
     home = tmp_path / "home"
     assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
     told = run_here("status", "--home", home).stdout
