@@ -83,6 +83,15 @@ def test_scores_of_any_kind_are_read_or_the_node_has_none(
     assert (read is not None) or sent is None or "score" in result["hint"].lower()
 
 
+def test_two_hundred_follow_ups_become_ten_at_the_first_node_and_five_later(call: Caller, home: Path, begun: dict[str, Any]) -> None:
+    many = [f"What happened on the coast in {year}?" for year in range(1700, 1900)]
+    first = call.good("drift_step", session_id=begun["session_id"], node_id=begun["open_node"], answer="A.", follow_ups=many)
+    assert len(walk(home, begun["session_id"]).graph) == 11 and "200 follow-ups" in first["hint"]
+    more = [f"What was built in {year}?" for year in range(1700, 1900)]
+    call.good("drift_step", session_id=begun["session_id"], node_id=first["open_node"], answer="B.", follow_ups=more)
+    assert len(walk(home, begun["session_id"]).graph) == 16
+
+
 @pytest.mark.parametrize(
     "sent",
     [json.dumps(FIRST), "\n".join(f"{n}. {one}" for n, one in enumerate(FIRST, 1)), [{"query": one} for one in FIRST],

@@ -150,3 +150,11 @@ def lines_of(text: str) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@pytest.mark.parametrize(
+    ("text", "hides"),
+    [("plain\n\ttext", False), ("a\x00b", True), ("a\x7fb", True), ("é\u200bé", True), ("é \u202e é" * 200, True), ("é" * 500, False), ("tab\x0bline", True)],
+)  # fmt: skip
+def test_hidden_characters_are_shown_in_short_and_long_texts(text: str, hides: bool) -> None:
+    assert (fencing.visible(text) != text) is hides
