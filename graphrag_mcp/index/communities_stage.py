@@ -391,7 +391,8 @@ class Reporting:
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.documents, self.papers = self.known or papers_of(self.snapshot)
-        communities = (every[id] for id in self.wanted)
+        children = {child for id in self.wanted for child in every[id].children} - self.wanted
+        communities = (every[id] for id in self.wanted | children)
         self.summaries = told_of(
             self.snapshot, communities, self.models, self.documents, self.papers
         )
@@ -401,7 +402,6 @@ class Reporting:
         for at in range(0, len(central), AT_ONCE):
             key = ("text_units", central[at : at + AT_ONCE], "id", ["id", "text"])
             self.texts |= {id: text[:BEGINNING] for id, text in listed(self.snapshot.by_key(*key))}
-        children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
         # Why which report is not by a model although one was asked.

@@ -53,18 +53,22 @@ class Usual(NamedTuple):
     reply: float
 
 
-# Measured with benchmarks/modelled.py --documents 20 (60 text units, gleanings auto), 28 November.
+# Measured with benchmarks/modelled.py --documents 20 (60 text units, gleanings auto), 28 November; prompts of
+# descriptions: 40 documents of 14 news articles each (443 text units).
 REPORT_PROMPT = 450  # tokens of the prompt of a report without its rows
-SUMMARY_TOKENS = 110  # of the reply about one text: 45 words, labels, names, and what JSON adds
+# Of the reply about one text, labels, names and JSON included: 889 summaries by agents (news, chats in two
+# languages, web pages) have 648 to 746 characters.
+SUMMARY_TOKENS = 160
 USUAL = {
     "extract": Usual(0, 0, 1350),
     "claims": Usual(0, 0, 500),
     "glean": Usual(0.1, 3000, 500),
-    "describe": Usual(0.15, 500, 150),
+    "describe": Usual(0.15, 670, 150),
     "report": Usual(0.25, 3500, 1000),
 }
-# Reports from summaries: modelled.py --method light, 442 news articles (464 text units), 29 November.
-OF_SUMMARIES = Usual(0.17, 1040, 1000)
+# Reports from summaries: modelled.py --method light, 442 news articles (464 text units), 29 November; replies as
+# 13 reports by agents.
+OF_SUMMARIES = Usual(0.17, 1040, 850)
 
 
 def tokens_of(text: str) -> int:
@@ -119,17 +123,23 @@ class Tally:
         params = self.models.summaries
         if params is None or self.models.extract is not None or not self.asker.on:
             return
-        parts: list[summaries.Part] = []
+        parts, wholes = list[summaries.Part](), list[summaries.Part]()
         for row in rows:
-            for part in summaries.parts_of(row, params.longest):
+            open_before = len(parts)
+            sections = summaries.parts_of(row, params.longest)
+            for part in sections:
                 asked = summaries.ask([part], params)
                 brief = words(part.text) <= summaries.BRIEF
                 if not (brief or self.asker.known(asked) or self.asker.refused(asked)):
                     parts.append(part)
+            if len(sections) > 1 and len(parts) > open_before:
+                pairs = [(part, summaries.Summary("word " * 45)) for part in sections]
+                wholes.append(summaries.whole_of(pairs, params.longest))
         self.summarised += len(parts)
-        for texts in summaries.in_calls(parts, params.longest):
-            self.ask("summary", summaries.ask(texts, params).messages, None)
-            self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
+        for asked_together in (parts, wholes):
+            for texts in summaries.in_calls(asked_together, params.longest):
+                self.ask("summary", summaries.ask(texts, params).messages, None)
+                self.stages["summary"].update(output_tokens=SUMMARY_TOKENS * len(texts))
 
     def picture(self, prompt: str) -> None:
         """The question about a picture. The tokens of the picture itself are left out: providers

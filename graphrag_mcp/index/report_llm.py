@@ -1,7 +1,7 @@
 """Community reports written by a model, where that pays.
 
 A model reads the rows of a community as numbered CSV-like tables within a budget of tokens, best
-first, and what the reports of its children say where the rows do not fit. Their order comes from what the rows
+first, and what written reports of its children say where the rows do not fit. Their order comes from what the rows
 say alone, so the same community gives the same prompt in every build. References of a stored report
 are content ids that lead to text. Knows the asker, no store."""
 
@@ -191,16 +191,18 @@ class Prompted:
 def context(
     rows: Rows, order: Iterable[Line], children: Sequence[Report] | None, tokens: int
 ) -> Prompted | None:
-    """The rows within so many tokens: all of them where they fit, else what the reports of the children
-    say, in half of the room, and the rows that come first in `order`. None where `children` are needed
-    and are None: they are yet to be written."""
+    """The rows within so many tokens: all of them where they fit, else what the written reports of the
+    children say, in at most half of the room, and the rows that come first in `order`. None where
+    `children` are needed and are None: they are yet to be written."""
     if rows.fits(tokens):
         return _prompted(rows)
     if children is None:
         return None
     names = sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in ("Reports", *rows.tables))
     left = tokens - 20 - names  # the last line says how many rows are not shown
-    best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
+    # what a report without a model quotes are the rows again
+    written = [child for child in children if child.method != "extractive"]
+    best = sorted(written, key=lambda child: (-child.rank, child.title, child.id))
     reports = _fitting(map(_statement, best), int(FOR_REPORTS * left))
     left -= sum(line.price() for line in reports)
     kept = set(map(id, _fitting(order, left)))
@@ -208,7 +210,7 @@ def context(
         name: [line for line in lines if id(line) in kept] for name, lines in rows.tables.items()
     }
     shown = Rows({"Reports": reports, **tables})
-    return _prompted(shown, len(rows) + len(children) - len(shown))
+    return _prompted(shown, len(rows) + len(written) - len(shown))
 
 
 def _fitting(lines: Iterable[Line], tokens: int) -> list[Line]:

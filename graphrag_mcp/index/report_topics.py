@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from graphrag_mcp.index import report_llm
@@ -82,18 +83,28 @@ def of_units(known: Mapping[str, SummarisedText], units: Iterable[str]) -> list[
 
 def context(
     texts: Sequence[SummarisedText],
+    parts: Iterable[Sequence[SummarisedText]],
     worth: Mapping[str, float],
     children: Sequence[Report] | None,
     tokens: int,
 ) -> Prompted | None:
-    """The summaries within so many tokens, as `report_llm.context` has it: those first that hold most of
-    the characteristic terms (`worth`)."""
+    """The summaries within so many tokens, as `report_llm.context` has it: of each part and of all in turn
+    the one that holds most of the characteristic terms (`worth`)."""
     value = {
         text.identity: math.fsum(worth.get(term, 0.0) for term in set(terms(text.text)))
         for text in texts
     }
     lines = {text.identity: text.line() for text in texts}
-    best = sorted(lines, key=lambda identity: (-round(value[identity], 9), identity))
+
+    def place(text: SummarisedText) -> tuple[float, str]:
+        return -round(value[text.identity], 9), text.identity
+
+    sorted_parts = [
+        sorted((text for text in part if text.identity in value), key=place) for part in parts
+    ]
+    sorted_parts.sort(key=lambda part: (-len(part), list(map(place, part))))
+    turns = zip_longest(sorted(texts, key=place), *sorted_parts)
+    best = dict.fromkeys(text.identity for turn in turns for text in turn if text is not None)
     rows = report_llm.Rows({"Sources": list(lines.values())})
     return report_llm.context(rows, map(lines.__getitem__, best), children, tokens)
 

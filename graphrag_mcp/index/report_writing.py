@@ -141,8 +141,9 @@ class Writing:
 
         def shown_of(children: Sequence[Report] | None) -> Prompted | None:
             if texts is not None:
-                of_topic = texts, self.terms.get(id, {}), children
-                return report_topics.context(*of_topic, self.prompt.tokens)
+                parts = [self.told.get(child, ()) for child in community.children]
+                worth = self.terms.get(id, {})
+                return report_topics.context(texts, parts, worth, children, self.prompt.tokens)
             rows = Rows.of(report_input)
             return context(rows, rows.best_first(), children, self.prompt.tokens)
 

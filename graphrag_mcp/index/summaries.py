@@ -15,6 +15,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,7 +26,7 @@ from graphrag_mcp.index.extraction import language_rule
 from graphrag_mcp.index.places import locate
 from graphrag_mcp.index.units import Context
 from graphrag_mcp.llm import prompts, replies
-from graphrag_mcp.llm.asker import Ask, Asker
+from graphrag_mcp.llm.asker import Answer, Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.packing.budget import shorten
@@ -33,7 +34,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.schema import OTHER_SCRIPT, doubts
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import content_id, is_cjk, terms
+from graphrag_mcp.text.terms import content_id, holds_cjk, is_cjk, terms
 from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.trust.fencing import masked
 
@@ -119,6 +120,11 @@ def cut(text: str, heads: Sequence[int], longest: int = LONGEST) -> list[tuple[i
     headings, of a longer block whole paragraphs, of a longer paragraph whole sentences."""
     if len(text) <= longest or count_tokens(text) <= longest:  # a token is a character or more
         return [(0, len(text))]
+    return list(_spans(text, tuple(heads), longest))
+
+
+@lru_cache(maxsize=4)  # each claim of a section of a long book would cut it anew
+def _spans(text: str, heads: Sequence[int], longest: int) -> Sequence[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     size = 0
     for start, end in _blocks(text, heads, longest):
@@ -317,7 +323,7 @@ def _by_words(text: str, words: Iterable[str]) -> bool:
 
 
 def _is_cjk(text: str) -> bool:
-    letters = [is_cjk(ch) for ch in text if ch.isalpha()]
+    letters = [is_cjk(ch) for ch in text if ch.isalpha()] if holds_cjk(text) else []
     return 2 * sum(letters) > len(letters)
 
 
@@ -355,22 +361,24 @@ class Written:
         }
 
 
-def open_asks(
+def asks_of(
     asker: Asker, parts: Sequence[Part], params: SummaryParams
-) -> Iterator[Ask[Summaries]]:
-    """The questions about a document, each about one text, as its sections, and of several sections
-    the whole as soon as each of these has a summary."""
+) -> Iterator[tuple[Ask[Summaries], Answer[Summaries] | None]]:
+    """The questions about a document with their known answers: each about one text, as its sections, and
+    of several sections the whole as soon as each of these has a summary."""
     summarised: list[tuple[Part, Summary]] = []
     for part in parts:
         if replies.words(part.text) <= BRIEF:
             summarised.append((part, Summary(" ".join(part.text.split()))))
             continue
         single = ask([part], params)
-        yield single
-        if known := asker.known(single):
+        known = asker.known(single)
+        yield single, known
+        if known:
             summarised.append((part, known.value[1]))
     if len(parts) > 1 and len(summarised) == len(parts):
-        yield ask([whole_of(summarised, params.longest)], params)
+        whole = ask([whole_of(summarised, params.longest)], params)
+        yield whole, asker.known(whole)
 
 
 def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:

@@ -18,13 +18,13 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
-from graphrag_mcp.index.communities_stage import Reporting, stored_tree
+from graphrag_mcp.index.communities_stage import Papers, Reporting, papers_of, stored_tree
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.places import spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
-from graphrag_mcp.index.summaries import Summary, open_asks, params_from, parts_of
+from graphrag_mcp.index.summaries import LONGEST_TEXT, Summary, asks_of, params_from, parts_of
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
@@ -58,7 +58,11 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
     if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
         missing = doubts(summary.unsupported)
         why = "the summary is kept; submit it again without these, else it is shown with a mark"
-        return summary.as_json(), f"{missing}; {why}" if missing else ""
+        told = [f"{missing}; {why}"] if missing else []
+        whole = " ".join(str(result.get("text")).split())
+        if len(whole) > LONGEST_TEXT and not whole.startswith("{"):
+            told.append(f"the text after its first {len(summary.text)} characters")
+        return summary.as_json(), "; ".join(told)
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
     return text, listed(lost)
@@ -126,6 +130,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "summary": ("summary",),
 }
 MOST_ITEMS = 100
+READ_AT_ONCE = 50  # documents
 LOOKED_AT = 200  # pending rows that one claim looks at; more only while it finds nothing to give
 
 
@@ -451,7 +456,9 @@ def _questions(
         if any(row["kind"] == "report" for row in rows):
             tree = stored_tree(snapshot)
             removed = _gone(snapshot, tree)
-        for row in rows:
+        papers: Papers | None = None
+        documents: dict[str, Row] = {}  # of this row and the next ones, read together
+        for place, row in enumerate(rows):
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
                 _read_unit(models, snapshot, row, known)
@@ -460,13 +467,19 @@ def _questions(
                 for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
             elif row["kind"] == SUMMARY:
-                for document in snapshot.served("documents", [row["subject"]], COLUMNS):
+                if row["subject"] not in documents:
+                    ids = [row["subject"] for row in rows[place : place + READ_AT_ONCE]]
+                    served = snapshot.served("documents", ids, COLUMNS)
+                    documents = {document["id"]: document for document in served}
+                if document := documents.get(row["subject"]):
                     parts = parts_of(document, summary_params.longest)
-                    for ask in open_asks(listener, parts, summary_params):
-                        listener.wait(listener.ask(ask))
+                    for ask, known_answer in asks_of(listener, parts, summary_params):
+                        if known_answer is None or ask.key in also:
+                            listener.open[ask.key] = ask
             elif tree is not None and (community := tree.communities.get(row["subject"])):
                 if removed.isdisjoint(community.members):
-                    Reporting(snapshot, tree, models, {community.id}).write()
+                    papers = papers or papers_of(snapshot)
+                    Reporting(snapshot, tree, models, {community.id}, known=papers).write()
             yield row, dict(listener.open)
     finally:
         listener.close()

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import os
 import threading
 from collections import Counter
@@ -36,11 +37,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What a call under way may need of a budget."""
+    """What a call under way may need of a budget; its reply is cut after `reply` tokens, 0 for nowhere."""
 
     kind: str
     tokens: int
     cost: float
+    reply: int
 
 
 @dataclass
@@ -107,24 +109,29 @@ class Budget:
         price = self.price_embedding if kind == EMBEDDING else self.price_prompt
         return (usage.prompt_tokens * price + usage.output_tokens * self.price_output) / 1_000_000
 
-    def allowed(self, spent: Spent, kind: str, prompt: int) -> Reserved | None:
-        """What a call reserves, None where it might pass a limit. The reply is taken to be no longer than
-        its prompt or the longest reply of its kind, and before the first reply of a kind only one call of
-        the kind is under way: the model may think aloud, and pictures, schemas and forms of messages have
-        tokens of their own."""
+    def allowed(self, spent: Spent, kind: str, prompt: int, cut: bool = False) -> Reserved | None:
+        """What a call reserves, None where it might pass a limit. The reply may be as long as its prompt or
+        the longest reply of its kind; the first of a kind, and one that was `cut` there, as long as the
+        limits leave. Before the first reply of a kind only one call of the kind is under way: the model may
+        think aloud, and pictures, schemas and forms of messages have tokens of their own."""
         most = spent.largest.get(kind, protocols.Usage())
         prompt += most.prompt_tokens
-        reply = 0 if kind == EMBEDDING else max(prompt, most.output_tokens)
-        call = Reserved(kind, prompt + reply, self.cost(kind, protocols.Usage(prompt, reply)))
         first = self.counts_tokens and kind not in spent.largest
         if first and any(other.kind == kind for other in spent.reserved):
             return None
-        tokens = sum(each.tokens for each in [call, *spent.reserved])
+        tokens = prompt + sum(call.tokens for call in spent.reserved)
         tokens += spent.total("prompt_tokens", "output_tokens")
-        cost = spent.cost + sum(each.cost for each in [call, *spent.reserved])
-        limits = (self.max_calls, self.max_tokens, self.max_cost)
-        needed = zip((spent.calls + 1, tokens, cost), limits, strict=True)
-        return None if any(limit and need > limit for need, limit in needed) else call
+        cost = self.cost(kind, protocols.Usage(prompt)) + spent.cost
+        cost += sum(call.cost for call in spent.reserved)
+        free = self.max_tokens - tokens if self.max_tokens else math.inf
+        if self.max_cost and (cost > self.max_cost or self.price_output):
+            free = min(free, (self.max_cost - cost) * 1_000_000 / (self.price_output or 1))
+        reply = 0 if kind == EMBEDDING or free == math.inf else max(prompt, most.output_tokens)
+        if free < reply + cut or self.max_calls and spent.calls >= self.max_calls:
+            return None
+        reply = int(free) if reply and (cut or first) else reply
+        cost = self.cost(kind, protocols.Usage(prompt, reply))
+        return Reserved(kind, prompt + reply, cost, reply)
 
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
@@ -472,7 +479,8 @@ class Asker:
         self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
     ) -> Answer[T]:
         reason, first = "", None  # `first`: an answer that is doubted
-        for _ in range(2):
+        tries, cut = 2, False  # `cut`: where the limits of the run cut the last reply
+        while tries:
             try:
                 # Not while a reply is read and written down: the next call may go out.
                 async with self._calls:
@@ -480,11 +488,11 @@ class Asker:
                         return first
                     messages = self._messages(ask, reason, first is not None)
                     counted = self._counted(message.content for message in messages)
-                    async with self._paid(ask.kind, counted) as why:
-                        if why:
-                            return first or Answer(ask.without(), reason=reason or why)
+                    async with self._paid(ask.kind, counted, cut) as call:
+                        if isinstance(call, str):
+                            return first or Answer(ask.without(), reason=reason or call)
                         self._doubted += first is not None
-                        reply = await self._complete(ask, messages, counted, on_text)
+                        reply = await self._complete(ask, messages, counted, call.reply, on_text)
             except ModelError as error:
                 self._doubted -= first is not None
                 reason = str(error) if error.final else error.what
@@ -493,6 +501,10 @@ class Asker:
                     self.why_off = reason
                 failed = not error.divisible
                 return first or Answer(ask.without(), reason=reason, failed=failed)
+            if cut := reply.finish == "length" and 0 < call.reply <= reply.usage.output_tokens:
+                self._doubted -= first is not None
+                continue
+            tries -= 1
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
                 self._doubted -= 1
@@ -561,14 +573,16 @@ class Asker:
         return sum(map(count_tokens, texts)) if self.budget.counts_tokens else 0
 
     @asynccontextmanager
-    async def _paid(self, kind: str, prompt: int) -> AsyncIterator[str]:
-        """Why a call with a prompt of so many tokens is not made, "" where it is: then its price is reserved
-        until it has ended. It waits for calls under way, which may leave enough of the budget."""
+    async def _paid(
+        self, kind: str, prompt: int, cut: bool = False
+    ) -> AsyncIterator[Reserved | str]:
+        """What is reserved for a call with a prompt of so many tokens until it has ended, or why it is not
+        made. It waits for calls under way, which may leave enough of the budget."""
         spent = self._spent
         while True:
             with spent.lock:
                 why = self._embed_off if kind == EMBEDDING else self.why_off
-                call = None if why else self.budget.allowed(spent, kind, prompt)
+                call = None if why else self.budget.allowed(spent, kind, prompt, cut)
                 if call is not None:
                     spent.called(kind)
                     spent.reserved.append(call)
@@ -579,7 +593,7 @@ class Asker:
             # Calls of one budget run on two loops, which share no event: the other is of pictures.
             await asyncio.sleep(0.02)
         try:
-            yield "" if call else why or BUDGET
+            yield call or why or BUDGET
         finally:
             if call is not None:
                 with spent.lock:
@@ -591,10 +605,13 @@ class Asker:
         ask: Ask[T],
         messages: Sequence[protocols.Message],
         counted: int,
+        most: int,
         on_text: Callable[[str], None] | None,
     ) -> protocols.Reply:
         assert self._chat is not None
-        reply = await self._chat.complete(messages, schema=ask.schema, on_text=on_text)
+        reply = await self._chat.complete(
+            messages, schema=ask.schema, max_output=most, on_text=on_text
+        )
         self._streak.ended()
         self._spent.used(ask.kind, reply.usage, self.budget.cost(ask.kind, reply.usage), counted)
         return reply
@@ -671,8 +688,8 @@ class Asker:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
         counted = self._counted(batch.values())
-        async with self._calls, self._paid(EMBEDDING, counted) as why:
-            if why:
+        async with self._calls, self._paid(EMBEDDING, counted) as call:
+            if isinstance(call, str):
                 return {}
             try:
                 response = await self._embedder.embed(list(batch.values()))

@@ -10,8 +10,9 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,6 +29,7 @@ from graphrag_mcp.text.tokens import count_tokens
 # and one that repeats itself is stopped.
 OUTPUT = 2_000
 FIRST = "plain reply"
+Complete = Callable[..., Awaitable[Reply]]  # ChatModel.complete, of replies that may be so long
 
 
 class Named(BaseModel):
@@ -101,14 +103,15 @@ async def check_models(
         raise BadInput("no model is configured", move)
     check = ModelCheck(settings.chat_model, settings.embedding_model)
     if chat is not None:
-        await _check_chat(check, settings, chat)
+        most = 0 if any(name in settings.chat_options for name in LENGTHS) else OUTPUT
+        await _check_chat(check, settings, partial(chat.complete, max_output=most))
     if embedder is not None:
         check.calls.append(await _embedding(embedder))
     _note_cost(check, settings)
     return check
 
 
-async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) -> None:
+async def _check_chat(check: ModelCheck, settings: Settings, chat: Complete) -> None:
     plain = await _plain(chat)
     check.calls.append(plain)
     if not plain.works:  # the other calls would fail in the same way
@@ -141,7 +144,7 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
 
 
 async def _check_form(
-    check: ModelCheck, settings: Settings, chat: ChatModel, structured: Call
+    check: ModelCheck, settings: Settings, chat: Complete, structured: Call
 ) -> None:
     """What to set where no JSON came. That no format is better than one is tried before it is said."""
     if settings.json_mode in ("schema", "object"):
@@ -264,7 +267,7 @@ def _note_count(check: ModelCheck, plain: Call, long: Call, sent: int, limit: fl
     check.notes += notes
 
 
-async def _plain(chat: ChatModel) -> Call:
+async def _plain(chat: Complete) -> Call:
     def judged(reply: Reply) -> tuple[bool, str]:
         if reply.text.strip():
             return True, "it replies"
@@ -274,7 +277,7 @@ async def _plain(chat: ChatModel) -> Call:
     return await _asked(chat, FIRST, "Reply with the one word: ready", judged)
 
 
-async def _structured(chat: ChatModel, name: str, schema: Mapping[str, Any] | None) -> Call:
+async def _structured(chat: Complete, name: str, schema: Mapping[str, Any] | None) -> Call:
     prompt = (
         "Which people does this text name? Reply with a JSON object of the form"
         ' {"names": ["..."]} and nothing else.\n\n<text>\nAnna Berg met Tom Hill in Oslo.\n</text>'
@@ -291,7 +294,7 @@ async def _structured(chat: ChatModel, name: str, schema: Mapping[str, Any] | No
     return await _asked(chat, name, prompt, judged, schema=schema)
 
 
-async def _in_pieces(chat: ChatModel, limit: float) -> Call:
+async def _in_pieces(chat: Complete, limit: float) -> Call:
     """A reply in pieces has no time-out as a whole, since a long answer is no silence; this one of ten
     words has `limit` seconds."""
     pieces: list[str] = []
@@ -311,7 +314,7 @@ async def _in_pieces(chat: ChatModel, limit: float) -> Call:
         return Call(name, False, sentence, time.monotonic() - began)
 
 
-async def _long(chat: ChatModel, tokens: int) -> Call:
+async def _long(chat: Complete, tokens: int) -> Call:
     """Does the model read the beginning of a prompt as long as that of a report?"""
     filler = FILLER * (tokens // count_tokens(FILLER))
     prompt = f"<text>\n{FACT} {filler}\n</text>\n\nWhat is the lighthouse keeper called? Reply with the name."
@@ -340,7 +343,7 @@ async def _embedding(embedder: EmbeddingModel) -> Call:
 
 
 async def _asked(
-    chat: ChatModel,
+    chat: Complete,
     name: str,
     prompt: str,
     judged: Callable[[Reply], tuple[bool, str]],
@@ -351,7 +354,7 @@ async def _asked(
     began = time.monotonic()
     messages = [Message("user", prompt)]
     try:
-        reply = await chat.complete(messages, schema=schema, max_output=OUTPUT, on_text=on_text)
+        reply = await chat(messages, schema=schema, on_text=on_text)
     except ModelError as error:
         # A plain reply came from there: advice on address and key is about that first call alone.
         sentence = str(error) if name == FIRST else error.what

@@ -27,9 +27,7 @@ FORMATS = ("json_schema", "json_object")  # ways of asking for JSON, the stricte
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
-_TOO_MUCH = re.compile(
-    r"too (large|big|high)|at most|exceed|maximum context|less than or equal", re.IGNORECASE
-)
+_TOO_MUCH = re.compile(r"\d{4}|too (large|big|high)|exceed|maximum context", re.IGNORECASE)
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
 _THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
@@ -68,10 +66,13 @@ class Dialect:
                 return result
             parts = (pair for pair in _parts(body).items() if pair[0] not in self._fixed)
             part = next((part for part, name in parts if refusal.names(name)), "")
-            if not part:
-                raise self._server.refused(refusal)
-            if part in LENGTHS and _TOO_MUCH.search(refusal.message):
+            lengths = set(LENGTHS).intersection(body)
+            # that a prompt and its reply pass the context is often said without the field
+            about_length = part in lengths or lengths and not part
+            if about_length and _TOO_MUCH.search(refusal.message):
                 this_once |= set(LENGTHS)
+            elif not part:
+                raise self._server.refused(refusal)
             else:
                 left_out.add(part)
 
@@ -129,7 +130,9 @@ class OpenAIChat:
                 shape = bounded(schema) if self._bounds_replies else schema
                 optional["response_format"] = _format(form, shape or {})
             length = next((name for name in self._lengths if name not in without), "")
-            if max_output and length and not any(name in optional for name in LENGTHS):
+            length = next((name for name in LENGTHS if name in optional), length)
+            own = optional.get(length)
+            if max_output and length and not (type(own) is int and 0 < own < max_output):
                 optional[length] = max_output
             if preview is not None and "stream" not in without:
                 optional |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -138,7 +141,7 @@ class OpenAIChat:
 
         tokens = 0
         if self._pace.counts_tokens:
-            tokens = _about([message.content for message in messages]) + max_output
+            tokens = _about([message.content for message in messages])
         reply = await self._dialect.call(build, partial(self._attempt, preview), tokens)
         self._pace.correct(tokens, reply.usage.prompt_tokens + reply.usage.output_tokens)
         return reply

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from string import Template
 
-from graphrag_mcp.index import report_llm
+from graphrag_mcp.index import report_llm, report_topics
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_llm import (
     SCHEMA,
@@ -20,6 +20,7 @@ from graphrag_mcp.index.report_llm import (
     parse_report,
     report_ask,
 )
+from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing.budget import referenced_ids
@@ -54,7 +55,7 @@ def described(given, description):
 
 def family(counts=(40, 8, 4), length=1):
     """A community of several children, the first the largest, with relationships from each child to the next; and the
-    reports of the children."""
+    reports that a model wrote of the children."""
     groups, sentences = [], []
     for number, count in enumerate(counts):
         names = [f"Group{number} Name{n}" for n in range(count)]
@@ -68,7 +69,7 @@ def family(counts=(40, 8, 4), length=1):
     for number in range(len(counts)):
         mine = [row for row in entities if row.title.startswith(f"Group{number} ")]
         children.append(community_of(mine, 1))
-        reports.append(extractive_report(children[-1], entities, edges))
+        reports.append(replace(extractive_report(children[-1], entities, edges), method="llm"))
     parent = community_of(entities, 0, [child.id for child in children])
     return ReportInput(parent, entities, edges), reports
 
@@ -145,6 +146,26 @@ def test_where_rows_do_not_fit_the_reports_of_children_stand_in_half_of_the_room
     ids = referenced_ids(best.summary)
     assert prompted.numbering["Reports"][0].sources[:1] == tuple(ids["Sources"])[:1]
 
+
+def test_reports_that_no_model_wrote_take_no_room_from_the_rows():
+    given, reports = family((40, 8, 4))
+    without = context(given, 1000, [replace(child, method="extractive") for child in reports])
+    assert without == context(given, 1000, ()) and "Reports" not in without.numbering
+    assert len(table(without.text, "Relationships")) > len(table(context(given, 1000, reports).text, "Relationships"))
+
+
+def test_where_not_all_summaries_fit_each_part_of_a_topic_has_some():
+    def texts(part, count, said):
+        return [SummarisedText(f"d{part}{n}", f"{part}{n:02}", f"u{part}{n}", f"Paper {part}{n}", "", f"{said} of {part}{n}. " * 8)
+                for n in range(count)]  # fmt: skip
+
+    parts = [texts("a", 30, "The turbine"), texts("b", 6, "A harbour"), texts("c", 3, "A mill")]
+    every = [text for part in parts for text in part]
+    for order in (parts, parts[::-1]):
+        prompted = report_topics.context(every, order, {"turbin": 1.0}, (), 1_000)
+        shown = [row[1][6] for row in table(prompted.text, "Sources")[1:]]
+        assert shown.count("b") >= 3 and shown.count("c") == 3 and shown.count("a") >= 4 and count_tokens(prompted.text) <= 1_000
+        assert prompted == report_topics.context(every, parts, {"turbin": 1.0}, (), 1_000)
 
 def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
     for given, reports in (family((40, 8, 4)), family((30, 30), 6), (given_of(list(many(60, 150))), ()), (given_of(CHINESE * 3), ())):

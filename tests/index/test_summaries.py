@@ -424,7 +424,8 @@ def test_a_long_document_has_a_summary_of_each_section_and_one_of_these(
 ) -> None:
     long = "\n\n".join(f"# Part {n}\n\nIn part {n} the board met. {FILLER * 40}" for n in range(12))
     docs, corpus = write(tmp_path / "docs", {"long.md": long}), tmp_path / "c"
-    index(corpus, docs, server)
+    foreseen = index(corpus, docs, server, dry_run=True).estimate["by_stage"]["summary"]["calls"]
+    assert index(corpus, docs, server).usage["by_stage"]["summary"]["calls"] == foreseen
     found = rows(corpus)
     places = sorted(row["place"] for row in found.values())
     assert places == list(range(len(places))) and len(places) > 3
@@ -651,6 +652,8 @@ def test_a_result_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path)
     ]
     done = submit(corpus, home, "ada", bad)
     assert len(done.rejected) == 3 and done.accepted == [items[2].work_id]
+    (cut,) = submit(corpus, home, "ada", [handed(items[2], "The mill burned. " * 200)]).left_out
+    assert re.fullmatch(r"the text after its first 7\d\d characters", cut["reason"])
     write(docs, {name: text.replace("island", "isle") for name, text in TEXTS.items()})
     index(corpus, docs, None, "fast")
     (late,) = submit(corpus, home, "ada", [handed(items[0])]).rejected

@@ -174,11 +174,26 @@ def test_tokens_that_a_server_counts_beside_those_of_the_texts_pass_no_limit_eit
     asker.close()
 
 
-def test_before_the_length_of_replies_is_known_one_call_alone_can_pass_a_limit() -> None:
-    chat = ScriptedChat([("", "thinking aloud " * 1_000)], latency=0.005)
-    asker = Asker(None, chat, None, budget=Budget(max_tokens=500), concurrency=25)
-    asked(asker, *(question(f"q{number}") for number in range(30)))
-    assert len(chat.calls) == 1
+@pytest.mark.parametrize("limits", [{"max_tokens": 6_000}, {"max_cost": 6.0, "price_prompt": 500.0, "price_output": 1_000.0}])
+def test_replies_that_differ_much_in_length_pass_no_limit_and_those_that_it_cuts_are_asked_again(
+    limits: dict, tmp_path: Path
+) -> None:
+    chat = ScriptedChat([("q(7|19|23)$", "good " * 800), ("", "good")], latency=0.005)
+    asker = Asker(AnswerBook(tmp_path), chat, None, budget=Budget(**limits), concurrency=25)
+    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
+    used = {"max_tokens": asker.spent().total("prompt_tokens", "output_tokens"), "max_cost": asker.spent().cost}
+    assert all(0 < used[name] <= limits[name] for name in used if name in limits)
+    assert {len(answer.value) for answer in answers if answer.by} == {4, 4_000}, "no reply is kept that a limit cut"
+    assert sum(bool(answer.by) for answer in answers) >= 29 and len(chat.calls) > 30
+    asker.close()
+
+
+def test_the_first_reply_of_a_kind_passes_no_limit_however_long_it_is(tmp_path: Path) -> None:
+    chat = ScriptedChat([("", "good " * 2_000)], latency=0.005)
+    asker = Asker(AnswerBook(tmp_path), chat, None, budget=Budget(max_tokens=500), concurrency=25)
+    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
+    assert len(chat.calls) == 1 and asker.spent().total("prompt_tokens", "output_tokens") <= 500
+    assert {answer.reason for answer in answers} == {"budget"} and not AnswerBook(tmp_path).kinds()
     asker.close()
 
 

@@ -276,6 +276,23 @@ def test_an_output_limit_that_is_too_large_is_left_out_of_that_call_only() -> No
     assert [seen.body.get("max_tokens") for seen in server.requests] == [90000, None, 100]
 
 
+def test_a_limit_that_with_the_prompt_passes_the_context_is_left_out_of_that_call_only() -> None:
+    full = "This model's maximum context length is 8192 tokens. However, you requested 12210 tokens."
+    with openai_server(script=[(400, {}, error(full)), None, None]) as server:
+        model = chat(server)
+        ask(model, max_output=9000)
+        ask(model, max_output=100)
+    assert [seen.body.get("max_tokens") for seen in server.requests] == [9000, None, 100]
+
+
+def test_of_two_limits_of_a_reply_the_lower_one_is_sent() -> None:
+    with openai_server() as server:
+        for own in (50, 500, -1):
+            ask(chat(server, chat_options={"max_completion_tokens": own}), max_output=100)
+    assert [seen.body.get("max_completion_tokens") for seen in server.requests] == [50, 100, 100]
+    assert not any("max_tokens" in seen.body for seen in server.requests)
+
+
 def test_a_server_without_stream_options_streams_without_them() -> None:
     detail = {
         "detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": "messages"}]

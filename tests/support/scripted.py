@@ -78,7 +78,7 @@ class ScriptedChat:
             for start in range(0, len(text), PIECE):
                 on_text(text[start : start + PIECE])
         prompt = sum(count_tokens(message.content) for message in messages)
-        usage = Usage(prompt, count_tokens(text), estimated=True)
+        usage = Usage(prompt, max_output if cut else count_tokens(text), estimated=True)
         return Reply(text, usage, "length" if cut else "stop")
 
     def _said(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Said:
