@@ -121,7 +121,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     most on the topic: a line of place and date names it as well, and says nothing."""
     from graphrag_mcp.query import local, topics
     from graphrag_mcp.query.question import term_worth
-    from graphrag_mcp.query.survey import LONG, survey
+    from graphrag_mcp.query.survey import survey
     from graphrag_mcp.text import quote
 
     asked: list[dict[str, str]] = []
@@ -132,7 +132,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
         for name in topic.names:
             question = f"What is said about {name}?"
             ranked = local.asked(("", snapshot, None), question)
-            lines = survey([ranked], LONG).lines[:READ] if ranked else []
+            lines = survey([ranked]).lines[:READ] if ranked else []
             found = [
                 (quotation.score, -place, quotation.text)
                 for place, line in enumerate(lines)

@@ -58,18 +58,20 @@ def get_community_report(
     )
     above = next((report["title"] for report in kin if report["id"] == parent), "")
     page = render.page_of(result, budget - (NEXT if budget >= SMALL else 0))
-    result.truncated = not _report(snapshot, page, row, result, above)
+    missing = _report(snapshot, page, row, result, above)
+    result.truncated = missing > 0
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
-        larger = min(2 * budget, HIGHEST)
+        larger = min(max(2 * budget, budget + missing), HIGHEST)
         result.next_call = f'get_community_report(community_id="{result.id}", max_tokens={larger})'
     return finish(result, budget)
 
 
 def _report(
     snapshot: Snapshot, page: render.Page, row: Row, result: ReportResult, above: str
-) -> bool:
-    """Add the report to the page, in one shape for all methods. True where all had room."""
+) -> int:
+    """Add the report to the page, in one shape for all methods: the summary and the first statement of
+    each finding where the whole has no room. How many tokens of it were left out."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
     lines = [
@@ -86,7 +88,9 @@ def _report(
     if documents and (below := topics.inside(snapshot, topic)):
         lines.append(f"Inside: {below}")
     whole = re.sub(r"\A# .*\n+", "", row["full_content"])
-    text = whole if count_tokens(whole) < page.room else _brief(row)
+    tokens = count_tokens(whole)
+    text = whole if tokens < page.room else _brief(row)
+    left = max(tokens - count_tokens(text), 0)
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
         context.note(result, context.LATE)
@@ -96,11 +100,11 @@ def _report(
             context.note(result, f"{texts} left the index since it was written.")
     text = _with_places(packing.short_references(text, named), cited)
     page.add("\n".join([*lines, ""]))
-    left = 0
+    full = False
     for block in re.split(r"\n{2,}", text.strip()):
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
-        if left or not page.add(block, places):
-            left += 1
+        full = full or not page.add(block, places)
+        left += count_tokens(block) if full else 0
     if documents:
         page.add("\nDocuments:")
         taken = 0
@@ -119,7 +123,7 @@ def _report(
     if not documents and not parts and topic.central:
         page.add("\nDocuments:")
         _add_documents(snapshot, page, topic.central)
-    return not left
+    return left
 
 
 def _add_documents(snapshot: Snapshot, page: render.Page, passages: Sequence[str]) -> None:

@@ -7,10 +7,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
@@ -34,13 +34,13 @@ from graphrag_mcp.query import (
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
-from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.notes import joined, missing
 from graphrag_mcp.query.plugin import plugin_of
 from graphrag_mcp.query.render import Page
-from graphrag_mcp.query.survey import Line, survey
+from graphrag_mcp.query.survey import Line, Survey, survey
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, notes_alone, rows_of, values_of
-from graphrag_mcp.text import places
+from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -58,8 +58,8 @@ DIGEST, EXTRACT = 420, 1_200
 # characters of a title in a topic; share of the room, since titles have more tokens
 TITLE, TITLES = (48, 0.75)
 SAID = 200  # characters of a line with a sentence of a series
-PER_TOKEN = 3.3  # characters of a token of such a list
-HEAD = 80  # characters of a line beside them
+HEAD = 80  # characters of a line beside them, ten of them its id
+SAMPLE = 9  # documents by which the length of a token is told
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 FINEST = 3  # levels of topics of which the documents are listed by
@@ -68,8 +68,18 @@ FOUND = 200  # passages of a question that a timeline is made of
 
 _COMMUNITY = re.compile(r"c\d{1,9}")
 
+# Between the subjects of a list: commas and their like, not those of a number.
+_BETWEEN = re.compile(r"[,;，、；](?!\d)|\n")
+
 Shown = Callable[[], str]  # a line, made when it is shown
-Listed = tuple[str, Sequence[Shown]]  # the line above the list, and its lines
+
+
+class Listed(NamedTuple):
+    """The line above a list, its lines, and from which one on they say less (None: from none)."""
+
+    head: str
+    lines: Sequence[Shown]
+    weaker: int | None = None
 
 
 def list_documents(
@@ -97,70 +107,121 @@ def list_documents(
     every = (*PERIODS, *topics.KINDS, "statement")
     if by and by not in every:
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(every)}")
+    query, document = query.strip(), document.strip()
+    subjects = [query] if by or document else _subjects(snapshot, query)
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
-    offsets, page = local.paging([("", snapshot)], asked, cursor, 1)
+    offsets, page = local.paging([("", snapshot)], asked, cursor, len(subjects))
     result = ListResult(corpus=snapshot.manifest.corpus, hint=note)
     if offsets is None:
         result.state, result.text = "stale", "This cursor belongs to another list. Ask without it."
         return finish(result, budget)
     (part,) = local.narrowed([("", snapshot)], filters)
-    if document.strip():
-        head, lines, hint = _outline(snapshot, document.strip())
-        result.hint = joined(note, hint)
+    if document:
+        listed, hint = _outline(snapshot, document)
+        lists, result.hint = [listed], joined(note, hint)
     else:
         result.hint = joined(note, part[2].note if part[2] else "")
-        listing = (
-            partial(_documents, sort=sort, by=by, budget=budget)
-            if by != "statement"
-            else _statements
-        )
-        head, lines = listing(snapshot, part, query.strip())
-    room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
+        if by == "statement":
+            lists = [_statements(snapshot, part, query)]
+        else:
+            room = budget // len(subjects)
+            found = [_speaking(snapshot, part, subject) for subject in subjects]
+            lists = [
+                _documents(snapshot, part, subject, speaking, sort=sort, by=by, budget=room)
+                for subject, speaking in zip(subjects, _each_once(found), strict=True)
+            ]
+    room = budget - OVERHEAD - count_tokens(result.hint)
+    texts: list[str] = []
+    taken: list[int] = []
+    for number, (listed, offset) in enumerate(zip(lists, offsets, strict=True)):
+        share = (room - sum(map(count_tokens, texts))) // (len(lists) - number)
+        text, more = _filled(listed, offset, share)
+        texts.append(text)
+        taken.append(offset + more)
+    result.text = "\n\n".join(filter(None, texts))
+    result.total = sum(len(listed.lines) for listed in lists)
+    result.more = result.total - sum(taken)
+    result.truncated = result.more > 0
+    result.next_cursor = page(taken) if result.more else ""
+    return finish(result, budget)
+
+
+def _filled(listed: Listed, offset: int, room: int) -> tuple[str, int]:
+    """The list from line `offset` on in so many tokens, at least one line of it, and how many lines that
+    are; "" for a list of which an earlier page had all."""
+    head, lines, weaker = listed
+    if offset and offset == len(lines):
+        return "", 0
     shown: list[str] = []
-    for line in lines[offsets[0] :]:
-        text = line()
+    room -= count_tokens(head)
+    for number, line in enumerate(lines[offset:], offset):
+        above = weaker is not None and (number == weaker or number == offset > weaker)
+        text = f"{render.WEAKER}\n{line()}" if above and number else line()
         room -= count_tokens(text) + 1
         if room < 0 and shown:
             break
         shown.append(text)
-    taken = offsets[0] + len(shown)
-    result.text = "\n".join([head, *shown])
-    result.total, result.more = len(lines), len(lines) - taken
-    result.truncated = result.more > 0
-    result.next_cursor = page((taken,)) if result.more else ""
-    return finish(result, budget)
+    return "\n".join([head, *shown]), len(shown)
+
+
+def _subjects(snapshot: Snapshot, query: str) -> list[str]:
+    """The parts of a query that lists several subjects. A question, a name, what stands in quotes and
+    what a colon says more of are one."""
+    found = [part.strip() for part in _BETWEEN.split(query)]
+    found = [part for part in dict.fromkeys(found) if part][: local.MOST_QUERIES]
+    one = query.endswith(("?", "？")) or ":" in query or text_search.quoted(query)
+    if len(found) < 2 or one:
+        return [query]
+    row, _ = entities.resolve(snapshot, query)
+    return [query] if row is not None and _is_called(row, query) else found
+
+
+def _each_once(found: Sequence[Speaking]) -> list[Speaking]:
+    """A document of which the same passage is best on several subjects stands below that on which it
+    ranks best; lists of all that name somebody stay as they are."""
+    ranks: dict[str, tuple[int, int]] = {}
+    for number, speaking in enumerate(found):
+        for rank, passage in enumerate(speaking.passages.values()):
+            ranks[passage] = min(ranks.get(passage, (rank, number)), (rank, number))
+    kept: list[Speaking] = []
+    for number, speaking in enumerate(found):
+        others = {id for id, passage in speaking.passages.items() if ranks[passage][1] != number}
+        lines = {id: line for id, line in speaking.lines.items() if id not in others}
+        what = f" ({len(others):,} listed with the other subjects)" if others else ""
+        kept.append(replace(speaking, lines=lines, rest=speaking.rest + what))
+    return kept
 
 
 # ---- documents -----------------------------------------------------------------------------------
 
 
 def _documents(
-    snapshot: Snapshot, part: Part, query: str, sort: str, by: str, budget: int
+    snapshot: Snapshot, part: Part, query: str, found: Speaking, sort: str, by: str, budget: int
 ) -> Listed:
-    """`budget`: tokens of the list. Few documents have several sentences each."""
-    room = budget * PER_TOKEN
+    """The documents that were `found` to speak of a query, or all. `budget`: tokens of the list. Few
+    documents have several sentences each."""
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
+    room = budget * _characters_of_a_token(snapshot, ids)
     ids, notes = _notes_apart(snapshot, ids)
-    found = Speaking({})
     if query:
-        most = max(int(room / (HEAD + TELLING)), PAGE)
-        found = _speaking(snapshot, part, query, most, budget)
         passing = set(ids)
         ids = [id for id in found.lines if id in passing]
         if not ids and (speaking := [id for id in found.lines if id in notes]):
             ids, notes = speaking, []  # no document says something on it
-    each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
+    on_it = [id for id in ids if id not in found.weaker]
+    several = EXTRACT if query else DIGEST
+    each = int(max(TELLING, min(several, room / max(len(on_it), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         each = 0  # names alone: who sorts by title looks for one
     dates = {id: facts[id]["date"] for id in ids}
-    dated = [date for date in dates.values() if date]
+    dated = [dates[id] for id in on_it if dates[id]]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
-    if dated and len(dated) < len(ids):
-        span += f", {len(ids) - len(dated)} without a date"
-    number = counted(len(ids), "documents")
-    head = f"{'At least ' if found.at_least else ''}{number}{found.about(len(ids))}{span}."
-    if found.ranked and not ids:
+    if dated and len(dated) < len(on_it):
+        span += f", {len(on_it) - len(dated)} without a date"
+    number = counted(len(on_it), "documents")
+    head = f"{'At least ' if found.at_least else ''}{number}{found.about(len(on_it))}{span}."
+    if found.ranked and not ids and not found.passages:
         narrowed = " that passes the filters" if kept else ""
         head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
@@ -169,39 +230,42 @@ def _documents(
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
         head += f"{aside} {topics.KINDS[by]} by the number of documents that name them:"
-        return head, [
-            partial(topics.line_named, snapshot, id, number, set(ids)) for id, number in counts
-        ]
+        return Listed(
+            head,
+            [partial(topics.line_named, snapshot, id, number, set(ids)) for id, number in counts],
+        )
     if by:
         head += aside
         head += "" if dated or not ids else " None states a date, so there are no periods."
-        return head, _periods(snapshot, dates, PERIODS[by])
+        return Listed(head, _periods(snapshot, dates, PERIODS[by]))
     if not query and sort == "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         if overview := _overview(snapshot, ids, kept, room):
-            return head[:-1] + overview[0] + aside, overview[1]
+            return Listed(head[:-1] + overview.head + aside, overview.lines)
     sizes = _sizes(snapshot) if ids else {}
-    if found.ranked and sort == "date" and len(dated) * 2 < len(ids):
+    if found.ranked and sort == "date" and len(dated) * 2 < len(on_it):
         head, sort = f"{head[:-1]}, best first.", "rank"
-    head += "" if query else aside
+    head = joined(head, found.absent) if query else head + aside
     order = {
         "rank": lambda id: 0,
         "date": lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
-    ids.sort(key=order)
+    on_it.sort(key=order)
+    ids = on_it + [id for id in ids if id in found.weaker]
     first = context.first_ids(snapshot, ids)
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = [partial(str, line) for line in _of_notes(part, query)] if notes else []
     for id in ids:
         if id in found.lines:
-            lines.append(partial(found.lines[id], each))
+            lines.append(partial(found.lines[id], TELLING if id in found.weaker else each))
         else:
             alias = first.get(id) or facts[id]["document"][0]
             about = shown[id], sizes.get(id, (0, 0)), written.get(id, "")
             lines.append(partial(_line, snapshot, id, alias, *about, each))
-    return head, lines
+    weaker = len(lines) - (len(ids) - len(on_it))
+    return Listed(head, lines, weaker if found.ranked else None)
 
 
 def _notes_apart(snapshot: Snapshot, ids: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -224,14 +288,18 @@ def _of_notes(part: Part, query: str) -> list[str]:
 class Speaking:
     """Documents that speak of a question: for each content id a function from a number of
     characters to its line, and the words of the list's heading. If `ranked`, these are the
-    documents that say most, best first; else all documents that name or contain it (`at_least`:
-    perhaps not all)."""
+    documents that say most, best first, the last ones `weaker`, with the best of the `passages` of each;
+    else all documents that name or contain it (`at_least`: perhaps not all). `absent`: what of the
+    question no document holds."""
 
-    lines: Mapping[str, Callable[[int], str]]
+    lines: Mapping[str, Callable[[int], str]] = field(default_factory=dict)
     verb: str = ""
     rest: str = ""
     ranked: bool = False
     at_least: bool = False
+    weaker: frozenset[str] = frozenset()
+    passages: Mapping[str, str] = field(default_factory=dict)
+    absent: str = ""
 
     def about(self, number: int) -> str:
         """` that name "Ana Ruiz"`; with the number 1 ` that names "Ana Ruiz"`."""
@@ -252,7 +320,7 @@ def _overview(
             partial(_series, snapshot, group, members, room / len(groups))
             for group, members in groups.items()
         ]
-        return f", in {len(groups)} series. A filter uri=... lists those of one.", lines
+        return Listed(f", in {len(groups)} series. A filter uri=... lists those of one.", lines)
     found: list[topics.Topic] = []
     level = 0
     for level in range(FINEST):  # documents of one topic are listed by the topics inside it
@@ -288,7 +356,8 @@ def _overview(
         for topic in found
     ]
     first = f"c{found[0].n}"
-    return f', in {len(found)} topics. A filter topic={first} lists one, sort="title" all.', lines
+    head = f', in {len(found)} topics. A filter topic={first} lists one, sort="title" all.'
+    return Listed(head, lines)
 
 
 def _series(
@@ -312,13 +381,19 @@ def _topic(
     room, shown, names = each * len(ids) - len(head), [], hits.names_of(snapshot)
     facts = documents(snapshot)
     first = context.first_ids(snapshot, ids)
+    bare = [id for id in ids if hits.untitled(facts[id])]
+    written = summaries.of_documents(snapshot, bare)
+    width = int(min(max(each - HEAD // 8, TITLE // 2), TITLE))
     for id in ids:
-        begins = hits.opening(_beginning(snapshot, id)) if hits.untitled(facts[id]) else ""
+        begins = ""
+        if hits.untitled(facts[id]):
+            begins = written.get(id) or hits.opening(_beginning(snapshot, id))
+        title = one_line(begins or names[id], width)
         # The name of a file is an id as well.
-        title = one_line(begins or names[id], TITLE)
-        shown.append(f"{names[id]}: {title}" if begins else f"[{first[id]}] {title}")
+        named = begins and id not in hits.numbered(snapshot)
+        shown.append(f"{names[id]}: {title}" if named else f"[{first[id]}] {title}")
         room -= len(shown[-1]) + 2
-        if room < TITLE:
+        if room < width:
             break
     more = [f"{len(ids) - len(shown)} more"] if len(shown) < len(ids) else []
     return head + "; ".join([*shown, *more])
@@ -359,6 +434,12 @@ def _line(
     return f"- [{alias}] {facts}{': ' if summary else ''}{summary}"
 
 
+def _characters_of_a_token(snapshot: Snapshot, ids: Sequence[str]) -> float:
+    """Of how some of these documents begin: 3 to 4 in English, 1 in Chinese."""
+    texts = [_beginning(snapshot, id)[:HEAD] for id in ids[:: len(ids) // SAMPLE + 1]]
+    return sum(map(len, texts)) / max(count_tokens(" ".join(texts)), 1) or 1.0
+
+
 def _beginning(snapshot: Snapshot, id: str) -> str:
     rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     text = rows[0][:BEGINNING] if rows else ""
@@ -368,9 +449,11 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
     return readable(text)
 
 
-def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int) -> Speaking:
+def _speaking(snapshot: Snapshot, part: Part, query: str) -> Speaking:
     """The documents that name the query where it is a name, that hold it where it is in quotes, else
-    at most `most` of those that say most on it."""
+    those that say most on it; none for no query."""
+    if not query:
+        return Speaking()
     bare = query.strip("\"'“”«» ")
     if 0 < len(bare.split()) <= WORDS:
         row, _ = entities.resolve(snapshot, bare)
@@ -386,14 +469,23 @@ def _speaking(snapshot: Snapshot, part: Part, query: str, most: int, budget: int
         lines, every = _holding(part, query)
         return Speaking(lines, f"hold {'' if every else 'most of '}{one_line(query, 80)}")
     source = local.asked(part, query)
-    surveyed = survey([source], budget, most) if source else None
-    of = surveyed.documents() if surveyed else {}
-    worth = source.found.terms if source else {}
-    lines = {id: partial(_extract, best_lines, worth) for id, best_lines in of.items()}
-    rest = ""
-    if surveyed and surveyed.weaker:
-        rest = f" ({surveyed.weaker:,} more hold some of its words)"
-    return Speaking(lines, f'say most on "{one_line(query, 80)}"', rest if lines else "", True)
+    surveyed = survey([source]) if source else Survey([])
+    of = surveyed.documents()
+    on_it = {line.hit.document for line in surveyed.lines[: surveyed.on_it]}
+    lines = {
+        id: partial(_extract, best_lines, source.found.terms if source else {})
+        for id, best_lines in of.items()
+    }
+    rest = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
+    return Speaking(
+        lines,
+        f'say most on "{one_line(query, 80)}"',
+        rest,
+        ranked=True,
+        weaker=frozenset(lines.keys() - on_it),
+        passages={id: best_lines[0].hit.passage for id, best_lines in of.items()},
+        absent=missing(snapshot, source.found) if source else "",
+    )
 
 
 def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:
@@ -410,7 +502,8 @@ def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> st
         if sum(len(each.told) for each in chosen) + len(line.told) <= room:
             chosen.append(line)
     chosen.sort(key=lambda line: line.hit.citation.char_start)
-    texts = [chosen[0].told, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
+    told = chosen[0].summary or quote.clipped(chosen[0].text, worth, max(room, render.LINE))
+    texts = [told, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
     return render.line(chosen[0].hit, " ".join(texts))
 
 
@@ -558,7 +651,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     passed = frozenset(kept.passing_documents(snapshot) if kept is not None and not listed else ())
     if passed and passed <= apart:
         head += " Only notes pass the filters, and notes stand in no timeline."
-    return head, [partial(str, statement.item().text) for statement in listed]
+    return Listed(head, [partial(str, statement.item().text) for statement in listed])
 
 
 def _passing(snapshot: Snapshot, kept: Filters, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -608,7 +701,7 @@ def characteristic(
 # ---- outline -------------------------------------------------------------------------------------
 
 
-def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Shown], str]:
+def _outline(snapshot: Snapshot, asked: str) -> tuple[Listed, str]:
     """The headings of a document, each with an id that `get_source` takes; without headings, how
     each of its text units begins."""
     facts, folded = documents(snapshot), asked.casefold()
@@ -649,7 +742,7 @@ def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Shown], str]:
     hint = f"Its links: {call}." if call else ""
     for note in filter(None, (threads.told(snapshot, same[0]), linked)):
         head += f" {note}"
-    return head, [partial(str, line) for line in lines], hint
+    return Listed(head, [partial(str, line) for line in lines]), hint
 
 
 def _parts(alias: str, text: str, parts: Sequence[plugins.Part]) -> list[str]:

@@ -155,18 +155,19 @@ def show(
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
-    surveyed = survey.survey(sources, budget, worth=worth)
+    surveyed = survey.survey(sources, worth)
     lines = surveyed.lines[offset:]
-    if any(line.summary for line in lines):
-        taken = render.show_by_topic(page, lines, _topics_of(parts, lines))
-    else:
-        taken = render.show_lines(page, lines)
-    result.coverage |= {"documents": len(surveyed.documents()), "weaker": surveyed.weaker}
-    if not taken and not result.communities and not result.citations and not offset:
+    topic_of = _topics_of(parts, lines) if any(line.summary for line in lines) else None
+    taken = offset + render.show_survey(page, surveyed, offset, topic_of=topic_of)
+    rest, on_it = len(surveyed.lines) - taken, surveyed.lines[: surveyed.on_it]
+    documents = len({(line.hit.corpus, line.hit.document) for line in on_it})
+    others = len(surveyed.documents()) - documents + surveyed.others
+    result.coverage |= {"documents": documents, "weaker": others}
+    if not lines and not result.communities and not result.citations and not offset:
         return _nothing(result, parts, budget)
-    if taken == len(lines) and surveyed.weaker:
-        page.add(f"{counted(surveyed.weaker, 'more documents')} with some of these words.")
-    return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
+    if not rest and surveyed.others:
+        page.add(f"{counted(surveyed.others, 'more documents')} with some of these words.")
+    return render.finished(result, page, rest, taken, cursor)
 
 
 def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line], str]:

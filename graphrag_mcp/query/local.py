@@ -275,14 +275,14 @@ def show(
         sources = hits.apart(sources)
     page = render.page_of(result, budget)
     if form.breadth == "sentences":
-        lines = survey(sources, budget).lines[offset:]
-        taken = render.show_lines(page, lines, form.sort == "time")
-        if not lines and not result.citations:
+        surveyed = survey(sources)
+        taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
+        if not surveyed.lines and not result.citations:
             result.state = "not_found"
             page.add(
                 "No sentence says something on this. Ask with breadth=passages, or in other words."
             )
-        return render.finished(result, page, len(lines) - taken, offset + taken, cursor)
+        return render.finished(result, page, len(surveyed.lines) - taken, taken, cursor)
     ranked = hits.merged(sources)
     best = ranked[0][0] if ranked else 0.0
     floor = 0.0 if form.every else render.WEAK * best
@@ -335,7 +335,7 @@ def show_several(
         share += more
         sources = hits.apart(sources)
         if form.breadth == "sentences":
-            render.show_lines(part, survey(sources, share).lines, form.sort == "time")
+            render.show_survey(part, survey(sources), by_time=form.sort == "time")
         else:
             _show_question(part, sources, form)
         if not any(source.found.passages for source in sources) and len(part.blocks) == head:

@@ -17,7 +17,7 @@ from graphrag_mcp.packing.budget import CHARACTERS, one_line
 from graphrag_mcp.query import hits
 from graphrag_mcp.query.hits import STRONG, Hit, Worth
 from graphrag_mcp.query.plugin import defines
-from graphrag_mcp.query.survey import Line
+from graphrag_mcp.query.survey import Line, Survey
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -30,10 +30,12 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # and 0.6 lie nearly all of the others.
 WEAK = 0.3
 LINE = 160  # characters of a weak hit's sentence
+NAME = 24  # characters of the name of a document that stands above
 AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters of one
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
+WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 WINDOW = 220  # tokens of a passage where one result answers several questions
 
@@ -229,13 +231,16 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
 
 
 def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
-    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with. `days`
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with, and with the
+    opening of a document in place of the number of its file. `days`
     on which the passages of its text unit that are shown above were said ("" for the day of the document):
     beside such a passage it has no title, since its id tells of which document it is, and no date that all
     of them have."""
     name, rest = hit.name, text[len(hit.name) :][:1]
     repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
     known = _joined(hit.called(text), hit.opening(text))
+    if hit.numbered:
+        known = _joined(hit.where(text), hit.opening(text).strip("()"))
     if days:
         known = hit.where(text) if hit.place(text) else ""
     elif repeated:
@@ -297,10 +302,32 @@ def alike(runs: frozenset[int], other: frozenset[int]) -> bool:
 # ---- lines -------------------------------------------------------------------------------------------
 
 
-def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
-    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a
-    page is cut to its room."""
-    order = found
+def show_survey(
+    page: Page,
+    surveyed: Survey,
+    offset: int = 0,
+    by_time: bool = False,
+    topic_of: Callable[[Line], str] | None = None,
+) -> int:
+    """Add the lines of a survey from `offset` on: those on the question in order of worth, of time or of
+    topics, then weaker ones as long as they have room. Gives how many had room."""
+    on_it = surveyed.lines[offset : max(surveyed.on_it, offset)]
+    if topic_of is None:
+        taken = show_lines(page, on_it, by_time)
+    else:
+        taken = show_by_topic(page, on_it, topic_of)
+    if taken < len(on_it):
+        return taken
+    weaker = [replace(each, text=each.told) for each in surveyed.lines[offset + taken :]]
+    return taken + show_lines(page, weaker, head=WEAKER)
+
+
+def show_lines(
+    page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "", head: str = ""
+) -> int:
+    """Add the lines to the page, in order of worth or of time, under a `head`: how many had room. The
+    first line of a page is cut to its room; from the second line of a document on its name is short."""
+    order, named = found, set[str]()
     if by_time:  # of the best lines that have room
         prices = accumulate(
             count_tokens(indent + line(sentence.hit, sentence.text)) + 2 for sentence in found
@@ -308,9 +335,13 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent:
         most = max(sum(price <= page.room for price in prices), 1)
         order = sorted(found[:most], key=lambda sentence: hits.by_time(sentence.hit))
     for added, sentence in enumerate(order):
-        if not page.add(
-            indent + line(sentence.hit, sentence.text), sentence.hit.cited(sentence.text)
-        ):
+        hit = sentence.hit
+        if hit.document in named:
+            hit = replace(hit, name=one_line(hit.name, NAME))
+        named.add(hit.document)
+        bullet = indent + line(hit, sentence.text)
+        text = f"{head}\n{bullet}" if head and not added else bullet
+        if not page.add(text, sentence.hit.cited(sentence.text)):
             return added + _add_cut(page, sentence.hit, sentence.text)
     return len(order)
 

@@ -21,19 +21,14 @@ from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import lists_of, tells_topic, terms
 
-MOST = 100  # lines
-ROOM, SEVERAL = 40, 6  # lines that few documents share, and how many one of them has at most
+MOST = 200  # documents that are read, and lines
+ROOM = 40  # lines that few documents share
 # The best documents, the terms that most of them share, and what these count beside the ranking.
 FEEDBACK, FEEDBACK_TERMS, FEEDBACK_SHARE = 20, 50, 0.5
 FADING = 0.5  # worth of each next passage of a document
-# Share of the best one's worth from which a document is on the question, and a sentence; the first FEW
-# are shown from less, since a question that lists things is answered one thing at a time. 20 questions
-# on 668 news articles: of 993 lines of global_search 349 were of articles on the subject; with 0.15 for
-# sentences 310 of 605, in 0.6 of the characters. Who asks for over LONG tokens gets WEAK ones as well.
-FEW = 20  # some 1,000 tokens
-ON_IT, ON_IT_FEW = 0.2, 0.04
-SAID, SAID_FEW = 0.15, 0.012
-WEAK, LONG = 0.06, 3_000
+# Share of the best one's worth from which a document is on the question, and a line. 20 questions on 668
+# news articles: of 605 such lines 310 were of articles on the subject. Weaker ones fill the room.
+ON_IT = 0.15
 READ = 3  # passages of a document that are read for its best sentence
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
@@ -57,22 +52,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Lines, best first, and how many documents hold words of the question beside those."""
+    """Lines, best first; how many of them, the first ones, are on the question; and how many documents
+    hold words of the question beside those of the lines."""
 
     lines: list[Line]
-    weaker: int = 0
+    on_it: int = 0
+    others: int = 0
 
     def documents(self) -> dict[str, list[Line]]:
         """The lines by document (content id), the best document first."""
         return dict(lists_of((line.hit.document, line) for line in self.lines))
 
 
-def survey(
-    sources: Sequence[Source], budget: int, most: int = MOST, worth: hits.Worth | None = None
-) -> Survey:
-    """The best sentences on the question of each source for a result of `budget` tokens, at most `most`.
-    `worth`: of the terms that a sentence is chosen by, where they are not those of the ranking. Notes
-    stand apart (note_hits.py)."""
+def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey:
+    """The best sentences on the question of each document of the sources. `worth`: of the terms that a
+    sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py)."""
     sources = hits.apart(sources)
     names = [name for source in sources for name in source.found.names]
     terms_worth = hits.without_people(worth or _worth(sources), names)
@@ -88,36 +82,36 @@ def survey(
         for number, source in enumerate(sources)
         for id, value in document_values(source).items()
     }
-    order = sorted(values, key=lambda key: (-round(values[key], 9), key))
-    kept = order[: _cut([values[key] for key in order], ON_IT, ON_IT_FEW)][:most]
-    each = min(max(ROOM // len(kept), 1), SEVERAL) if kept else 1
+    order = sorted(values, key=lambda key: (-round(values[key], 9), key))[:MOST]
+    least = ON_IT * values[order[0]] if order else 0.0
+    on_it = [key for key in order if values[key] >= least]
+    several = max(ROOM // max(len(on_it), 1), 1)
+    each = dict.fromkeys(order, 1) | dict.fromkeys(on_it, several)
     ranked = [
         (passage.score * sources[number].factor, number, passage)
-        for number, id in kept
-        for passage in by_document[number, id][: max(READ, each)]
+        for number, id in order
+        for passage in by_document[number, id][: max(READ, each[number, id])]
     ]
     filters = {source.corpus: source.filters for source in sources}
     read = hits.of_ranked(sources, ranked, openings=True)
     found = [of_then(hit, filters[hit.corpus]) for hit in read]
     named = hits.naming(found, sources)
-    of_hit = {(sources[number].corpus, id): value for (number, id), value in values.items()}
-    lines = _best_lines(named, terms_worth, of_hit, each)
+    of_hit = {
+        (sources[number].corpus, id): (values[number, id], count)
+        for (number, id), count in each.items()
+    }
+    lines = _best_lines(named, terms_worth, of_hit)
     lines = _with_summaries(sources, lines, named, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
-    least = WEAK if budget > LONG else SAID
-    top_lines = lines[: _cut([line.value for line in lines], least, SAID_FEW)]
-    chosen = _once([replace(line, value=line.value / best) for line in top_lines])[:most]
+    chosen = _once([replace(line, value=line.value / best) for line in lines])[:MOST]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
     repeated = sum(len(line.hit.also) for line in chosen)
-    return Survey(chosen, max(len(values) - len(shown) - repeated, 0))
-
-
-def _cut(values: Sequence[float], least: float, few_least: float) -> int:
-    """How many of these, best first, are worth `least` of the best one, the first FEW `few_least`."""
-    top = values[0] if values else 0.0
-    few = sum(value >= few_least * top for value in values[:FEW])
-    return max(few, sum(value >= least * top for value in values))
+    return Survey(
+        chosen,
+        sum(line.value >= ON_IT for line in chosen),
+        max(len(values) - len(shown) - repeated, 0),
+    )
 
 
 def document_values(source: Source) -> dict[str, float]:
@@ -174,18 +168,18 @@ def _worth(sources: Sequence[Source]) -> dict[str, float]:
 
 
 def _best_lines(
-    found: Sequence[Hit], worth: hits.Worth, values: Mapping[tuple[str, str], float], each: int
+    found: Sequence[Hit], worth: hits.Worth, documents: Mapping[tuple[str, str], tuple[float, int]]
 ) -> list[Line]:
-    """The best sentence of each document, or `each` of them from different passages."""
+    """The best sentences of each document, from different passages. `documents`: of each (corpus, id) its
+    value and how many lines it has at most."""
     lines: list[Line] = []
     for (corpus, document), group in lists_of(
         ((hit.corpus, hit.document), hit) for hit in found
     ).items():
+        value, each = documents[corpus, document]
         best = [line for hit in group if (line := best_line(hit, worth, each)) is not None]
         best.sort(key=lambda line: -line.value)
-        best = [line for line in best if line.value >= AGAIN * best[0].value][:each]
-        value = values[corpus, document]
-        lines += [replace(line, value=line.value * value) for line in best]
+        lines += [replace(line, value=line.value * value) for line in best[:each]]
     return lines
 
 
@@ -193,7 +187,7 @@ def _with_summaries(
     sources: Sequence[Source],
     lines: Sequence[Line],
     found: Sequence[Hit],
-    values: Mapping[tuple[str, str], float],
+    documents: Mapping[tuple[str, str], tuple[float, int]],
 ) -> list[Line]:
     """The lines with what was written of their texts, once each. A document of which only the summary
     is on the question has its summary as line, worth the share of the question that this holds."""
@@ -209,7 +203,7 @@ def _with_summaries(
         }
         first = {hit.document: hit for hit in reversed(found) if hit.corpus == source.corpus}
         corpus_lines += [
-            Line(hit, "", share[id] * values[source.corpus, id])
+            Line(hit, "", share[id] * documents[source.corpus, id][0])
             for id, hit in first.items()
             if id in share and id not in there
         ]
@@ -242,7 +236,7 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
         quote.with_speaker(hit.body, quotation)
         for quotation in sorted(found, key=lambda quotation: quotation.start)
     ]
-    room = quote.LONGEST - 2 * len(hit.begins)  # the line is not longer than that of a title
+    room = quote.LONGEST - len(hit.begins)  # the line is not longer than that of a title
     text = " … ".join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
     return Line(hit, text, found[0].score)
 

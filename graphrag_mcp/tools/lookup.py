@@ -103,8 +103,8 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """With query: a line for each document on it. Without: all documents by topic. Counts by month or
-    name; the outline of a document."""
+    """With query: a line for each document on it; without, all by topic. Counts by month or name; an
+    outline."""
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -155,17 +155,16 @@ async def get_community_report(
     community_id: CommunityId,
     ctx: Ctx,
     corpus: contract.Corpora = "",
-    max_tokens: contract.Budget2000 = 2000,
+    max_tokens: contract.Budget1200 = 1200,
 ) -> CallToolResult:
     """The report on a topic, its documents and subtopics."""
     from graphrag_mcp.query import federated
 
-    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    arguments: dict[str, Any] = {"max_tokens": inner}
+    inner, whole = budgets(ctx, max_tokens, 1200, corpus)
 
     def work(parts: Parts) -> Result:
-        found = federated.get_community_report(parts, community_id, **arguments)
-        if found.truncated and max_tokens == GIVEN and len(parts) == 1:
+        found = federated.get_community_report(parts, community_id, max_tokens=inner)
+        if found.truncated and max_tokens == 1200 and len(parts) == 1:
             found.next_call = f'get_source(ids=["{found.id}"])'  # no budget is listed here (SELDOM)
         return found
 

@@ -262,6 +262,14 @@ def test_a_report_has_members_family_and_sources(snapshot: Snapshot) -> None:
     for child in whole.children:
         assert get_community_report(snapshot, child).parent == id
     assert get_community_report(snapshot, id.removeprefix("c")).id == id
+    full = whole
+    for most in range(500, 2_000, 50):  # never a part without the call for the whole
+        part = get_community_report(snapshot, id, max_tokens=most)
+        assert part.truncated == bool(part.next_call), most
+        if part.truncated:
+            full = get_community_report(snapshot, id, max_tokens=int(re.findall(r"max_tokens=(\d+)", part.next_call)[0]))
+    said = whole.text.partition("\nDocuments:")[0]
+    assert full.text.startswith(said[:600]) and not whole.truncated and len(full.text) > len(brief.text)
 
 
 def test_an_unknown_report_is_an_error_with_the_valid_range(snapshot: Snapshot) -> None:
