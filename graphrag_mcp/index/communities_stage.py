@@ -587,7 +587,7 @@ def composed(item: Item, sentences: Sequence[Chosen] | None = None) -> report_ex
 
 
 def communities(run: Run, recluster: bool) -> None:
-    """Everything that depends on the graph as a whole; where it changed or was left open (due.py)."""
+    """Everything that depends on the graph as a whole; where it changed or was left open."""
     models, numbers = run.models, dict(run.committed.next)
     started = descriptions.begin(run.snapshot(), _to_describe(run), models)
     with run.stage("communities"):

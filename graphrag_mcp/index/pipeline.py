@@ -6,7 +6,7 @@
     topics     communities, reports and vectors, and their commit      communities_stage.py
     result     counts, errors, what is left open                       outcome.py
 
-A stage is imported when it has something to do (due.py): most calls change nothing, and of such a call
+A stage is imported when it has something to do (`_..._due`): most calls change nothing, and of such a call
 half the time were imports.
 
 One call holds the writer's lock from its first look to its last commit; readers never wait.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.executors import RARELY
-from graphrag_mcp.index import due, models, vectors
+from graphrag_mcp.index import models, vectors
 from graphrag_mcp.index.memory import limited
 from graphrag_mcp.index.outcome import result
 from graphrag_mcp.index.run import (
@@ -156,15 +156,15 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
-        if due.summaries(run):
+        if _summaries_due(run):
             from graphrag_mcp.index.summaries_stage import summaries
 
             summaries(run, request.refresh_answers)
-        if due.communities(run, request.recluster):
+        if _communities_due(run, request.recluster):
             from graphrag_mcp.index.communities_stage import communities
 
             communities(run, request.recluster)
-        elif due.embedding(run):
+        elif _embedding_due(run):
             from graphrag_mcp.index.communities_stage import embed
 
             embed(run)
@@ -200,7 +200,11 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         any(before.get(name) != value for name, value in run_parameters.items())
         or (request.refresh_answers and run.models.extract is not None)
     )
-    again = set(plan.live) if rederive else _open_units(run)
+    again = set(plan.live) if rederive else set[str]()
+    if not rederive and run.manifest is not None and run.models.extract is not None:
+        from graphrag_mcp.index.rereading import open_units
+
+        again = open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
@@ -226,10 +230,40 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         commit_draft(run, plan.found.sources, [], numbers, {})
 
 
-def _open_units(run: Run) -> set[str]:
-    """Uris of documents with text units that a model may read now; see rereading.py."""
-    if run.manifest is None or run.models.extract is None:
-        return set()
-    from graphrag_mcp.index.rereading import open_units
+# ---- what is due besides the documents: asked before the stage that does it is imported ----------
 
-    return open_units(run)
+
+def _summaries_due(run: Run) -> bool:
+    """Are there summaries, or are there to be some?"""
+    if run.manifest is None:
+        return False
+    return bool(run.models.summaries or run.manifest.parameters.get("summaries", ""))
+
+
+def _communities_due(run: Run, recluster: bool) -> bool:
+    """Did the graph as a whole change, or was something of it left open?"""
+    manifest, models = run.manifest, run.models
+    if manifest is None:
+        return False
+    again = manifest.parameters.get("reports", "") != models.parameters()["reports"]
+    return bool(manifest.stale or recluster or again or _is_open(run))
+
+
+def _embedding_due(run: Run) -> bool:
+    """Are there rows without a vector that a model would give one?"""
+    if run.manifest is None:
+        return False
+    asked = run.models.embedding and run.models.asker.embeds
+    return bool(asked and vectors.missing(run.snapshot()))
+
+
+def _is_open(run: Run) -> bool:
+    """Is there something that a model may answer now, or that no one is to answer any more?"""
+    if run.manifest is None or "pending" not in run.manifest.tables:
+        return bool(run.corrections)
+    kinds = set(run.snapshot().rows("pending", columns=["kind"])["kind"].to_pylist())
+    if run.models.reports is None:
+        return bool(kinds - {"summary"})
+    asks = {"entity": "describe", "relationship": "describe", "report": "report"}
+    asked = {asks[kind] for kind in kinds if kind in asks}
+    return bool(run.corrections) or any(map(run.models.asker.may_answer, asked))

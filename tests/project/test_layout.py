@@ -168,7 +168,7 @@ def test_a_run_in_which_nothing_changed_loads_no_stage(tmp_path: Path) -> None:
     words = ["index", str(SAMPLE), "--home", str(tmp_path)]
     loaded(*words)
     modules = loaded(*words)
-    assert within("index", modules) <= set("chunk due losses memory models outcome pipeline run vectors".split())
+    assert within("index", modules) <= set("chunk losses memory models outcome pipeline run vectors".split())
     assert within("sources", modules) <= set("diff document git opening walk".split())
     assert within("cli", modules) <= {"main", "output", "write"}
     assert within("code", modules) <= {"languages", "reading"}
