@@ -100,7 +100,7 @@ class _OnnxModel:
     def _open(self) -> ModelFiles:
         if self._files is None or self._session is None:
             with _loading:
-                self._files = files_of(place(self.name), self._fetches)
+                self._files = files_of(place(self.name, self._fetches), self._fetches)
                 self._session, self._tokenizer = loaded(self._files)
         return self._files
 
@@ -225,8 +225,9 @@ def unit_vector(vector: np.ndarray, dimensions: int) -> np.ndarray:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def place(setting: str) -> str:
-    """The folder or name behind `local:`. ModelError for none, and for a missing folder."""
+def place(setting: str, fetches: bool = True) -> str:
+    """The folder or name behind `local:`. ModelError for none, and for a missing folder. `fetches` is
+    false where only the index names the model."""
     where = setting.removeprefix(LOCAL).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
@@ -234,6 +235,9 @@ def place(setting: str) -> str:
     if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") != 1:
         what = f"{setting!r} names no folder that is there"
         move = "Give local:/path/of/a/model, or local:owner/name as on the model hub"
+        if not fetches:
+            what = f"the folder of the model that made the vectors of this index is gone ({where})"
+            move = "Bring it back, or make them again with: graphrag-mcp index FOLDER --vectors"
         raise ModelError(what, move, final=True)
     return where
 

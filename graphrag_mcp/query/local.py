@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
@@ -579,22 +580,28 @@ OTHER_MODEL = (
     " decided; index again, or set embedding_model to the former."
 )
 
+NOT_EMBEDDED = "The question could not be embedded, so its words alone decided: {}."
+
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
-    """The question's vector, where this index has vectors; and a sentence when that failed."""
-    if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
+    """The question's vector, where this index has vectors; and why not when that failed."""
+    model = asker.embedding_model if asker is not None else ""
+    if asker is None or not model or not query or not snapshot.count("passages_vectors"):
         return None, ""
     made_with = str(snapshot.manifest.parameters.get("embedding", ""))
-    if made_with and made_with != asker.embedding_model:  # cosines between two models mean nothing
-        return None, OTHER_MODEL.format(made_with, asker.embedding_model)
+    if made_with and made_with != model:  # cosines between two models mean nothing
+        return None, OTHER_MODEL.format(made_with, model)
     future = asker.start(asker.embed([query[:8_000]], query=True))
-    local = asker.embedding_model.startswith("local:")
+    patience = LOAD_SECONDS if model.startswith(LOCAL) else EMBED_SECONDS
+    vector, why = None, ""
     try:
-        (vector,) = future.result(LOAD_SECONDS if local else EMBED_SECONDS)
-    except Exception:  # a model that is late or fails in any way must not cost the search
-        vector = None
-    reason = "" if vector else "The question could not be embedded, so its words alone decided."
-    return vector, reason
+        (vector,) = future.result(patience)
+        why = asker.why_no_vectors
+    except TimeoutError:
+        why = f"{model} gave no vector within {patience:g} seconds"
+    except Exception as error:  # a model that fails in any way must not cost the search
+        why = str(error) or type(error).__name__
+    return vector, "" if vector else NOT_EMBEDDED.format(why.rstrip(". "))
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------

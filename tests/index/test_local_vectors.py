@@ -86,14 +86,31 @@ def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
     assert asked(notes, "storm off the cape") == (True, "")
     shutil.rmtree(used)
     found, told = asked(notes, "the cape in a storm")
-    assert found and told.count(".") == 1 and "could not be embedded" in told
+    assert found and f"is gone ({used})" in told and "graphrag-mcp index FOLDER --vectors" in told
+    used.mkdir()
+    (used / "model.onnx").write_bytes(b"cut")
+    shutil.copy(model / "tokenizer.json", used)
+    found, told = asked(notes, "the cape in storms")
+    assert found and f"the model {used / 'model.onnx'} cannot be read" in told
     shortened(model, used, 64)
     found, told = asked(notes, "a vessel off the cape")
-    assert found and "could not be embedded" in told
+    assert found and "64 numbers, and those of this index have 384" in told
     (notes / "ink.txt").write_text("The scribe dips his quill.", "utf-8")
     result = index(notes, used)
     assert result.pending["embedding"] > 0
     assert any("64 numbers, and those of this index have 384" in row["reason"] for row in result.degraded)
+
+
+def test_every_search_of_a_server_says_that_the_model_of_the_index_is_gone(
+    notes: Path, model: Path, tmp_path: Path
+) -> None:
+    used = shutil.copytree(model, tmp_path / "used")
+    assert not index(notes, used).pending
+    shutil.rmtree(used)
+    snapshot = open_snapshot(corpus_of(notes))
+    asker = open_asker(corpus_of(notes), Settings(home=notes.parent / "home"), limited=False)
+    hints = [local_search(snapshot, asked, asker=asker).hint for asked in ("the cape in a storm", "a storm off it")]
+    assert all(f"is gone ({used})" in hint for hint in hints)
 
 
 def test_vectors_of_another_model_are_not_compared_and_are_made_again(

@@ -333,7 +333,7 @@ def test_a_question_is_embedded_where_the_index_has_vectors_and_a_failure_costs_
     assert good.calls[asked:] == [("harbour crane",)] and found.state == "context" and found.hint == ""
     bad = ScriptedEmbedder(fail=lambda *_: ModelError("the server said 500", "Try later"))
     failed = local_search(snapshot, "harbour museum", asker=Asker(None, None, bad))
-    assert failed.citations and "could not be embedded" in failed.hint
+    assert failed.citations and "could not be embedded, so its words alone decided: the server said 500." in failed.hint
     assert failed.citations == local_search(snapshot, "harbour museum").citations
 
 
