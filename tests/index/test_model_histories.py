@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -55,7 +56,8 @@ def test_a_report_made_of_reports_is_made_again_when_one_of_them_is_repaired(tmp
     with openai_server(demo) as server:
         run(tmp_path / "calm", docs, server)
         wanted = reports(tmp_path / "calm")
-        server.answer = but(lambda words: is_report(words) and "id,title,content" not in words)
+        # every other report that is made of rows alone: of the rest the reports above are made
+        server.answer = but(lambda words: is_report(words) and "id,title,content" not in words and crc32(words.encode()) % 2)
         result = run(tmp_path / "c", docs, server)
         assert result.pending["report"] and {"llm", "extractive"} == {
             how for how, _ in reports(tmp_path / "c").values()
