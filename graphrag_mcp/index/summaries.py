@@ -46,7 +46,10 @@ LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # ch
 MOST_LABELS, MOST_NAMES = 8, 8
 LISTS = ("labels", "names", "types")  # columns of the table
 LEAST = 30  # tokens of the line of a section, where a document has so many that each is cut
-_NUMBER = re.compile(r"\d(?:[\d.,:’']*\d)?")
+_NUMBER = re.compile(r"\d(?:[\d.,’']*\d)?")
+_DATE = re.compile(r"\d{1,4}\.\d{1,2}\.\d{1,4}")
+_WORD = re.compile(r"[^\W\d_]+")
+_ADDRESS = re.compile(r"://\S+")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 _MARKS = str.maketrans("", "", "[]{}<>|`#*")
@@ -261,7 +264,8 @@ def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
             elif not 1 <= number <= len(parts):
                 reason = reason or f"there is no text {record.id}"
             else:
-                missing = unsupported(summary, parts[number - 1].text, language)
+                part = parts[number - 1]
+                missing = unsupported(summary, part.line + part.text, language)
                 found.setdefault(number, replace(summary, unsupported=missing))
     if not found:
         raise BadReply(reason or 'the reply has no list "summaries"')
@@ -288,7 +292,9 @@ def _cleaned(record: SummarySaid) -> Summary:
 def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, ...]:
     """Numbers and names of a summary that its text does not have. Names are those that it lists, and
     two or more capitalised words in a row: one alone may be any German noun."""
-    text_numbers = {_plain_number(number) for number in _NUMBER.findall(_folded(text))}
+    numbers = _NUMBER.findall(_folded(text))
+    numbers += [part for date in numbers if _DATE.fullmatch(date) for part in date.split(".")]
+    text_numbers = {_plain_number(number) for number in numbers}
     summary_text = _folded(summary.text)
     faults = [
         number
@@ -302,7 +308,7 @@ def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, .
         words = [word for word in words if word[0].isupper()]  # a script may have no capitals
         if not _by_words(text, words):
             faults.append(match[0])
-    if not language and _is_cjk(summary_text) != _is_cjk(text[: 10 * LONGEST_TEXT]):
+    if not language and _is_cjk(summary_text) != _is_cjk(text):
         faults.append(OTHER_SCRIPT)
     return tuple(dict.fromkeys(faults))
 
@@ -323,8 +329,13 @@ def _by_words(text: str, words: Iterable[str]) -> bool:
 
 
 def _is_cjk(text: str) -> bool:
-    letters = [is_cjk(ch) for ch in text if ch.isalpha()] if holds_cjk(text) else []
-    return 2 * sum(letters) > len(letters)
+    """Are more of its words Chinese, Japanese or Korean? A character of these is about a word, and
+    the addresses of links say nothing of the language."""
+    if not holds_cjk(text):
+        return False
+    text = _ADDRESS.sub(" ", text)
+    characters = sum(map(is_cjk, text))
+    return characters > sum(not is_cjk(word[0]) for word in _WORD.findall(text))
 
 
 # ---- asking -------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def _no_work(found: Any, kind: str) -> str:
 
     more = 'New texts: index_documents(paths=[...], method="agent").'
     if found.held:
-        return f"The {found.held} open questions are with other agents. {more}"
+        return f"The {found.held} open questions are with agents that claimed them: those of one that left come free within 15 minutes. {more}"
     if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
         hint = f'open are {others}: claim_work(kind="any").'

@@ -211,6 +211,10 @@ def test_numbers_and_names_that_the_text_does_not_have_are_found() -> None:
     assert unsupported(Summary("米拉于1904年建了磨坊。"), text) == (OTHER_SCRIPT,)
     assert unsupported(Summary("米拉于1904年建了磨坊。"), text, "Chinese") == ()
     assert unsupported(Summary("1904，2002年由Henry Adams建。"), "Henry Adams于1904、2002年建。") == ()
+    assert unsupported(Summary("Built on 3 May 2012, 15:30."), "3.05.2012 15:30:00: built, on May 3") == ()
+    links = "[磨坊新闻](https://mill.example/news/2012/old-mill-of-the-town-burns-in-the-night)" * 3
+    assert unsupported(Summary("磨坊新闻。"), links) == ()
+    assert unsupported(Summary("The old mill burns."), links) == (OTHER_SCRIPT,)
     assert unsupported(Summary("चक्की नई थी।"), "नदी के पास एक चक्की बनी।") == ()
 
 
