@@ -25,7 +25,8 @@ from graphrag_mcp.code.symbols import (
     placed,
 )
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
+from graphrag_mcp.packing.budget import Item, Section, finish, one_line, short_references
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.entity import text_of
 from graphrag_mcp.query.plugin import Walk
@@ -212,7 +213,7 @@ def explore(
     for head, block_items in blocks:
         items += [] if intro else [Item("", head.replace("\n", ": "))]
         items += block_items
-    sections = [Section("Relationships", items, 0.7, more=more)]
+    sections = [Section("Relationships", items, 0.7, more=more, into="edges")]
     if named:
         keys = [row["key"] for _, symbols in start for row in symbols]
         affected = keys if "impact" in words else []
@@ -222,8 +223,7 @@ def explore(
             for keys_of in (keys, inside)
         )
         sections.append(_unresolved(snapshot, sought, named, 0.3, members))
-    into = {"Relationships": "edges"}
-    result = compose(result, sections, budget, intro=intro, first="Relationships", into=into)
+    result = compose(result, sections, budget, intro=intro)
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
     if begun := next((row for _, symbols in start for row in symbols), None):
         result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()

@@ -45,6 +45,7 @@ from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
@@ -756,7 +757,7 @@ def search(snapshot: Snapshot, arguments: Mapping[str, str]) -> dict[str, Any]:
         "whole": asks_for_all(query),
         "filters": narrowed,
         "facets": facets(snapshot),
-        "hint": notes.missing(snapshot, found) if query else "",
+        "hint": notes.absences([Source(snapshot, found)])[0] if query else "",
         "entities": [named(row) for row in people],
         "near": [named(row) for row in near],
         "communities": [brief(topic) for topic in chosen],

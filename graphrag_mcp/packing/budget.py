@@ -1,5 +1,5 @@
-"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases. A
-result's tokens are those of the text that is read.
+"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases (the page that
+they fill: page.py). A result's tokens are those of the text that is read.
 
 And the text of a result as it is sent: fences around words of documents, flags, footer, size."""
 
@@ -23,7 +23,7 @@ from graphrag_mcp.text.citing import file_and_key, suffix_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.fencing import credentials, mark, quoted, suspicions
+from graphrag_mcp.trust.fencing import credentials, mark, suspicions
 from graphrag_mcp.types import ListResult, Result
 
 # Fields of a search that are left out while they are empty: half of what an empty result would
@@ -220,8 +220,6 @@ PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 _REFERENCES = re.compile(r"(?<! )( *)\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
-_ITEM_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
-NEAR = 3  # characters between two passages that are read as one: white space
 
 
 # ---- lines ------------------------------------------------------------------------------------
@@ -252,52 +250,6 @@ def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
         end = end * 3 // 4
     space = text.rfind(" ", end // 2, end)
     return text[: space if space > 0 else end].rstrip()
-
-
-def joined(items: Sequence[Item]) -> list[str]:
-    """Passages as blocks: those that follow each other in one document are one, in its order, where
-    the best stood.
-
-    Text units overlap, and what they share is shown once. Every id stands at the head of its block.
-    """
-    blocks: list[list[Item]] = []
-    for item in items:
-        met = [block for block in blocks if any(adjoin(item, other) for other in block)]
-        if not met:
-            blocks.append([item])
-            continue
-        met[0].append(item)
-        for other in met[1:]:  # it joins two that stood apart
-            met[0].extend(other)
-            blocks.remove(other)
-    return [_block(sorted(block, key=lambda item: item.span)) for block in blocks]
-
-
-def adjoin(item: Item, other: Item) -> bool:
-    """Are these two passages of one document that follow each other, or overlap?"""
-    if not (item.span[1] and other.span[1] and item.citation and other.citation):
-        return False
-    near = item.span[0] <= other.span[1] + NEAR and other.span[0] <= item.span[1] + NEAR
-    return near and item.citation.document_id == other.citation.document_id
-
-
-def _block(items: Sequence[Item]) -> str:
-    head, _, text = items[0].text.partition("\n")
-    found = [_ITEM_HEAD.match(item.text.partition("\n")[0]) for item in items]
-    if len(items) == 1 or None in found:
-        return "\n\n".join(item.text for item in items)
-    end = items[0].span[1]
-    for item in items[1:]:
-        body = item.text.partition("\n")[2]
-        if item.span[0] > end:
-            text += "\n" + body
-        elif item.span[1] > end:
-            text += body[end - item.span[0] :]
-        end = max(end, item.span[1])
-    heads = [match for match in found if match is not None]
-    ids = " ".join(match[1] for match in heads)
-    last = max(int(match[4]) for match in heads)
-    return f"{ids} {heads[0][2]}{heads[0][3]}-{last})\n{text}"
 
 
 # ---- cursors ------------------------------------------------------------------------------------
@@ -406,8 +358,6 @@ def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 LEAST_TEXT = 8  # tokens of text below which the head of a cut item is shortened
-FENCE = 20  # tokens of the marks around what documents say
-TRIES = 12  # fillings of a result, each with less room than the one before
 LEAST, CUT = 24, 60  # letters of a long title; of a file's name that may be cut
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
@@ -429,8 +379,6 @@ class Item:
     score: float = 0.0
     tokens: int = 0
     also: tuple[types.Citation, ...] = ()
-    # of the text below its first line, in the document; for passages that are whole
-    span: tuple[int, int] = (0, 0)
     data: Mapping[str, Any] | None = None
 
     def citations(self) -> tuple[types.Citation, ...]:
@@ -439,25 +387,24 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Items in order of worth from `offset` on, and the share of the budget they are sure of.
-    `more`: the ranking goes on behind the last item. `header` is the line of column names under the
-    heading."""
+    """Items in order of worth, and the share of the budget they are sure of. `more`: the ranking goes
+    on behind the last item. `header` is the line of column names under the heading. A section without
+    a name has no heading."""
 
     name: str
     items: Sequence[Item]
     share: float
-    offset: int = 0
     header: str = ""
     more: bool = False
     greedy: bool = True  # takes part when what others did not use is given away
+    into: str = ""  # the list field of the result that takes the data of the items
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What fits: per section the items of this page; `cut` when a single item had to be shortened."""
+class Filled:
+    """What fits: the items by section; is there more; was a single item cut to fit?"""
 
     taken: Mapping[str, list[Item]]
-    offsets: tuple[int, ...]
     more: bool
     cut: bool = False
 
@@ -476,106 +423,32 @@ def cost(item: Item) -> int:
     return count_tokens(item.text) + (2 if "\n" in item.text else 1)
 
 
-def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less where it is joined: its head and what both hold."""
-    beside = [other for other in taken if adjoin(item, other)]
-    if not beside:
-        return 0
-    (start, end), spans = item.span, [other.span for other in beside]
-    shared = max(min(end, other[1]) - max(start, other[0]) for other in spans)
-    share = max(shared, 0) / max(end - start, 1)
-    return count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
+def fill(sections: Sequence[Section], budget: int) -> Filled:
+    """Whole items in order; each section up to its share, then what is left over.
 
-
-def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:
-    """Whole items in order; each section up to its share, then what is left over, the section
-    `first` before others.
-
-    Nothing is skipped for being long, so the next page starts where this one ended and every item
-    is on exactly one page. Only when nothing fits is one item cut at a sentence end, of the section
-    `first` if it has any."""
+    Nothing is skipped for being long. Only when nothing fits is one item cut at a sentence end."""
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
-    order = sorted(sections, key=lambda section: section.name != first)  # stable
-    left, characters, cut = budget, CHARACTERS - 6_000, False
-    rounds = [(section, section.share) for section in order]
-    for section, share in [*rounds, *((section, 1.0) for section in order if section.greedy)]:
+    left, characters = budget, CHARACTERS - 6_000
+    rounds = [(section, section.share) for section in sections]
+    for section, share in [*rounds, *((section, 1.0) for section in sections if section.greedy)]:
         room = min(left, int(share * budget))
         letters = min(characters, int(share * (CHARACTERS - 6_000)))
         for item in section.items[len(taken[section.name]) :]:
-            price = cost(item) - saved(item, taken[section.name])
-            size = int(len(item.text) * 1.05) + 400
+            price, size = cost(item), int(len(item.text) * 1.05) + 400
             if price > room or size > letters:
                 break
             taken[section.name].append(item)
             room, left = room - price, left - price
             letters, characters = letters - size, characters - size
-    if not any(taken.values()):
-        for section in [section for section in order if section.items][:1]:
-            taken[section.name].append(shorten_item(section.items[0], left, characters))
-            cut = True
+    cut = next((section for section in sections if section.items), None)
+    if cut is None or any(taken.values()):
+        cut = None
+    else:
+        taken[cut.name].append(shorten_item(cut.items[0], left, characters))
     more = any(
         section.more or len(taken[section.name]) < len(section.items) for section in sections
     )
-    offsets = tuple(section.offset + len(taken[section.name]) for section in sections)
-    return Page(taken, offsets, more, cut)
-
-
-def compose(
-    result: ResultType,
-    sections: Sequence[Section],
-    budget: int,
-    cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
-    *,
-    intro: str = "",
-    first: str = "Sources",
-    into: Mapping[str, str] | None = None,
-) -> ResultType:
-    """Fill a result with what fits of the sections (in reading order), and say where the next page
-    starts.
-
-    `intro` stands before the sections. Citations are those of the items shown, in order, each once.
-    `into` maps a section's name to the list field of the result that takes the `data` of its items;
-    several sections may have one field.
-    """
-    result.text, result.tokens, call = intro, budget, result.next_call
-    if budget < SMALL:
-        for name in ("coverage", "communities"):  # accounts go before words
-            if found := getattr(result, name, None):
-                setattr(result, name, type(found)())
-    # as long as the real one will be
-    result.next_cursor = cursor(tuple(section.offset for section in sections))
-    room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
-    # around an empty text there is none
-    room -= FENCE if budget >= SMALL and not intro.strip() else 0
-    for attempt in range(TRIES):
-        page = fill(sections, room, first)
-        shown = [item for section in sections for item in page.taken[section.name]]
-        alone = [section.name for section in sections] == ["Sources"] and not intro.strip()
-        result.text = "\n\n".join(filter(None, (intro, markdown(sections, page, not alone))))
-        if "citations" in type(result).model_fields:
-            cited = {place.id: place for item in shown for place in item.citations()}
-            result.citations = list(cited.values())  # type: ignore[attr-defined]
-        lists: dict[str, list[dict[str, Any]]] = {}
-        for name, target in (into or {}).items():
-            taken = (item.data for item in page.taken.get(name, []))
-            lists.setdefault(target, []).extend(dict(data) for data in taken if data is not None)
-        for target, rows in lists.items():
-            setattr(result, target, rows)
-        result.next_cursor = cursor(page.offsets) if page.more else ""
-        result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
-        if page.cut and budget >= SMALL and shown[0].id.rpartition("/")[2].startswith("t"):
-            # the next page begins behind it
-            result.next_call = f'get_source(ids=["{shown[0].id}"])'
-        tokens, characters = sent(result)
-        over = max(tokens - budget, int(characters > CHARACTERS))
-        if over <= 0:
-            result.tokens = size(result)[0]
-            return result
-        # what cannot be seen costs more than its price
-        room = max(room - over - 3 - (room // 6 if attempt > 2 else 0), 1)
-    # with less, the footer gives way in the tool
-    below = outgoing(result, budget >= SMALL) - size(result)[0]
-    return finish(result, budget - below)
+    return Filled(taken, more, cut is not None)
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
@@ -597,33 +470,7 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     if data and "char_end" in data:
         data["char_end"] = data["char_start"] + len(kept)
     text = f"{head}\n{kept} …".lstrip("\n")
-    return replace(item, text=text, citation=citation, data=data, tokens=0, span=(0, 0))
-
-
-def markdown(sections: Sequence[Section], page: Page, headed: bool = True) -> str:
-    """The page as blocks, `headed` by the names of their sections; empty blocks are left out."""
-    blocks = []
-    for section in sections:
-        items = page.taken.get(section.name, [])
-        if not items:
-            continue
-        texts = [_with_one_head(text, items) for text in joined(items)]
-        gap = "\n\n" if any("\n" in text for text in texts) else "\n"
-        lines = f"## {section.name}\n" if headed else ""
-        lines += f"{section.header}\n" if section.header else ""
-        blocks.append(lines + gap.join(texts))
-    return "\n\n".join(blocks)
-
-
-def _with_one_head(text: str, items: Sequence[Item]) -> str:
-    """The block with a backslash before each line that looks like a head and is not its own."""
-    head, newline, body = text.partition("\n")
-    heads = tuple(
-        f"{before}{item.id}{after}"
-        for item in items
-        for before, after in (("[", "]"), ("- [", "]"), ("  - [", "]"), ("", "|"))
-    )
-    return (head if head.startswith(heads) else quoted(head)) + newline + quoted(body)
+    return replace(item, text=text, citation=citation, data=data, tokens=0)
 
 
 # ---- results that are still too long -------------------------------------------------------------
@@ -727,8 +574,4 @@ def source_item(
     at = f"{uri} {cited.place}" if cited.place else f"{uri}:{row['line_start']}-{row['line_end']}"
     head = f"[{cited.id}] {named}({at})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
-    body, text = row["text"].strip(), row["text"]
-    start = row["char_start"] + len(text) - len(text.lstrip())
-    return Item(
-        cited.id, f"{head}\n{body}", cited, "Sources", score, tokens, (), (start, start + len(body))
-    )
+    return Item(cited.id, f"{head}\n{row['text'].strip()}", cited, "Sources", score, tokens)

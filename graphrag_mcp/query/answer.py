@@ -23,6 +23,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import citations
 from graphrag_mcp.packing.citations import data
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
@@ -38,6 +39,7 @@ READ_TOKENS = 4_000  # of context for the model at least: a short reply needs no
 MOST_WORDS, LEAST_WORDS = 2_000, 60
 PLACES = 2  # of a cited entity, relationship or report: where its first statements stand
 ENDS = ("source_id", "target_id")
+SPARE = 150  # tokens beside an answer from which on the passages that it cites are shown
 VERIFY = "[LLM: verify]"
 NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
@@ -259,14 +261,13 @@ def answered(
         note(result, f"Sentences marked {VERIFY} are general knowledge, not from this corpus.")
     result.citations = places
     passages = [item for item in shown if item.id in {place.id for place in places}]
-    whole = result.model_copy(update={"text": f"{result.answer}\n\n## Sources"})
-    if passages and packing.size(whole)[0] <= budget - 150:
-        section = packing.Section("Sources", passages, 1.0, more=bool(cursor))
-        result = packing.compose(result, [section], budget, lambda _: cursor, intro=result.answer)
+    result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
+    if passages and packing.size(result)[0] <= budget - SPARE:
+        sections = [packing.Section("Sources", passages, 1.0, more=bool(cursor))]
+        result = compose(result, sections, budget, intro=result.answer)
         result.citations = places
         return packing.finish(result, budget)
     # No room for context: the text keeps the whole answer, and its copy is shortened first.
-    result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
     result.tokens = budget
     shorten_usage(result, budget)
     if (over := packing.size(result)[0] - budget) > 0:

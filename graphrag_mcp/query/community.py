@@ -9,7 +9,8 @@ from typing import Any
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, SMALL, finish, one_line
-from graphrag_mcp.query import context, hits, render, topics
+from graphrag_mcp.packing.page import Page, page_of
+from graphrag_mcp.query import context, hits, topics
 from graphrag_mcp.query.ids import id_range, was_given
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted
@@ -57,7 +58,7 @@ def get_community_report(
         hint=note,
     )
     above = next((report["title"] for report in kin if report["id"] == parent), "")
-    page = render.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    page = page_of(result, budget - (NEXT if budget >= SMALL else 0))
     missing = _report(snapshot, page, row, result, above)
     result.truncated = missing > 0
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
@@ -67,9 +68,7 @@ def get_community_report(
     return finish(result, budget)
 
 
-def _report(
-    snapshot: Snapshot, page: render.Page, row: Row, result: ReportResult, above: str
-) -> int:
+def _report(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above: str) -> int:
     """Add the report to the page, in one shape for all methods: the summary and the first statement of
     each finding where the whole has no room. How many tokens of it were left out."""
     topic, share = topics.topic_of(snapshot, row["id"])
@@ -126,7 +125,7 @@ def _report(
     return left
 
 
-def _add_documents(snapshot: Snapshot, page: render.Page, passages: Sequence[str]) -> None:
+def _add_documents(snapshot: Snapshot, page: Page, passages: Sequence[str]) -> None:
     """Add a line for the document of each passage: the id of the passage and what the document is called.
     Of documents that begin alike there is one line."""
     read = hits.read(snapshot, [(id, 0.0) for id in passages], openings=True)

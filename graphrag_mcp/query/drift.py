@@ -18,6 +18,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import finish
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_aliases, near, words
@@ -265,7 +266,7 @@ class Drift:
             return finish(result, budget)
         counts = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
         sections, intro = [packing.Section("Answers", items, 1.0)], f"# {query}\n{counts}"
-        return packing.compose(result, sections, budget, intro=intro, first="Answers")
+        return compose(result, sections, budget, intro=intro)
 
     def walk(self) -> Walk:
         """The state as it is on disk now. NotFound when no session was started there."""
@@ -355,7 +356,7 @@ class Drift:
         items = self._report_items(query, near) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
             sections = [packing.Section("Reports", items, 1.0)]
-            result = packing.compose(result, sections, share, first="Reports")
+            result = compose(result, sections, share)
         budget = max(budget - result.tokens, 200)
         found = local_search(self.snapshot, query, max_tokens=budget)
         # Topics of the highest level stand there for any question: they are not what was found.

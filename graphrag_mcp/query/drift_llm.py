@@ -19,7 +19,7 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Answer as Reply
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
+from graphrag_mcp.packing.budget import Filled, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, rank, reports
@@ -77,7 +77,7 @@ class Context:
 
     id: str
     sections: Sequence[Section]
-    page: Page
+    page: Filled
 
     def sources(self) -> list[str]:
         items = self.page.taken.get("Sources", ())

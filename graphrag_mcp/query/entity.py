@@ -8,7 +8,8 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
+from graphrag_mcp.packing.budget import Item, Section, finish, one_line
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import (
     context,
     duplicates,
@@ -82,10 +83,9 @@ def get_entity(
         candidates=[entity_facts(entity) for entity in found],
     )
     documents = [] if of else _documents(snapshot, row)
-    into = {"Relationships": "relationships"}
     intro = _intro(snapshot, row, groups, of, budget, len(documents))
     sections = _sections(snapshot, row, groups, of, documents)
-    result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
+    result = compose(result, sections, budget, intro=intro)
     if of is not None:
         result.hint = f"{result.hint} {text_of(result.id)}".strip()
     elif not result.hint:
@@ -110,7 +110,12 @@ def _sections(
         *(of.sections(snapshot, row, groups, 3 * RELATED) if of else ()),
         Section("Evidence", _evidence(snapshot, row), 0.3 if of else 0.35),
         Section("Documents", documents, 0.2),
-        Section("Relationships", [] if of else _relationships(snapshot, row, RELATED), 0.35),
+        Section(
+            "Relationships",
+            [] if of else _relationships(snapshot, row, RELATED),
+            0.35,
+            into="relationships",
+        ),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
     ]
 

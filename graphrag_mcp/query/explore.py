@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
+from graphrag_mcp.packing.budget import Item, Section, clamp_budget, finish, one_line
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context, entities, links, plugin
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
@@ -29,12 +30,6 @@ SENTENCES = 44
 SIDE = 6  # entities shown of either side where there is no path
 ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
 NAMES = ["id", "n", "title", "type", "degree"]
-INTO = {
-    "Paths": "paths",
-    "Relationships": "edges",
-    "Entities": "nodes",
-    "Communities": "communities",
-}
 
 
 def explore_graph(
@@ -112,8 +107,8 @@ def candidates(
     advice = joined(notes_alone(snapshot), advice)
     intro += " Did you mean one of these?" if items else ""
     context.note(result, advice)
-    sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
-    return compose(result, sections, budget, intro=intro, first="Candidates", into=into)
+    sections = [Section("Candidates", items, 1.0, into="candidates")]
+    return compose(result, sections, budget, intro=intro)
 
 
 def _where_named(snapshot: Snapshot, asked: str) -> str:
@@ -202,8 +197,8 @@ def _composed(
     result: ExploreResult, sections: Sequence[Section], budget: int, intro: str
 ) -> ExploreResult:
     """The sections within the budget, the first before others; of groups of nodes each node."""
-    nodes, first = result.nodes, sections[0].name
-    result = compose(result, sections, budget, intro=intro, first=first, into=INTO)
+    nodes = result.nodes
+    result = compose(result, sections, budget, intro=intro)
     result.nodes = nodes or [node for group in result.nodes for node in group["group"]]
     return result
 
@@ -230,7 +225,7 @@ def _neighbours(
     near = {id: row for id, row in rows.items() if f"e{row['n']}" not in in_edges}
     others = {id: hop for id, hop in found.steps.items() if hop and id in near}
     sections = [
-        Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
+        Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges), into="edges"),
         Section("Also near it", _entity_items(rows, others), 0.3),
     ]
     result.nodes = [_node(rows[id], hop) for id, hop in found.steps.items() if id in rows]
@@ -273,7 +268,10 @@ def _connected(
         data |= {"relationships": ids, "strength": float(f"{path.strength:.3g}")}
         items.append(Item(f"p{number}", f"{number + 1}. {kind}: {chain}", data=data))
     edges = _edge_items(snapshot, links, budget)
-    sections = [Section("Paths", items, 0.4), Section("Relationships", edges, 0.6)]
+    sections = [
+        Section("Paths", items, 0.4, into="paths"),
+        Section("Relationships", edges, 0.6, into="edges"),
+    ]
     result.nodes = [_node(rows[id], hop) for id, hop in steps.items() if id in rows]
     intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
     result = _composed(result, sections, budget, intro)
@@ -287,7 +285,7 @@ def _connected(
 def _apart(
     snapshot: Snapshot, result: ExploreResult, ends: Sequence[Row], budget: int
 ) -> ExploreResult:
-    """No path: what each side reaches, and what brings them nearest all the same."""
+    """No path: what each side reaches."""
     result.state, graph = "not_found", graph_of(snapshot)
     lines = [f"There is no path between {_named(ends[0])} and {_named(ends[1])}."]
     sides: dict[str, int] = {}
@@ -299,21 +297,8 @@ def _apart(
         among = ", ".join(_named(rows[id]) for id in near if id in rows and id != row["id"])
         among = f", among them {among}" if among else ""
         lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
-    documents = []
-    for row in ends:
-        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        documents.append(dict.fromkeys(values_of(units["document_id"])))
-    both = [id for id in documents[0] if id in documents[1]][:5]
-    found = snapshot.served("documents", both, ["n", "title"])
-    meeting = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in found]
-    ids = [row["id"] for row in ends]
-    ways = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
-    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
-    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
-        meeting.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
-    near = f"Nearest to a meeting: {'; '.join(meeting)}."
-    lines.append(near if meeting else "No document names both.")
-    sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
+    items = _entity_items(_entities(snapshot, sides), sides)
+    sections = [Section("Entities", items, 1.0, into="nodes")]
     result = _composed(result, sections, budget, "\n".join(lines))
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
     result.next_call = f'local_search(query="{query}")'
@@ -351,8 +336,8 @@ def _from_above(
         result.view = f"community/{number}"
     rows = _entities(snapshot, entities.central(snapshot, 20, members))
     sections = [
-        Section("Entities", _entity_items(rows, dict.fromkeys(rows, 0)), 0.5),
-        Section("Communities", _tree_items(snapshot, found), 0.5),
+        Section("Entities", _entity_items(rows, dict.fromkeys(rows, 0)), 0.5, into="nodes"),
+        Section("Communities", _tree_items(snapshot, found), 0.5, into="communities"),
     ]
     result = _composed(result, sections, budget, intro)
     if rows:

@@ -1,6 +1,7 @@
 """Features of the ranking: what a passage is worth for a question, from 0 to 1, below 0 for what it
 loses. A feature is a function of the question and the first round that gives a function of a passage,
-or None where it says nothing about this question.
+or None where it says nothing about this question. A further one is a function here, a weight of the
+same name, and its place in FIRST or SECOND.
 
 Docstrings say what recall@5 loses without the feature, in points, on sets that weights were chosen on
 (MuSiQue, HotpotQA) and on sets that variants were compared on (2Wiki, news, LoCoMo)."""
@@ -182,18 +183,17 @@ def focused(question: Question, first: FirstRound) -> Value:
     return value
 
 
+FIRST: tuple[Feature, ...] = (words, rare_name, named_title)  # look at a passage by itself
+SECOND: tuple[Feature, ...] = (title_link, shared_name, adjacency)  # and those of plug-ins
+# As `explain` says them, where the name of the function does not.
 PARTS = {
-    "words": "words",
-    "meaning": "meaning",
     "rare_name": "lacks a rare name of the question",
     "named_title": "its title is named in the question",
     "title_link": "its title is named in a high passage",
     "shared_name": "shares a rare name with a high passage",
     "adjacency": "next to a high passage",
     "included": "holds an included entity",
-    "entities": "entities",
-    "relationships": "pairs of them",
-    "reranker": "reranker",
+    "relationships": "pairs of entities",
     "alike": "alike passages of its file stand before",
     "copy": "its text stands in a passage before",
-}  # as `explain` says them
+}

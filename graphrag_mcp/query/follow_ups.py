@@ -15,13 +15,12 @@ import numpy as np
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
-from graphrag_mcp.query.graph import graph_of
+from graphrag_mcp.query.graph import HUB, graph_of
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import normalise_name
 
 QUESTIONS = 5
 FROM_ONE = 2  # questions that begin at the same entity
-HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 STARTS, READ = 12, 60  # entities that proposals begin at, neighbours whose names are read
 Row = dict[str, Any]
 

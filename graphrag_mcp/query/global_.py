@@ -14,8 +14,9 @@ from typing import Unpack
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
+from graphrag_mcp.packing.budget import Item, Section, finish, one_line
 from graphrag_mcp.packing.citations import data, restored
+from graphrag_mcp.packing.page import Page, compose, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
     context,
@@ -36,7 +37,6 @@ from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
-from graphrag_mcp.query.render import Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.query.request import AnswerOptions, Fields, Request
 from graphrag_mcp.query.survey import Line
@@ -151,7 +151,7 @@ def show(
     worth, left = _worth(parts, query), without_asking(query)
     if not worth and left != query and not any(local.asked(part, left) for part in parts):
         return _nothing(result, parts, budget)
-    page = render.page_of(result, budget)
+    page = page_of(result, budget)
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
@@ -167,7 +167,7 @@ def show(
         return _nothing(result, parts, budget)
     if not rest and surveyed.others:
         page.add(f"{counted(surveyed.others, 'more documents')} with some of these words.")
-    return render.finished(result, page, rest, taken, cursor)
+    return finished(result, page, rest, taken, cursor)
 
 
 def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line], str]:
@@ -325,7 +325,7 @@ def with_answer(
         for place, point in enumerate(found.points, 1):
             description = one_line(restored(point.description, found.names).text, 1_500)
             items.append(Item(f"p{place}", f"- {description} (score {point.score:g})"))
-        return compose(result, [Section("Points", items, 1.0)], budget, first="Points")
+        return compose(result, [Section("Points", items, 1.0)], budget)
     _, communities = reports.finding_items(snapshot, query, chosen.reports[: reports.READ])
     result.communities = communities[:20]
     note(result, found.failures())

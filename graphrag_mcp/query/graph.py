@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 
+HUB = 500  # an entity of more relationships says nothing of its neighbours: everything is one
 PATHS = 3  # between two entities
 TOLL = 100.0  # of an entity of an earlier path, more than a path costs without
 Array = np.ndarray[Any, Any]

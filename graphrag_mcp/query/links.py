@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, passage_alias
+from graphrag_mcp.packing.budget import Item, Section, finish, one_line, passage_alias
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context
 from graphrag_mcp.query.pages import Pages, pages, stem_of
-from graphrag_mcp.query.times import documents
+from graphrag_mcp.query.times import AT_ONCE, documents
 from graphrag_mcp.sources import links as written
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.sources.ocr import PICTURES
@@ -37,7 +38,6 @@ QUOTED = 160  # characters of the line that holds a link
 MOST = 60  # links that are shown with their lines
 LISTED = 20  # documents, tags and missing pages of an overview
 NAMED = 5  # of them in one line
-AT_ONCE = 64  # documents whose texts are read at once
 
 _BLOCK = re.compile(r"(?<!\S)\^([\w-]{1,100})[ \t]*$", re.MULTILINE)
 _LINES = re.compile(r"L(\d{1,9})(?:-L?\d{1,9})?")
@@ -325,18 +325,15 @@ def _of_document(
     head = f"# {one_line(name[number][1], 120)} ({result.start}, {name[number][2]})\n{counts_of(found, number)}."
     sections: list[Section] = []
     if direction != "out":
-        sections.append(Section("Links in", _items(snapshot, into, "source"), 0.4))
+        sections.append(Section("Links in", _items(snapshot, into, "source"), 0.4, into="edges"))
     if direction != "in":
-        sections.append(Section("Links out", _items(snapshot, out, "target"), 0.4))
-        sections.append(Section("Ambiguous", _items(snapshot, unsure, ""), 0.1))
-        sections.append(Section("Not in the index", _items(snapshot, lost, ""), 0.1))
+        sections.append(Section("Links out", _items(snapshot, out, "target"), 0.4, into="edges"))
+        sections.append(Section("Ambiguous", _items(snapshot, unsure, ""), 0.1, into="edges"))
+        sections.append(Section("Not in the index", _items(snapshot, lost, ""), 0.1, into="edges"))
     steps = found.near(number, hops, direction)
     far = {document: step for document, step in steps.items() if step > 1}
     sections.append(Section("Further", _documents(snapshot, far, most), 0.1))
-    edges: dict[str, str] = dict.fromkeys(
-        ("Links in", "Links out", "Ambiguous", "Not in the index"), "edges"
-    )
-    result = compose(result, sections, budget, intro=head, first="Links in", into=edges)
+    result = compose(result, sections, budget, intro=head)
     result.nodes = [_node(name[document], step) for document, step in list(steps.items())[:most]]
     return finish(result, budget)
 
@@ -353,10 +350,8 @@ def _of_tag(
         result.text = f"No document has the tag {one_line(tag, 60)}. Tags: {known or 'none'}."
         return finish(result, budget)
     head = f"# {one_line(tag, 80)}\n{counted(len(of), 'documents')} with this tag."
-    sections = [Section("Documents", _items(snapshot, places_of, "source"), 1.0)]
-    result = compose(
-        result, sections, budget, intro=head, first="Documents", into={"Documents": "edges"}
-    )
+    sections = [Section("Documents", _items(snapshot, places_of, "source"), 1.0, into="edges")]
+    result = compose(result, sections, budget, intro=head)
     name = _names(snapshot)
     result.nodes = [_node(name[document], 1) for document in of]
     return finish(result, budget)
@@ -385,9 +380,9 @@ def _between(
     chain = _shown(name[way[0]])
     for link, other in zip(steps, way[1:], strict=True):
         chain += f" {'->' if link.target == other else '<-'} {_shown(name[other])}"
-    sections = [Section("Links", _items(snapshot, steps, "both"), 1.0)]
+    sections = [Section("Links", _items(snapshot, steps, "both"), 1.0, into="edges")]
     intro = f"# How {both} are linked\n{chain}"
-    result = compose(result, sections, budget, intro=intro, first="Links", into={"Links": "edges"})
+    result = compose(result, sections, budget, intro=intro)
     result.nodes = [_node(name[document], step) for step, document in enumerate(way)]
     return finish(result, budget)
 
@@ -419,15 +414,14 @@ def _overview(
         ]
     ]
     sections = [
-        Section("Most linked", items, 0.4),
+        Section("Most linked", items, 0.4, into="nodes"),
         Section("Tags", tags, 0.2),
         Section("Not in the index", _missing_items(snapshot, found), 0.3),
         Section("Ambiguous", _items(snapshot, found.ambiguous(), "both"), 0.1),
         Section("Without such a part", _items(snapshot, lost_parts(snapshot), "both"), 0.1),
     ]
     intro = f"# Links of {result.corpus}\n{summary(found)}."
-    into = {"Most linked": "nodes"}
-    result = compose(result, sections, budget, intro=intro, first="Most linked", into=into)
+    result = compose(result, sections, budget, intro=intro)
     if central:
         result.next_call = f'explore_graph(start="{name[central[0]][0]}", kinds=["{LINKS}"])'
     return finish(result, budget)

@@ -19,24 +19,23 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
+from graphrag_mcp.packing.budget import columns, finish, one_line, shorten
+from graphrag_mcp.packing.page import OVERHEAD, Page, finished, page_of
 from graphrag_mcp.query import hits, note_hits, rank, render
 from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import (
+    absences,
     connected,
     is_faint,
     joined,
     length_note,
-    missing,
-    not_in,
     only_common_words,
-    unnamed,
 )
 from graphrag_mcp.query.question import MARKS, NAME_CHARACTERS
 from graphrag_mcp.query.rank import Ranked, Ranking
-from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits, Page
+from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.query.survey import survey
 from graphrag_mcp.store.tables import Snapshot
@@ -141,6 +140,7 @@ class _Search:
         if empty := [source.corpus for source in sources if not source.useful]:
             self.found.hint = joined(self.found.hint, f"Nothing in {', '.join(empty)}.")
         if self.answers and self.first:
+            self.found.hint = joined(self.found.hint, absences(useful)[0])
             return self._answered(useful[0])
         return self._shown(self.found, useful)
 
@@ -156,8 +156,7 @@ class _Search:
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
         result.text = self.block
         offset = (self.offsets or (0,))[0]
-        form, beside = self.request.form, self.request.for_notes()
-        return show(result, sources, self.budget, offset, self.page, form, beside)
+        return show(result, sources, self.budget, offset, self.page, self.request)
 
     def _answered(self, source: Source) -> SearchResult:
         """The result with a model's answer from the sections of a prompt; else what was found."""
@@ -199,7 +198,7 @@ class _Search:
             result.text = f"Nothing on this was found in {len(counters)} corpora ({counts[0]})."
             advice = "Ask with other words, or one corpus alone for nearest names."
         elif found.passages:
-            absent = missing(sources[0].snapshot, found).partition(" Looked for")[0]
+            absent = absences(sources)[0].partition(" Looked for")[0]
             sentence = f"Of this question only common words occur in corpus {result.corpus}."
             result.text = joined(absent, sentence)
             advice = "Ask without these names, or in words of the corpus."
@@ -232,27 +231,23 @@ class _Search:
 def several(
     corpora: Sequence[Corpus],
     queries: Sequence[str],
-    *,
-    max_tokens: int = QUERIES_TOKENS,
-    filters: Sequence[str] = (),
+    request: Request,
     askers: Mapping[str, Asker] | None = None,
-    form: Form,
-    beside: int = 0,
 ) -> SearchResult:
-    """Several questions in one result, in one corpus (its name is "") or in several. `beside` is
-    the number of tokens that notes may take beside the budget."""
-    budget, note = clamp_budget(max_tokens, QUERIES_TOKENS)
+    """Several questions in one result, in one corpus (its name is "") or in several; each is asked as
+    `request` says."""
+    budget, note = request.budget(QUERIES_TOKENS)
     distinct = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
     dropped = len(distinct) - MOST_QUERIES
     note += f" Only the first {MOST_QUERIES} queries were asked." if dropped > 0 else ""
     result = begun(corpora, "local")
     result.hint = note.strip()
+    parts = narrowed(with_text(corpora), request.filters, request.min_rating)
     asked = []
     for query in distinct[:MOST_QUERIES]:
-        parts = narrowed(with_text(corpora), filters)
-        sources, _ = found_in(parts, Request(query), (), askers or {})
-        asked.append((query, sources))
-    return show_several(result, asked, budget, render.narrowed(form), beside)
+        one = replace(request, query=query)
+        asked.append((query, found_in(parts, one, request.keywords, askers or {})[0]))
+    return show_several(result, asked, budget, request)
 
 
 # ---- what is shown -----------------------------------------------------------------------------
@@ -264,17 +259,16 @@ def show(
     budget: int,
     offset: int,
     cursor: Callable[[tuple[int]], str],
-    form: Form,
-    beside: int = 0,
+    request: Request,
 ) -> SearchResult:
-    """The result for one question, from the hit or line `offset` on. The text that the result has
-    already stands first, then notes on the question, which may take `beside` tokens beside the
-    budget."""
+    """The result for one question, from the hit or line `offset` on, in the form that is asked for. The
+    text that the result has already stands first, then notes on the question."""
+    form = request.form
     if not form.every:
         if not offset:
-            budget = note_hits.put(result, sources, budget, beside)
+            budget = note_hits.put(result, sources, budget, request.for_notes())
         sources = hits.apart(sources)
-    page = render.page_of(result, budget)
+    page = page_of(result, budget)
     if form.breadth == "sentences":
         surveyed = survey(sources)
         taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
@@ -283,7 +277,7 @@ def show(
             page.add(
                 "No sentence says something on this. Ask with breadth=passages, or in other words."
             )
-        return render.finished(result, page, len(surveyed.lines) - taken, taken, cursor)
+        return finished(result, page, len(surveyed.lines) - taken, taken, cursor)
     ranked = hits.merged(sources)
     best = ranked[0][0] if ranked else 0.0
     floor = 0.0 if form.every else render.WEAK * best
@@ -297,39 +291,47 @@ def show(
     if in_time and found:
         found.sort(key=hits.by_time)
         form = replace(form, window=max(page.room // len(found) - render.HEAD, render.PART))
-    absent = "" if offset or form.every else unnamed(sources, found)
-    for text in (connected(sources) if not offset else "", absent):
-        if text:
+    without = False
+    if not offset:
+        if not form.every:
+            line, without = absences(sources, [passage for *_, passage in scored])
+            if line not in result.hint:
+                result.hint = joined(result.hint, line)
+                page.room = max(page.room - count_tokens(line), render.PART)
+        if text := connected(sources):
             page.add(text)
     generous = not form.every and (budget > DEFAULT_TOKENS or in_time)
-    full = 0 if absent or (not form.every and all(map(is_faint, sources))) else None
+    full = 0 if without or (not form.every and all(map(is_faint, sources))) else None
     limits = Limits(full, floor=floor, generous=generous)
     taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
     rest = sum(score >= floor for score, _, _ in ranked[taken:])
-    return render.finished(result, page, rest, taken, cursor)
+    return finished(result, page, rest, taken, cursor)
 
 
 def show_several(
     result: SearchResult,
     asked: Sequence[tuple[str, Sequence[Source]]],
     budget: int,
-    form: Form,
-    beside: int = 0,
+    request: Request,
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage and no note twice."""
-    page = render.page_of(result, budget)
+    form, beside = render.narrowed(request.form), request.for_notes()
+    page = page_of(result, budget)
     notes: set[tuple[str, str]] = set()
     last = min(len(asked), max(page.room // LEAST, 1))
-    page.room -= render.OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
+    page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
     for number, (question, sources) in enumerate(asked[:last]):
         left = last - number
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
-        if len(sources) == 1 and (absent := missing(sources[0].snapshot, sources[0].found)):
-            part.add(absent)
+        useful = [source for source in sources if source.useful]
+        nearest = hits.merged(hits.apart(useful))[: PER_QUESTION + LINES_PER_QUESTION]
+        line, without = absences(sources, [passage for *_, passage in nearest])
+        if line:
+            part.add(line)
         head = len(part.blocks)
-        sources = [source for source in sources if source.useful]
+        sources = useful
         more = note_hits.put_once(part, sources, notes, beside - result.beside)
         result.beside += more
         page.room += more
@@ -338,7 +340,7 @@ def show_several(
         if form.breadth == "sentences":
             render.show_survey(part, survey(sources), by_time=form.sort == "time")
         else:
-            _show_question(part, sources, form)
+            _show_question(part, sources, form, without)
         if not any(source.found.passages for source in sources) and len(part.blocks) == head:
             part.add("Nothing was found.")
         if len(part.blocks) == head:
@@ -350,12 +352,13 @@ def show_several(
     if last < len(asked):
         rest = f"No room from query {last + 1} of {len(asked)} on"
         page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
-    return render.finished(result, page, 0, 0, lambda _: "")
+    return finished(result, page, 0, 0, lambda _: "")
 
 
-def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
+def _show_question(page: Page, sources: Sequence[Source], form: Form, without: bool) -> None:
     """Add the best hit of one of several questions, in half of the room, and a few others as lines. What
-    these leave of the room goes to passages that are cut."""
+    these leave of the room goes to passages that are cut. `without`: none of them holds a name of the
+    question."""
     ranked = hits.merged(sources)
     found = hits.of_ranked(sources, ranked[:20], openings=True)
     most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
@@ -364,13 +367,8 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
         found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
     above = {hit.id: {hit.id, *hit.also} & page.full for hit in found}
     known = sorted({id for hit in found[:most] for id in above[hit.id]})
-    shown = [passage for *_, passage in ranked[: PER_QUESTION + LINES_PER_QUESTION + len(known)]]
-    if absent := unnamed(sources, found):
-        page.add(absent)
-    elif words := not_in(sources, shown):
-        page.add(words)
     rest = [hit for hit in found if not above[hit.id]]
-    full = 0 if absent or all(map(is_faint, sources)) else max(most - len(known), 1)
+    full = 0 if without or all(map(is_faint, sources)) else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
     worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)
     longest, form = form.window, replace(form, window=max(room, render.PART))
@@ -468,12 +466,7 @@ def found_in(
         if not asked_for and only_common_words(found):
             source.useful = False
         sources.append(source)
-        sentences = [
-            kept.note if kept else "",
-            length_note(request.query),
-            late,
-            missing(snapshot, found),
-        ]
+        sentences = [kept.note if kept else "", length_note(request.query), late]
         notes += [
             f"In {name}: {sentence[0].lower()}{sentence[1:]}" if name else sentence
             for sentence in sentences

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graphrag_mcp.packing.page import OVERHEAD, Page
 from graphrag_mcp.query import hits, note_sources, render, times
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.rank import Ranked
@@ -84,7 +85,7 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
     if not notes:
         return budget
     blocks = [result.text] if result.text else []
-    total = budget - render.OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    total = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
     room = min(int(total * SHARE), total - LEAST)  # of a given budget, for all notes
     if notes[0].answers:
         rest = budget // REST if notes[0].is_sure else budget  # for passages
@@ -110,7 +111,7 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
 
 
 def put_once(
-    page: render.Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
+    page: Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
 ) -> int:
     """Add the note that answers one of several questions to a page, and give the number of tokens
     by which the page grew. The note is added whole if it has at most `beside` tokens and the

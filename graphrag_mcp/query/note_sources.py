@@ -29,7 +29,6 @@ Row = dict[str, Any]
 Passages = list[tuple[Row, Counter[str]]]  # with their terms
 
 DIFFERING = ("changed", "gone")
-AT_ONCE = 64  # documents whose texts are read at once
 _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
 
 
@@ -317,13 +316,13 @@ def _of_documents(
     found: dict[tuple[str, int], Source] = {}
     by_document = lists_of((id, key) for key, id in of.items())
     order = sorted(by_document)
-    for at in range(0, len(order), AT_ONCE):
-        part = [id for id in order[at : at + AT_ONCE] if id]
+    for at in range(0, len(order), times.AT_ONCE):
+        part = [id for id in order[at : at + times.AT_ONCE] if id]
         texts = dict(rows_of(snapshot.by_key("documents", part, "id", ["id", "text"])))
         names = ["document_id", "n", "part", "parts", "char_start", "char_end"]
         rows = snapshot.by_key("passages", part, "document_id", names).to_pylist()
         passages = lists_of((row["document_id"], row) for row in rows)
-        for document in order[at : at + AT_ONCE]:
+        for document in order[at : at + times.AT_ONCE]:
             keys = by_document[document]
             citations = [cited[note][number] for note, number in keys]
             text, document_passages = texts.get(document, ""), passages.get(document, [])
@@ -348,7 +347,7 @@ def _under_other_names(
     }
     named = lists_of((_file_name(source.citation.path), key) for key, source in gone.items())
     moved = [id for id, fact in facts.items() if _file_name(fact["uri"]) in named]
-    parts = (moved[at : at + AT_ONCE] for at in range(0, len(moved), AT_ONCE))
+    parts = (moved[at : at + times.AT_ONCE] for at in range(0, len(moved), times.AT_ONCE))
     rows = (snapshot.by_key("documents", part, "id", ["id", "text"]) for part in parts)
     found = _holding(snapshot, gone, rows, lambda id, _: named[_file_name(facts[id]["uri"])], after)
     rest = {key: source.citation for key, source in gone.items() if key not in found}
@@ -360,7 +359,7 @@ def _under_other_names(
         def asked(id: str, length: int) -> Sequence[tuple[str, int]]:
             return [*whole.get(length, ()), *(() if id in apart else parts_of)]
 
-        every = snapshot.batches("documents", ["id", "text"], AT_ONCE)
+        every = snapshot.batches("documents", ["id", "text"], times.AT_ONCE)
         found |= _holding(snapshot, gone, every, asked, after)
     return found
 

@@ -18,7 +18,7 @@ from statistics import median
 from graphrag_mcp.query import candidates, features, plugin
 from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
-from graphrag_mcp.query.features import WITH_GRAPH, Feature, FirstRound, Weights
+from graphrag_mcp.query.features import FIRST, SECOND, WITH_GRAPH, Feature, FirstRound, Weights
 from graphrag_mcp.query.plugin import PluggedFeature
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question, rarity
 from graphrag_mcp.store.tables import Snapshot
@@ -33,13 +33,6 @@ READ_FIRST = 5  # places in which passages of a file that are alike count once
 ALIKE = 0.6
 GOOD = 0.5  # part of the score of an alike passage that another text needs to go before it
 RERANKED = 50  # passages that a reranker reads
-
-FIRST: tuple[Feature, ...] = (features.words, features.rare_name, features.named_title)
-SECOND: tuple[Feature, ...] = (
-    features.title_link,
-    features.shared_name,
-    features.adjacency,
-)  # and those of plug-ins
 
 _DIGIT = re.compile(r"\d")
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -114,7 +107,7 @@ class Ranking:
 def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
     """`rank 2: words 0.81, next to a high passage 0.10`"""
     order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
-    shown = [f"{names[name]} {value:.2f}" for name, value in order if round(value, 2) > 0]
+    shown = [f"{names.get(name, name)} {value:.2f}" for name, value in order if round(value, 2) > 0]
     return f"rank {rank}: {', '.join(shown) or 'nothing of its own'}"
 
 

@@ -1,19 +1,18 @@
-"""The renderer: hits, lines and blocks become the text of a result within a token budget.
+"""The renderer of searches: hits and lines become blocks of a page (packing/page.py).
 
-A `Page` is one result that is being filled. Passages are shown in full, best first, as long as they are
-strong and have room; weaker ones as one line each; what repeats another is named with it. Every search
-result, list and map is filled through here, and a result that is cut says how many lines are left."""
+Passages are shown in full, best first, as long as they are strong and have room; weaker ones as one
+line each; what repeats another is named with it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from graphrag_mcp import plugins
-from graphrag_mcp.packing.budget import CHARACTERS, one_line
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.page import Page
 from graphrag_mcp.query import hits
 from graphrag_mcp.query.hits import STRONG, Hit, Worth
 from graphrag_mcp.query.plugin import defines
@@ -22,7 +21,6 @@ from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, ReportResult, SearchResult
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # Share of the best score. Of the passages at STRONG (0.6) and above, 3.7 (HotpotQA), 6 (Chroma) and 2
@@ -36,7 +34,6 @@ MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evi
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
 WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
-OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 WINDOW = 220  # tokens of a passage where one result answers several questions
 
 
@@ -63,60 +60,6 @@ class Limits:
     lines: int = MOST_WEAK
     floor: float = 0.0
     generous: bool = False
-
-
-@dataclass(slots=True)
-class Page:
-    """One result that is being filled; several questions may share it, so nothing is shown twice."""
-
-    room: int
-    characters: int = CHARACTERS - 3_000
-    seen: dict[str, frozenset[int]] = field(default_factory=dict)  # runs of words by id
-    full: set[str] = field(default_factory=set)  # ids of what was shown in full
-    told: set[str] = field(default_factory=set)  # documents of these; summaries that were shown
-    blocks: list[str] = field(default_factory=list)
-    citations: dict[str, Citation] = field(default_factory=dict)
-
-    def add(self, text: str, cited: Iterable[Citation] = ()) -> bool:
-        """Add a block if there is room for it."""
-        price = count_tokens(text) + 2
-        if price > self.room or len(text) > self.characters:
-            return False
-        self.room -= price
-        self.characters -= len(text) + 2
-        self.blocks.append(text)
-        self.citations |= {citation.id: citation for citation in cited}
-        return True
-
-    def copy(self) -> Page:
-        """A page to try what has room."""
-        copies = {name: copy(getattr(self, name)) for name in self.__slots__}
-        return Page(**copies)
-
-    def text(self) -> str:
-        return "\n".join(self.blocks)
-
-
-def page_of(result: SearchResult | ReportResult, budget: int) -> Page:
-    """A page with room for a budget of tokens, after what the result's text and hint take."""
-    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
-    cited = {citation.id: citation for citation in result.citations}
-    return Page(max(room, 60), blocks=[result.text] if result.text else [], citations=cited)
-
-
-def finished(
-    result: SearchResult, page: Page, rest: int, taken: int, cursor: Callable[[tuple[int]], str]
-) -> SearchResult:
-    """The result with what the page holds. `rest`: how many relevant hits or lines were not shown,
-    with which the next page begins."""
-    result.text = page.text().rstrip()
-    result.citations = list(page.citations.values())
-    result.truncated = rest > 0
-    if rest > 0:
-        result.next_cursor = cursor((taken,))
-        result.more = rest
-    result.tokens = count_tokens(result.text)
-    return result
 
 
 # ---- passages ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
+from graphrag_mcp.query.graph import HUB
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
 ENTITIES, REPORTS, RELATIONSHIPS = 10, 10, 10  # relationships: to the outside, of each entity
-HUB = 500  # an entity of more relationships adds none from outside the selection
 SMALL = 3_000  # tokens of a budget up to which text counts most
 HEADERS = {
     "Sources": "",

@@ -13,7 +13,8 @@ from typing import Any
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import HIGHEST, Item, Section, compose, finish, one_line
+from graphrag_mcp.packing.budget import HIGHEST, Item, Section, finish, one_line
+from graphrag_mcp.packing.page import Page, compose
 from graphrag_mcp.query import context, hits, local, note_sources, render, summaries, threads
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import names_of
@@ -87,7 +88,7 @@ def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> s
         for summary in summaries.read(snapshot, [row["id"]]).get(row["id"], ())
     ]
     lines = summaries.outline(snapshot, [summary for summary in texts if summary.place])
-    page = render.Page(budget // 2 - HEAD)
+    page = Page(budget // 2 - HEAD)
     shown = [line for line in lines if page.add(line)]
     if not shown:
         return ""
@@ -111,10 +112,9 @@ def shown(
 
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
         fair = _fair(items, room - count_tokens(intro))
-        sections = [Section("Sources", fair, 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
-        source_result = compose(result, sections, room, intro=intro, into={"Sources": "sources"})
-        result = finish(source_result, room)
+        section = Section("Sources" if intro else "", fair, 1.0, into="sources")
+        result = finish(compose(result, [section], room, intro=intro), room)
         quotes = ((item, quoted(item.text.partition("\n")[2].strip())) for item in items)
         return result, [item for item, text in quotes if text not in result.text]
 

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
 from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
-from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined, length_note
 from graphrag_mcp.query.plugin import defines
@@ -35,9 +33,8 @@ from graphrag_mcp.query.question import (
 )
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
+from graphrag_mcp.query.request import Request
 from graphrag_mcp.store.tables import Snapshot, values_of
-from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -231,8 +228,6 @@ def bare_alternatives(query: str) -> frozenset[str]:
 
 
 READ = 40  # passages of each of several literals that are put in turns
-FADING = 0.6  # worth of a passage for each one of its document before it
-EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
 MOST = "No passage holds all of these: those with most of them come first."
 # Literals that are looked up, and words that are named, when they stand nowhere.
 LITERALS, ALTERNATIVES = 5, 15
@@ -311,7 +306,8 @@ def search(
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = render.WINDOW if several else 0
     form = Form(literals=literals or [query], every=bool(literals), window=window)
-    return local.show(result, useful, budget, offsets[0], page, form, beside)
+    request = Request(query, form=form, beside=beside)
+    return local.show(result, useful, budget, offsets[0], page, request)
 
 
 def _nothing(result: SearchResult, sought: str, filtered: bool, absent: bool) -> SearchResult:
@@ -400,7 +396,7 @@ def _matches(
     if sought:
         matched = _holding(snapshot, sought, most, bare)
         if not most and len(literals) > len(sought):
-            return Ranking(asked, _by_turns(snapshot, query, literals, matched, worth))
+            return Ranking(asked, _by_turns(snapshot, literals, matched, worth))
     else:
         rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS).to_pylist()
         matched = [(row, set()) for row in rows]
@@ -436,56 +432,35 @@ def _ranked(row: Mapping[str, Any], score: float) -> Ranked:
 
 def _by_turns(
     snapshot: Snapshot,
-    query: str,
     literals: Sequence[str],
     rows: Sequence[tuple[dict[str, Any], set[str]]],
     worth: Mapping[str, float],
 ) -> list[Ranked]:
-    """The passages that hold one of several literals: the best one on each of these in turn, of a
-    document that has been shown less. What holds many of them is a table or a menu as often as
-    not, so a passage counts by the literal that it says most on and by the other words."""
-    folded = [plain(literal) for literal in literals]
+    """The passages that hold one of several literals: the best one on each of these in turn. What holds
+    many of them is a table or a menu as often as not, so those with fewest come first, then those of
+    documents that have been shown less, then by the words of the literal and those beside the literals."""
     parts = [terms_of(literal) for literal in literals]
-    rest = worth.keys() - {term for terms in parts for term in terms}
-    scores = [
-        bm25(snapshot, {term: worth[term] for term in terms if term in worth})
-        for terms in [*parts, sorted(rest)]
-    ]
-    every, value = {row["id"]: row for row, _ in rows}, dict[str, float]()
-    holding: list[list[str]] = [[] for _ in literals]
-    for row, forms in rows:
-        numbers = [at for at, literal in enumerate(literals) if literal in forms]
-        *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
-        value[row["id"]] = EXACT + beside + max((found[at] for at in numbers), default=0.0)
-        for at in numbers:
-            holding[at].append(row["id"])
+    beside = sorted(worth.keys() - {term for terms in parts for term in terms})
+    every = {row["id"]: (row, len(forms)) for row, forms in rows}
+    turns: list[dict[str, float]] = []  # for each literal the value of the passages that hold it
+    for literal, terms in zip(literals, parts, strict=True):
+        score = bm25(snapshot, {term: worth[term] for term in [*terms, *beside] if term in worth})
+        holding = (row for row, forms in rows if literal in forms)
+        turns.append({row["id"]: score(row["terms"], row["n_terms"]) for row in holding})
+    value = {id: max(turn.get(id, 0.0) for turn in turns) for id in every}
     shown = Counter[str]()
 
-    def rank(id: str) -> tuple[float, str]:
-        return -round(value[id] * FADING ** shown[every[id]["document_id"]], 9), id
+    def place(id: str) -> tuple[int, int, float, str]:
+        row, held = every[id]
+        return held, shown[row["document_id"]], -round(value[id], 9), id
 
-    turns = [sorted(ids, key=rank)[:READ] for ids in holding]
-    uris = {id: fact["uri"] for id, fact in documents(snapshot).items()}
-    for id in {id for ids in turns for id in ids}:
-        row = every[id]
-        whole = plugins.verbatim(uris[row["document_id"]])
-        value[id] *= 1.0 if whole else _tells(row["text"], folded)
     order: dict[str, None] = {}
-    while any(turns):
-        for ids in turns:
+    waiting = [sorted(turn, key=place)[:READ] for turn in turns]
+    while any(waiting):
+        for ids in waiting:
             ids[:] = [id for id in ids if id not in order]
             if ids:
-                order[(best := min(ids, key=rank))] = None
-                shown[every[best]["document_id"]] += 1
-    order |= dict.fromkeys(sorted(value.keys() - order.keys(), key=rank))
-    return [_ranked(every[id], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]
-
-
-def _tells(text: str, folded: Sequence[str]) -> float:
-    """What the best sentence with one of the literals is worth as a quotation, at least a little."""
-    shown = readable(text)
-    found = (shown[start:end] for start, end in sentences(shown))
-    holding = (
-        sentence for sentence in found if any(literal in plain(sentence) for literal in folded)
-    )
-    return max(map(quote.says, holding), default=0.0) + LEAST
+                order[(best := min(ids, key=place))] = None
+                shown[every[best][0]["document_id"]] += 1
+    order |= dict.fromkeys(sorted(every.keys() - order.keys(), key=place))
+    return [_ranked(every[id][0], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]

@@ -23,7 +23,7 @@ from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 from graphrag_mcp.text.terms import lists_of
 
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
-BATCH = 64  # documents whose texts are read at once
+AT_ONCE = 64  # documents whose texts are read at once
 SHOWN = 6  # resolved expressions that are shown beside one passage
 AROUND = 16  # characters by which one of several equal expressions is found in what is shown
 
@@ -290,8 +290,8 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
     known, facts = _anchors(snapshot), documents(snapshot)
     missing = sorted({row["document_id"] for row in rows} - known.keys())
-    for at in range(0, len(missing), BATCH):
-        texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
+    for at in range(0, len(missing), AT_ONCE):
+        texts = snapshot.by_key("documents", missing[at : at + AT_ONCE], "id", ["id", "text"])
         for document in texts.to_pylist():
             fact = facts[document["id"]]
             if is_note(fact["uri"], fact["metadata"]):  # what it says was said in its sources
@@ -318,8 +318,8 @@ def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times]]:
     """The times of all passages of documents."""
     found: dict[str, list[Times]] = {id: [] for id in ids}
-    for at in range(0, len(ids), BATCH):
-        batch = ids[at : at + BATCH]
+    for at in range(0, len(ids), AT_ONCE):
+        batch = ids[at : at + AT_ONCE]
         rows = snapshot.by_key("passages", batch, "document_id", list(COLUMNS)).to_pylist()
         times = read(snapshot, rows)
         for row in rows:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import located, one_line, referenced_ids
+from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import (
     context,
     digests,
@@ -29,7 +30,6 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.hits import Hit, names_of
-from graphrag_mcp.query.render import Page
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
@@ -184,11 +184,9 @@ def named_overview(
 # ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
-# Passages with which a document begins, and what these count more.
-LED, LEAD = 2, 1.3
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
-NAMES, SENTENCES, DOCUMENTS = 5, 1, 12  # shown of a topic
+NAMES, DOCUMENTS = 5, 12  # shown of a topic
 LARGEST = 8  # topics of all where a map shows series
 PER_SENTENCE = 45  # tokens of a sentence of a series
 ABOUT = 10  # names and nouns of a series
@@ -253,7 +251,7 @@ def overview(
     if not offset:  # beside the text, which is a quotation
         missing = (summaries.missing(snapshot) for _, snapshot, _ in corpora)
         result.hint = " ".join(filter(None, (result.hint, *missing)))
-    page = render.page_of(result, budget)
+    page = page_of(result, budget)
     room, left, documents = page.room, 0, 0
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
@@ -270,7 +268,7 @@ def overview(
         result.communities += shown
         documents += len(set(count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
-    return render.finished(result, page, left, offset + len(result.communities), cursor)
+    return finished(result, page, left, offset + len(result.communities), cursor)
 
 
 def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
@@ -345,7 +343,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         below = ""
         if topic.share > WIDE or share > ROOM:
             below = inside(snapshot, topic, level, kept, prefix)
-        statements = topic.said[:SENTENCES] if share > ROOM // 2 or number < LEAST else []
+        statements = topic.said if share > ROOM // 2 or number < LEAST else []
         lines = [
             *filter(None, [head, names, f"  Inside: {below}" if below else ""]),
             *(f"  - {text} [{place.id}]{context.where(place)}" for text, place in statements),
@@ -492,7 +490,7 @@ def _counts(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
-    names = ["id", "text_unit_id", "position", "terms", "entity_ids"]
+    names = ["id", "text_unit_id", "terms", "entity_ids"]
     rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
     if notes := note_sources.ids(snapshot):
         documents = {unit: of for unit, of in documents.items() if of not in notes}
@@ -565,13 +563,9 @@ def describe(
     topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     worth = _worth(report, topic.title) or weights(rows, known)
     main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
-    main.sort(key=lambda row: row["position"])
-    of = lists_of((known.documents[row["text_unit_id"]], row["id"]) for row in main)
-    leads = {id for ids in of.values() for id in ids[:LED]}
-    lead = {row["id"]: LEAD if row["id"] in leads else 1.0 for row in main}
-    value = {row["id"]: density(row["terms"].split(), worth) * lead[row["id"]] for row in main}
+    value = {row["id"]: density(row["terms"].split(), worth) for row in main}
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
-    found = hits.read(snapshot, [(id, lead[id]) for id in best], corpus)
+    found = hits.read(snapshot, [(id, 1.0) for id in best], corpus)
     topic.said = _central(worth, found)
     passages = {hit.document: hit.passage for hit in reversed(found)}
     topic.central = list(dict.fromkeys(passages[hit.document] for hit in found))[:DOCUMENTS]
@@ -583,7 +577,7 @@ def describe(
         topic.said = [(written[id], cited[id].cited()[0])]
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
-            topic.said = _written(snapshot, report["summary"]) or topic.said[:1]
+            topic.said = _written(snapshot, report["summary"]) or topic.said
     if kept is None:
         known.described[key] = topic
 
@@ -625,15 +619,14 @@ def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
 
 
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
-    """The first statements that a model or an agent wrote, each with the text that it rests on."""
-    found: list[tuple[str, Citation]] = []
+    """The first statement that a model or an agent wrote of a text, and that text."""
     for statement in _STATEMENTS.split(summary):
         text, _, references = statement.partition("[Data:")
         sources = referenced_ids(f"[Data:{references}").get("Sources", ())
         cited = context.unit_citations(snapshot, sources[:1])
         if cited:
-            found.append((one_line(text, LENGTH + 80), next(iter(cited.values()))))
-    return found[:SENTENCES]
+            return [(one_line(text, LENGTH + 80), next(iter(cited.values())))]
+    return []
 
 
 def _apart(
@@ -683,22 +676,10 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
 
 
 def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str, Citation]]:
-    """Sentences that hold most of what is characteristic, of different documents, none twice."""
-    best = [
-        (hit, quotation) for hit in found if (quotation := quote.best(hit.body, worth)) is not None
-    ]
-    best.sort(key=lambda pair: -round(pair[1].score * pair[0].score, 9))
-    chosen: list[tuple[str, Citation]] = []
-    documents: set[str] = set()
-    seen: list[set[str]] = []
-    for hit, quotation in best:
-        words = set(terms(quotation.text))
-        if hit.document in documents or quote.repeats(words, seen):
-            continue
-        text = quote.with_speaker(hit.body, quotation).text
-        chosen.append((quote.clipped(text, worth, LENGTH), hit.cited()[0]))
-        documents.add(hit.document)
-        seen.append(words)
-        if len(chosen) == SENTENCES:
-            break
-    return chosen
+    """The sentence that holds most of what is characteristic, with its citation."""
+    pairs = [(hit, best) for hit in found if (best := quote.best(hit.body, worth)) is not None]
+    if not pairs:
+        return []
+    hit, best = max(pairs, key=lambda pair: round(pair[1].score, 9))
+    text = quote.with_speaker(hit.body, best).text
+    return [(quote.clipped(text, worth, LENGTH), hit.cited()[0])]

@@ -58,24 +58,6 @@ async def local_search(
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     tokens = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
     inner, whole = budgets(ctx, tokens, default, corpus)
-    beside = for_notes(ctx, max_tokens)
-    form = Form(breadth, sort)
-    if queries:
-        asked = [*queries, query]
-
-        def many(parts: Parts) -> Result:
-            askers = _askers(ctx, parts, corpus)
-            return local.several(
-                parts,
-                asked,
-                max_tokens=inner,
-                filters=filters,
-                askers=askers,
-                form=form,
-                beside=beside,
-            )
-
-        return await read(ctx, "local_search", corpus, many, whole, ())
     pieces: list[str] = []
     request = Request(
         query,
@@ -85,11 +67,19 @@ async def local_search(
         filters=filters,
         history=history,
         explain=explain,
-        form=form,
+        form=Form(breadth, sort),
         answer=answer,
         options=replace(options, on_text=pieces.append),
-        beside=beside,
+        beside=for_notes(ctx, max_tokens),
     )
+    if queries:
+        if history or answer:
+            remark("history and answer are for one question: with queries they were ignored.")
+
+        def many(parts: Parts) -> Result:
+            return local.several(parts, [*queries, query], request, _askers(ctx, parts, corpus))
+
+        return await read(ctx, "local_search", corpus, many, whole, ())
 
     def work(parts: Parts) -> Result:
         return local.search(parts, request, _askers(ctx, parts, corpus, answer))

@@ -13,13 +13,13 @@ from graphrag_mcp.packing.budget import (
     Item,
     Section,
     clamp_budget,
-    compose,
     fill,
     finish,
     read_cursor,
     shorten,
     write_cursor,
 )
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, EntityResult, SearchResult
 
@@ -53,7 +53,7 @@ def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
     taken = page.taken["Sources"]
     assert taken == some[: len(taken)] and 0 < len(taken) < 50
     assert sum(map(packing_budget.cost, taken)) <= 1000 < sum(map(packing_budget.cost, some[: len(taken) + 1]))
-    assert page.offsets == (len(taken),) and page.more
+    assert page.more
 
 
 def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
@@ -73,7 +73,7 @@ def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_sh
     page = fill([Section("Sources", items(2, ENGLISH * 200), 1.0)], 300)
     (only,) = page.taken["Sources"]
     body = only.text.partition("\n")[2]
-    assert page.cut and page.offsets == (1,)
+    assert page.cut
     assert body.endswith((". …", "years. …")) and packing_budget.cost(only) <= 300
     assert only.citation is not None
     assert (ENGLISH * 200)[: only.citation.char_end] == body.removesuffix(" …")
@@ -99,19 +99,16 @@ def test_a_shortened_text_fits_and_is_a_beginning_of_the_text(text: str, budget:
      "0\x1f\x1f\n\x1f\x1f0\x1f\x1f\n", "0\x1f0\U000100000\x1f0\x1f0\x1f\x1f\x1f\x1f\U000e0000\U000e0000"],
     1385, ENGLISH,
 )  # fmt: skip
-def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[str], budget: int, filler: str) -> None:
+def test_no_result_passes_its_budget_and_what_it_shows_is_whole_and_in_order(
+    texts: list[str], budget: int, filler: str
+) -> None:
     all_items = [Item(f"t{n}", f"[t{n}] x\n{text} {filler}", place(n)) for n, text in enumerate(texts)]
-    shown: list[str] = []
-    offset = 0
-    for _ in range(len(texts) + 1):
-        section = Section("Sources", all_items[offset:], 1.0, offset)
-        result = compose(SearchResult(), [section], budget, lambda after: write_cursor(1, "q", after))
-        assert count_tokens(result.text) <= result.tokens + 1 and result.tokens <= budget
-        shown += re.findall(r"^\[(t\d+)\] x", result.text, re.MULTILINE)
-        if not result.next_cursor:
-            break
-        (offset,) = read_cursor(result.next_cursor, 1, "q", 1) or (0,)
-    assert shown == [item.id for item in all_items]
+    result = compose(SearchResult(), [Section("Sources", all_items, 1.0)], budget)
+    assert count_tokens(result.text) <= result.tokens + 1 and result.tokens <= budget
+    shown = re.findall(r"^\[(t\d+)\] x", result.text, re.MULTILINE)
+    assert shown == [item.id for item in all_items[: len(shown)]] and shown
+    assert result.truncated == (len(shown) < len(all_items) or bool(result.next_call))
+    assert [citation.id for citation in result.citations] == shown
 
 
 def test_the_wall_shortens_lists_and_text_of_any_result() -> None:

@@ -425,3 +425,14 @@ def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(five_fields
     levels = {f"c{row['n']}": row["level"] for row in rows}
     assert len(found) > 2 and 1 in {levels[id] for id in found}
     assert sum(map(int, found.values())) == sum(row["n_text_units"] for row in wide)
+
+
+def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Path) -> None:
+    others = [InlineText(f"The United States of the lake sent {n} boats to the harbour of the north.", f"boats{n}") for n in range(12)]
+    climate = InlineText("The climate of the east is humid in the south, and dry behind the mountains of the west.", "climate")
+    index_documents(tmp_path, IndexRequest(texts=(*others, climate)), Settings())
+    snapshot = open_snapshot(tmp_path)
+    found = local_search(snapshot, "United States climate of the east", filters=["uri=text:climate"])
+    assert "Not in these" not in found.hint and "\nThe climate" in found.text and "dry behind the mountains" in found.text
+    unknown = local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"])
+    assert "Nowhere in this corpus: 'Vera Quillon'" in unknown.hint and "\nThe climate" not in unknown.text

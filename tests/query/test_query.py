@@ -22,6 +22,7 @@ from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.ids import listed_ids
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
 from graphrag_mcp.settings import Settings
@@ -442,7 +443,7 @@ def test_queries_without_room_are_named(tmp_path: Path) -> None:
     found = open_snapshot(tmp_path / "c")
     asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
     for budget in (200, 250, 300, 400, 600, 2_000):
-        told = several([("", found)], asked, max_tokens=budget, form=Form())
+        told = several([("", found)], asked, Request("", max_tokens=budget, form=Form()))
         assert packing_budget.outgoing(told) <= budget and told.citations
         shown = [one for one in asked if one in told.text]
         named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
@@ -682,5 +683,5 @@ def test_a_word_of_grammar_in_a_name_of_the_question_need_not_be_in_the_passage(
         "Angebot. Die Sanierung kostet 31.000 Euro.",
     )
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = local_search(open_snapshot(tmp_path / "c"), "Wie hoch ist der Kaufpreis des Mühlenhofs?").text
-    assert "420.000 Euro" in found and "No passage names" not in found
+    found = local_search(open_snapshot(tmp_path / "c"), "Wie hoch ist der Kaufpreis des Mühlenhofs?")
+    assert "420.000 Euro" in found.text and "Not in these" not in found.hint

@@ -15,6 +15,7 @@ from graphrag_mcp.query import documents, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -226,7 +227,7 @@ def test_a_person_in_the_question_is_a_filter(snapshot: Snapshot) -> None:
 
 def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapshot) -> None:
     asked = ["Who directed Night Tango?", "Who directed Harbour Lights?", "Who is the nephew of Joan Cole?", "zzqx vrrt"]
-    result = several([("", snapshot)], asked, form=Form())
+    result = several([("", snapshot)], asked, Request("", form=Form()))
     assert all(f"## {one}" in result.text for one in asked) and result.text.rstrip().endswith("Nothing was found.")
     shown = re.findall(r"^(- )?\[(t[\d.]+)\] ", result.text, re.MULTILINE)
     full = [id for line, id in shown if not line]
@@ -319,7 +320,7 @@ def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: P
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     assert heads(local_search(snapshot, "What was the flight of Howard Flight?").text)[0] == "Party"
-    missing = local_search(snapshot, "Where did Berta Flight go?").text
-    assert missing.startswith('No passage names "Berta Flight"; nearest:') and "\n[t" not in missing
-    both = several([("", snapshot)], ["Berta Flight", "Howard Keene"], form=Form()).text
-    assert both.count("No passage names") == 1 and "Howard Keene and Berta Lind read" in both
+    missing = local_search(snapshot, "Where did Berta Flight go?")
+    assert "Not in these: 'Berta Flight'." in missing.hint and "[t" not in missing.text.replace("- [t", "")
+    both = several([("", snapshot)], ["Berta Flight", "Howard Keene"], Request("", form=Form())).text
+    assert both.count("Not in these") == 1 and "Howard Keene and Berta Lind read" in both
