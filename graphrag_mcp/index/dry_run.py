@@ -1,13 +1,16 @@
 """What a run would ask of models, counted before it is asked.
 
-The questions about texts are exact: the texts are read and cut as in the run, tokens are counted as
-its limits count them, and what the reply cache answers is not counted. Replies, and the questions that follow from replies (descriptions,
+The questions about texts are exact: the texts are read and cut as in the run, and what the reply
+cache answers is not counted. Replies, and the questions that follow from replies (descriptions,
 reports, second looks), are estimated as USUAL says."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,6 @@ from graphrag_mcp.index.chunk import chunk, chunk_params
 from graphrag_mcp.index.derive import metadata_json
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_topics import SHARED, Earlier
-from graphrag_mcp.index.rereading import open_units
 from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
@@ -38,6 +40,8 @@ PICTURES = "Descriptions of pictures are counted as long as they may be, picture
 # Names that rules find in a passage, and tokens of one with its sentence, where vectors are made: 1.8, 4.0, 4.4 and
 # 4.6, and 52 to 62, in the sample, MuSiQue, Chinese notes and news.
 NAMES, NAME_TOKENS = 4, 60
+# the file of o200k_base in the cache of tiktoken
+VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 
 
 class Usual(NamedTuple):
@@ -65,6 +69,24 @@ USUAL = {
 # Reports from summaries: modelled.py --method light, 442 news articles (464 text units), 29 November; replies as
 # 13 reports by agents.
 OF_SUMMARIES = Usual(0.17, 1040, 850)
+
+
+def tokens_of(text: str) -> int:
+    """Tokens that a provider counts: by tiktoken where its vocabulary is on this machine, else by
+    the counter of chunks, which is never below."""
+    encoding = _encoding()
+    return len(encoding.encode_ordinary(text)) if encoding else count_tokens(text)
+
+
+@cache
+def _encoding() -> Any:
+    """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
+    usual = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    if not os.path.isfile(os.path.join(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY)):
+        return None
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
 
 
 class Tally:
@@ -122,14 +144,12 @@ class Tally:
     def picture(self, prompt: str) -> None:
         """The question about a picture. The tokens of the picture itself are left out: providers
         count them in different ways."""
-        reply = count_tokens(pictures.LONGEST_DESCRIPTION)
-        self.stages["picture"].update(
-            calls=1, prompt_tokens=count_tokens(prompt), output_tokens=reply
-        )
+        reply = tokens_of(pictures.LONGEST_DESCRIPTION)
+        self.stages["picture"].update(calls=1, prompt_tokens=tokens_of(prompt), output_tokens=reply)
 
     def ask(self, kind: str, messages: Any, schema: Any) -> None:
         if self.refresh or not self.asker.settled(key_of(messages, schema)):
-            tokens = sum(count_tokens(message.content) for message in messages)
+            tokens = sum(tokens_of(message.content) for message in messages)
             self.stages[kind].update(calls=1, prompt_tokens=tokens)
 
     def embed(self, table: str, text: str) -> None:
@@ -156,7 +176,7 @@ class Tally:
         for table, embedded in self.texts.items():
             for call in self.asker.embedding_calls(list(embedded)):
                 asked[table] += len(call)
-                self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(count_tokens, call)))
+                self.stages["embedding"].update(calls=1, prompt_tokens=sum(map(tokens_of, call)))
         if not asked["entities"]:
             names = NAMES * asked["passages"]
             calls = -(-names // settings.embedding_batch)
@@ -225,8 +245,11 @@ def _derives(chosen: Models, before: Manifest | None, run: Run) -> bool:
     return before is not None and wanted != {name: before.parameters.get(name) for name in wanted}
 
 
-def estimate(run: Run, request: IndexRequest, asker: Asker) -> IndexResult:
-    """What the call of `run` would read, and what it would ask of `asker`."""
+def estimate(
+    run: Run, request: IndexRequest, asker: Asker, open_units: Callable[[Run], set[str]]
+) -> IndexResult:
+    """What the call of `run` would read, and what it would ask of `asker`. `open_units`: uris of the
+    documents with text units that a model is asked about again."""
     folder, before, notes = run.folder, run.manifest, ""
     run.models = models.choose(request.method, run.settings, before, folder, asker)
     if before is not None:

@@ -83,10 +83,11 @@ def index_documents(
     try:
         if request.dry_run:
             from graphrag_mcp.index.dry_run import estimate
+            from graphrag_mcp.index.rereading import open_units
 
             manifest = of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, cancelled)
-            return estimate(run, request, asker)
+            return estimate(run, request, asker, open_units)
         # A server's memory is not that of one call: it indexes, in other threads than the main one,
         # only what is little work.
         own_process = threading.current_thread() is threading.main_thread()

@@ -390,8 +390,7 @@ def _topic(
             begins = written.get(id) or hits.opening(_beginning(snapshot, id))
         title = one_line(begins or names[id], width)
         # The name of a file is an id as well.
-        named = begins and id not in hits.numbered(snapshot)
-        shown.append(f"{names[id]}: {title}" if named else f"[{first[id]}] {title}")
+        shown.append(f"{names[id]}: {title}" if begins else f"[{first[id]}] {title}")
         room -= len(shown[-1]) + 2
         if room < width:
             break

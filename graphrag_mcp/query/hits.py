@@ -5,7 +5,6 @@ makes hits of them."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +31,6 @@ STRONG = 0.6  # share of the best score from which a hit is shown in full (rende
 BEGINS = 40  # characters of the opening of a document without a title
 SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)
 OPENING = 2_000  # characters of a text in which its first sentence ends
-_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(slots=True)
@@ -62,7 +60,6 @@ class Hit:
     times: times.Times
     name: str = ""  # what its document is called
     begins: str = ""  # the first words of a short document whose name is that of its file
-    numbered: bool = False  # and whose name says no more than its id
     date: str = ""  # with the clock of its document where another hit has that day
     moment: str = ""  # sorts by time
     passage: str = ""
@@ -155,7 +152,6 @@ def read(
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
                 begins.get(id, ""),
-                openings and count[id] <= SHORT and id in numbered(snapshot),
                 shown[id] if fact and date == fact["date"] else date,
                 time.moment(date),
                 row["id"],
@@ -186,16 +182,6 @@ def untitled(fact: Mapping[str, Any]) -> bool:
     _, _, title, uri, file = fact["document"]
     named = title in ("", file, file.removeprefix("text:"))
     return named and not plugins.verbatim(uri)
-
-
-@once
-def numbered(snapshot: Snapshot) -> frozenset[str]:
-    """The documents without a title (content ids) if the names of their files differ in numbers alone,
-    which are no dates."""
-    facts = {id: fact for id, fact in times.documents(snapshot).items() if untitled(fact)}
-    files = [_file(fact["uri"]) for fact in facts.values()]
-    alike = len({_DIGITS.sub("", file) for file in files}) == 1 < len(files)
-    return frozenset(facts if alike and not any(map(dates.in_name, files)) else ())
 
 
 def opening(text: str) -> str:

@@ -174,16 +174,13 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
 
 
 def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
-    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with, and with the
-    opening of a document in place of the number of its file. `days`
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with. `days`
     on which the passages of its text unit that are shown above were said ("" for the day of the document):
     beside such a passage it has no title, since its id tells of which document it is, and no date that all
     of them have."""
     name, rest = hit.name, text[len(hit.name) :][:1]
     repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
     known = _joined(hit.called(text), hit.opening(text))
-    if hit.numbered:
-        known = _joined(hit.where(text), hit.opening(text).strip("()"))
     if days:
         known = hit.where(text) if hit.place(text) else ""
     elif repeated:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiktoken
 
+from graphrag_mcp.index import dry_run
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest
 from tests.support.openai_server import Server, demonstrated, openai_server
 from tests.support.reply_forms import claim, description, entity, records, relation
@@ -180,6 +183,22 @@ def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: S
     hint = index_documents(tmp_path / "c", replace(request, method="auto"), Settings(chunk_size=300)).hint
     assert hint.startswith("All 3 documents are derived again")
     assert index_documents(tmp_path / "d", request, settings(server), cancelled=lambda: True).status == "cancelled"
+
+
+def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test downloads a vocabulary, so this one is made of single bytes and one word."""
+    words = {bytes([byte]): byte for byte in range(256)} | {b"ti": 256, b"de": 257, b"tide": 258}
+    encoding = tiktoken.Encoding("bytes", pat_str=r"\S+|\s+", mergeable_ranks=words, special_tokens={})
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: encoding)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    for there, tokens in ((False, count_tokens("tide all")), (True, 1 + 1 + 3)):
+        if there:
+            (tmp_path / dry_run.VOCABULARY).touch()
+        dry_run._encoding.cache_clear()
+        assert dry_run.tokens_of("tide all") == (tokens)
+    dry_run._encoding.cache_clear()
 
 
 def test_vectors_of_names_that_rules_find_are_foreseen(tmp_path: Path, server: Server) -> None:

@@ -109,7 +109,7 @@ def test_what_people_disagree_on_is_searched_for_behind_the_map_and_alone(tmp_pa
     snapshot, asked = open_snapshot(tmp_path / "c"), "what do people disagree on?"
     for question in (f"What are these documents about, and {asked}", asked):
         lines = global_search(snapshot, question).text.splitlines()
-        assert [line for line in lines if line.startswith("- [t")] == ["- [t1] The board and the divers disagree on the fee."]
+        assert [line for line in lines if line.startswith("- [t")] == ["- [t1] n0: The board and the divers disagree on the fee."]
     for question in ("What are these documents about, and what are the main topics?", "Summarise these documents and list the people."):
         assert not has_sentences(snapshot, question)
 

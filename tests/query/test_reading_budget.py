@@ -142,7 +142,7 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
     snapshot = open_snapshot(home)
     for given in ({}, {"sort": "title"}):
         text = list_documents(snapshot, max_tokens=1_000, **given).text
-        assert len(re.findall(r"\[t\d+\] (?:note\d{3}|The \w+ of \w+ \w+)", text)) > 10, text
+        assert len(re.findall(r"note\d{3}", text)) > 10, text
     name = re.search(r"note\d{3}", text)
     assert name and get_source(snapshot, [name[0]]).text
 
@@ -260,14 +260,14 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     )
     snapshot, asked = open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?"
     text = local_search(snapshot, asked).text
-    begun = r"Crane of Orl sold to Kron The [^):]*…"
-    assert re.search(rf"\[t1\.\d\] n17\.txt \({begun}\)\n", text), text
+    named = r"\[t1\.\d\] n17\.txt \(Crane of Orl sold to Kron The [^):]*…\)"
+    assert re.search(rf"{named}\n", text), text
     for listed in (
         list_documents(snapshot, query=asked).text,
         global_search(snapshot, asked).text,
         local_search(snapshot, asked, form=Form("sentences")).text,
     ):
-        assert re.search(rf"- \[t1\.\d\] {begun}: Ida Holm paid 400 crowns", listed), listed
+        assert re.search(rf"- {named}: Ida Holm paid 400 crowns", listed), listed
     text = get_source(snapshot, ["t1", "t2"], query=asked).text
     assert re.search(r"\[t1\.\d\] .* \(Crane of Orl sold to Kron The [^)]*…\)\n", text) and "400 crowns" in text
 
@@ -321,18 +321,13 @@ def test_keywords_and_reasons_count_for_each_of_several_questions(tmp_path: Path
     assert "crane" not in text, text
 
 
-def test_the_number_of_a_file_stands_in_no_line_and_a_name_or_a_date_does(tmp_path: Path) -> None:
-    """Every line on 668 articles began with bbc0023.txt, which says no more than its id."""
-    for names, kept in (
-        (("item01.txt", "item02.txt"), False),
-        (("crane1.txt", "ferry1.txt"), True),
-        (("2023-05-01.txt", "2023-06-02.txt"), True),
-    ):
-        folder = tmp_path / names[0]
-        folder.mkdir()
-        for n, name in enumerate(names):
-            (folder / name).write_text(f"The works of Kron have bought boiler {n} for the harbour. {FILLER}")
-        index_documents(tmp_path / f"c{names[0]}", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
-        snapshot = open_snapshot(tmp_path / f"c{names[0]}")
-        for text in (list_documents(snapshot, query="boiler").text, global_search(snapshot, "boilers bought").text):
-            assert (names[0].removesuffix(".txt") in text) == kept, text
+def test_each_line_names_its_file_though_files_differ_in_numbers_alone(tmp_path: Path) -> None:
+    """An answer that cites t1.2 alone tells a person nothing."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for n, name in enumerate(("item01.txt", "item02.txt")):
+        (folder / name).write_text(f"{('Kron bought a boiler', 'The ferry of Orl sold its boiler')[n]} in May. {FILLER}")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for text in (list_documents(snapshot, query="boiler").text, global_search(snapshot, "boilers bought").text):
+        assert "item01" in text and "item02" in text, text
