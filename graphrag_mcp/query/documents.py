@@ -387,7 +387,7 @@ def _topic(
     for id in ids:
         begins = ""
         if hits.untitled(facts[id]):
-            begins = written.get(id) or hits.opening(_beginning(snapshot, id))
+            begins = hits.opening(_beginning(snapshot, id)) or written.get(id, "")
         title = one_line(begins or names[id], width)
         # The name of a file is an id as well.
         shown.append(f"{names[id]}: {title}" if begins else f"[{first[id]}] {title}")
