@@ -55,7 +55,7 @@ from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.plugins import readers
-from graphrag_mcp.store.schema import LIST, TABLES, VECTOR_FORM
+from graphrag_mcp.store.schema import LIST, REPORT_FORM, TABLES, VECTOR_FORM
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
 from graphrag_mcp.text import dates
@@ -306,7 +306,7 @@ def fingerprints(
         members = () if community.children else [rows[member] for member in community.members]
         report = found.report(community) if found else None
         parts = (
-            [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
+            [REPORT_FORM, prompt, id, tree.titles.get(id, "")],
             sorted({repr(papers[documents[unit]]) for unit in community.units}),
             [*community.units, *(prints[child] for child in community.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id])),

@@ -20,7 +20,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import VECTOR_FORM
+from graphrag_mcp.store.schema import REPORT_FORM, VECTOR_FORM
 from graphrag_mcp.text.terms import content_id
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class Models:
             "claims": self.claims.fingerprint if self.claims else "",
             "descriptions": descriptions,
             "reports": self.reports.fingerprint if self.reports else "",
+            "report_form": REPORT_FORM,
             "summaries": self.summaries.fingerprint if self.summaries else "",
             "embedding": self.embedding,
             "vectors": VECTOR_FORM if self.embedding else "",

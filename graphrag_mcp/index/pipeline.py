@@ -246,7 +246,8 @@ def _communities_due(run: Run, recluster: bool) -> bool:
     manifest, models = run.manifest, run.models
     if manifest is None:
         return False
-    again = manifest.parameters.get("reports", "") != models.parameters()["reports"]
+    before, now = manifest.parameters, models.parameters()
+    again = any(before.get(name, "") != now[name] for name in ("reports", "report_form"))
     return bool(manifest.stale or recluster or again or _is_open(run))
 
 

@@ -22,7 +22,6 @@ from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.terms import holds_cjk, is_cjk
 from graphrag_mcp.text.titles import PARTS, joined, parts, phrases, stems
 
-VERSION = "23"  # part of every fingerprint: raise it when reports come out differently
 SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made

@@ -39,6 +39,9 @@ from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
+VERSION = (
+    "4"  # raise it when the same replies give other rows, as with another check (`unsupported`)
+)
 LONGEST = 6_000  # tokens of a text that is summarised as one, and of the texts of one call
 BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
@@ -69,7 +72,9 @@ class SummaryParams:
     @property
     def fingerprint(self) -> str:
         """Another one derives the rows again, of the same replies."""
-        return content_id("summaries-3", self.template.template, self.language, str(self.longest))
+        return content_id(
+            f"summaries-{VERSION}", self.template.template, self.language, str(self.longest)
+        )
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:

@@ -18,7 +18,15 @@ from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.exchange import importing
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.index import batches, documents, edits, run
+from graphrag_mcp.index import (
+    batches,
+    communities_stage,
+    documents,
+    edits,
+    models,
+    report_extractive,
+    run,
+)
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
@@ -227,6 +235,27 @@ def test_files_that_readers_of_an_earlier_release_read_are_read_again(
     index(fresh, docs)
     assert digest(open_snapshot(corpus)) == digest(open_snapshot(fresh))
     assert index(corpus, docs).counts["unchanged"] == 3
+    before = manifests.read(corpus).generation
+    index(corpus, docs)
+    assert manifests.read(corpus).generation == before
+
+
+def test_a_release_that_makes_other_reports_makes_those_of_an_unchanged_index_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, corpus, fresh = tmp_path / "docs", tmp_path / "c", tmp_path / "fresh"
+    docs.mkdir()
+    for n in range(3):
+        (docs / f"{n}.md").write_text(f"# Letter {n}\n\nAda Fenn wrote letter {n} in Skerrow. Jonas Petrie answered.\n", "utf-8")
+    compose = report_extractive.compose
+    with monkeypatch.context() as release:
+        for module in (communities_stage, models):
+            release.setattr(module, "REPORT_FORM", "0")
+        release.setattr(report_extractive, "compose", lambda *given: replace(compose(*given), summary="Of an earlier release."))
+        index(corpus, docs)
+    assert index(corpus, docs).counts["unchanged"] == 3
+    index(fresh, docs)
+    assert digest(open_snapshot(corpus)) == digest(open_snapshot(fresh))
     before = manifests.read(corpus).generation
     index(corpus, docs)
     assert manifests.read(corpus).generation == before

@@ -20,6 +20,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
+from graphrag_mcp.index import summaries
 from graphrag_mcp.index.communities_stage import stored_tree
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.index.pipeline import index_documents
@@ -48,6 +49,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import OTHER_SCRIPT
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -421,6 +423,21 @@ def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked
     ] == ["1909"]
     model.asked.clear()
     assert index(corpus, docs, server).usage["calls"] == 0 and not model.asked
+
+
+def test_a_release_with_another_check_checks_the_summaries_of_an_index_again_and_asks_nothing(
+    model: Model, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    with monkeypatch.context() as release:
+        release.setattr(summaries, "VERSION", "0")
+        release.setattr(summaries, "unsupported", lambda *given: ("15:30",))
+        index(corpus, docs, server)
+    assert any(row["unsupported"] for row in rows(corpus).values())
+    result = index(corpus, docs, server)
+    assert result.usage["calls"] == 0 and not any(row["unsupported"] for row in rows(corpus).values())
+    before = manifests.read(corpus).generation
+    assert index(corpus, docs, server).usage["calls"] == 0 and manifests.read(corpus).generation == before
 
 
 def test_a_long_document_has_a_summary_of_each_section_and_one_of_these(
