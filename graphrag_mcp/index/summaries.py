@@ -193,12 +193,14 @@ SCHEMA = replies.schema_of(SummariesSaid)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`unsupported`: numbers and names of it that its text does not have."""
+    """`unsupported`: numbers and names of it that its text does not have. `cut`: was the end of the reply
+    left out?"""
 
     text: str
     labels: tuple[str, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     unsupported: tuple[str, ...] = ()
+    cut: bool = False
 
     def as_json(self) -> str:
         """The summary as the reply to a question about its text alone."""
@@ -287,10 +289,12 @@ def _cleaned(record: SummarySaid) -> Summary:
         for name in record.names
     }
     names.pop("", None)
+    text = replies.clean(record.text.translate(_MARKS), 10 * LONGEST_TEXT)
     return Summary(
-        replies.cut(replies.clean(record.text.translate(_MARKS), 10 * LONGEST_TEXT), LONGEST_TEXT),
+        replies.cut(text, LONGEST_TEXT),
         tuple(dict.fromkeys(filter(None, labels)))[:MOST_LABELS],
         tuple(names.items())[:MOST_NAMES],
+        cut=len(text) > LONGEST_TEXT,
     )
 
 

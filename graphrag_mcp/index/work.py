@@ -24,7 +24,7 @@ from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.places import spelled
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
-from graphrag_mcp.index.summaries import LONGEST_TEXT, Summary, asks_of, params_from, parts_of
+from graphrag_mcp.index.summaries import Summary, asks_of, params_from, parts_of
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
@@ -59,8 +59,7 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
         missing = doubts(summary.unsupported)
         why = "the summary is kept; submit it again without these, else it is shown with a mark"
         told = [f"{missing}; {why}"] if missing else []
-        whole = " ".join(str(result.get("text")).split())
-        if len(whole) > LONGEST_TEXT and not whole.startswith("{"):
+        if summary.cut:
             told.append(f"the text after its first {len(summary.text)} characters")
         return summary.as_json(), "; ".join(told)
     parts = value if isinstance(value, tuple) else ()

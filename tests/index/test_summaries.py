@@ -20,9 +20,10 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
-from graphrag_mcp.index import summaries
+from graphrag_mcp.index import communities_stage, summaries
 from graphrag_mcp.index.communities_stage import stored_tree
 from graphrag_mcp.index.extract.summarised import corrected
+from graphrag_mcp.index.models import choose
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import (
     LONGEST,
@@ -39,6 +40,7 @@ from graphrag_mcp.index.summaries import (
 from graphrag_mcp.index.summarised import names_of
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.packing import budget as packing
@@ -514,6 +516,41 @@ def test_a_topic_is_reported_by_a_model_though_the_topic_above_it_waits_for_summ
     assert reports[part.id] == "Wheels" != reports[part.parent] and doctor(tmp_path / "c") == []
 
 
+def test_reports_made_one_topic_after_another_or_for_an_agent_ask_what_reports_made_at_once_ask(
+    model: Model, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The summaries of a topic's parts are shown in turn, also where the parts were reported before."""
+    fields = ["mill wheel flour miller", "quarry slate stone mason", "trawler herring net fishing"]
+    texts = {
+        f"{at}{n:02d}.md": f"# {words.split()[0].title()} {n}\n\n"
+        + f"In {1900 + n} the {words.split()[n % 4]} of the {words.split()[(n + 1) % 4]} was kept by Mira Okafor {n % 3}. " * 9
+        for at, words in enumerate(fields)
+        for n in range(12)
+    }
+    docs, more = write(tmp_path / "docs", texts), {"max_cluster_size": 8, "report_tokens": 500, "report_min_size": 3}
+    index(tmp_path / "whole", docs, server, **more)
+    whole = open_snapshot(tmp_path / "whole")
+    tree = stored_tree(whole).communities
+    assert any(row["method"] != "extractive" and tree[row["id"]].children for row in whole.rows("reports").to_pylist())
+    asked = len(server.requests)
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for path in (tmp_path / "whole").glob("answers*"):
+        shutil.copy(path, parts)
+    with monkeypatch.context() as small:
+        small.setattr(communities_stage, "REPORTED_ENTITIES", 1)
+        assert index(parts, docs, server, **more).usage["calls"] == 0
+    assert digest(open_snapshot(parts)) == digest(whole)
+    settings = Settings(chat_model="m", base_url=server.url, max_retries=0, **more)
+    asker = open_asker(tmp_path / "whole", settings)
+    models = choose("light", settings, whole.manifest, tmp_path / "whole", asker)
+    for id in tree:
+        made = communities_stage.Reporting(whole, stored_tree(whole), models, {id}).write()[id]
+        assert made.full_content == whole.by_key("reports", [id], "id", ["id", "full_content"])["full_content"][0].as_py()
+    asker.close()
+    assert len(server.requests) == asked
+
+
 def test_a_document_that_speaks_to_the_summariser_stays_data(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
@@ -674,6 +711,11 @@ def test_a_result_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path)
     done = submit(corpus, home, "ada", bad)
     assert len(done.rejected) == 3 and done.accepted == [items[2].work_id]
     (cut,) = submit(corpus, home, "ada", [handed(items[2], "The mill burned. " * 200)]).left_out
+    assert re.fullmatch(r"the text after its first 7\d\d characters", cut["reason"])
+    # Marks that a summary loses do not count, and a reply in JSON is told the same.
+    assert not submit(corpus, home, "ada", [handed(items[2], "**The mill** burned. " * 38)]).left_out
+    whole = json.dumps({"summaries": [said(1, "The mill burned. " * 200)]})
+    (cut,) = submit(corpus, home, "ada", [{"work_id": items[2].work_id, "text": whole}]).left_out
     assert re.fullmatch(r"the text after its first 7\d\d characters", cut["reason"])
     write(docs, {name: text.replace("island", "isle") for name, text in TEXTS.items()})
     index(corpus, docs, None, "fast")
