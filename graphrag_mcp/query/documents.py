@@ -133,9 +133,15 @@ def list_documents(
     room = budget - OVERHEAD - count_tokens(result.hint)
     texts: list[str] = []
     taken: list[int] = []
+    due = [
+        not any(offsets) or offset < len(listed.lines)
+        for listed, offset in zip(lists, offsets, strict=True)
+    ]
     for number, (listed, offset) in enumerate(zip(lists, offsets, strict=True)):
-        share = (room - sum(map(count_tokens, texts))) // (len(lists) - number)
-        text, more = _filled(listed, offset, share)
+        text, more = "", 0  # of a list of which an earlier page had all
+        if due[number]:
+            share = (room - sum(map(count_tokens, texts))) // sum(due[number:])
+            text, more = _filled(listed, offset, share)
         texts.append(text)
         taken.append(offset + more)
     result.text = "\n\n".join(filter(None, texts))
@@ -148,15 +154,13 @@ def list_documents(
 
 def _filled(listed: Listed, offset: int, room: int) -> tuple[str, int]:
     """The list from line `offset` on in so many tokens, at least one line of it, and how many lines that
-    are; "" for a list of which an earlier page had all."""
+    are."""
     head, lines, weaker = listed
-    if offset and offset == len(lines):
-        return "", 0
     shown: list[str] = []
     room -= count_tokens(head)
     for number, line in enumerate(lines[offset:], offset):
         above = weaker is not None and (number == weaker or number == offset > weaker)
-        text = f"{render.WEAKER}\n{line()}" if above and number else line()
+        text = f"{render.WEAKER}\n{line()}" if above else line()
         room -= count_tokens(text) + 1
         if room < 0 and shown:
             break
@@ -210,6 +214,8 @@ def _documents(
         if not ids and (speaking := [id for id in found.lines if id in notes]):
             ids, notes = speaking, []  # no document says something on it
     on_it = [id for id in ids if id not in found.weaker]
+    weaker = len(ids) - len(on_it)
+    ids = list(on_it) if by else ids  # a count is of what is on the question
     several = EXTRACT if query else DIGEST
     each = int(max(TELLING, min(several, room / max(len(on_it), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
@@ -225,6 +231,8 @@ def _documents(
         narrowed = " that passes the filters" if kept else ""
         head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
+    if by and weaker:
+        aside += f" {counted(weaker, 'more documents')} that say less on it {'is' if weaker == 1 else 'are'} not counted."
     alone = notes_alone(snapshot) if by in topics.KINDS else ""
     aside += f" {alone}" if alone else ""
     if by in topics.KINDS:
@@ -264,8 +272,7 @@ def _documents(
             alias = first.get(id) or facts[id]["document"][0]
             about = shown[id], sizes.get(id, (0, 0)), written.get(id, "")
             lines.append(partial(_line, snapshot, id, alias, *about, each))
-    weaker = len(lines) - (len(ids) - len(on_it))
-    return Listed(head, lines, weaker if found.ranked else None)
+    return Listed(head, lines, len(lines) - weaker if found.ranked else None)
 
 
 def _notes_apart(snapshot: Snapshot, ids: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -268,8 +268,11 @@ def show(
         if not offset:
             budget = note_hits.put(result, sources, budget, request.for_notes())
         sources = hits.apart(sources)
+    sentences = form.breadth == "sentences"
+    if sentences and not offset:
+        result.hint = joined(result.hint, absences(sources)[0])
     page = page_of(result, budget)
-    if form.breadth == "sentences":
+    if sentences:
         surveyed = survey(sources)
         taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
         if not surveyed.lines and not result.citations:

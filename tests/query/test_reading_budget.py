@@ -204,6 +204,24 @@ def test_a_result_is_filled_with_what_is_less_on_the_question_below_a_line_that_
         assert not set(re.findall(r"- \[(t\d+)", rest)) & set(re.findall(r"- \[(t\d+)", found.text))
 
 
+def test_documents_that_say_less_on_a_question_are_counted_for_no_period_and_no_name(tmp_path: Path) -> None:
+    """A question on cranes of 2011 counted fourteen documents on sheep in 1990."""
+    dated = [(f"crane{n}", {"date": "2011-05-02"}, f"The steam crane of {words(n)} lifted timber in the harbour for the Orl Board.") for n in range(12)]
+    dated += [(f"sheep{n}", {"date": "1990-03-01"}, f"In the harbour {words(40 + n)} sold wool to the Kron Union. {FILLER}") for n in range(20)]
+    snapshot = indexed(tmp_path, [InlineText(text, id, metadata=facts) for id, facts, text in dated])
+    for by, counted in (("year", "- 2011 (12 documents)"), ("organization", "Orl Board")):
+        found = list_documents(snapshot, query="Which steam crane lifted timber in the harbour?", by=by)
+        assert counted in found.text and "1990" not in found.text and "Kron" not in found.text, found.text
+        assert "20 more documents that say less on it are not counted." in found.text, found.text
+
+
+def test_a_list_of_sentences_says_what_of_the_question_is_absent(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, [InlineText("The steam crane of Orl lifted timber.", "a"), InlineText("A ferry sank.", "b")])
+    for form in (Form("sentences"), Form("sentences", "time"), Form()):
+        hint = local_search(snapshot, "Which steam crane of Zorbax Quill lifted timbre?", form=form).hint
+        assert hint == "Nowhere in this corpus: 'Zorbax Quill'. Looked for instead: 'timber'.", (form, hint)
+
+
 def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tmp_path: Path) -> None:
     """The documents that hold a bit of each stood before those on one of them."""
     told = {"crane": "lifted timber", "ferry": "crossed the sound", "school": "taught sailing"}
@@ -229,6 +247,7 @@ def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tm
     seen = re.findall(r"- \[(t\d+)", found.text)
     while found.next_cursor:
         found = list_documents(snapshot, query=asked, max_tokens=1_100, cursor=found.next_cursor)
+        assert "balloon" not in found.text, found.text  # a subject without documents is told once
         seen += re.findall(r"- \[(t\d+)", found.text)
     assert len(seen) == len(set(seen)) == 46
     for one in ("Which crane, if any, lifted timber?", "the crane: timber, years", '"lifted timber, in"'):
