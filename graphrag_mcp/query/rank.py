@@ -107,7 +107,7 @@ class Ranking:
 def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
     """`rank 2: words 0.81, next to a high passage 0.10`"""
     order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
-    shown = [f"{names.get(name, name)} {value:.2f}" for name, value in order if round(value, 2) > 0]
+    shown = [f"{names.get(name, name)} {value:.2f}" for name, value in order if round(value, 2)]
     return f"rank {rank}: {', '.join(shown) or 'nothing of its own'}"
 
 

@@ -18,6 +18,7 @@ from graphrag_mcp.query import filters, local, sections
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.rank import retrieve
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.source import get_source
@@ -436,3 +437,16 @@ def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Pat
     assert "Not in these" not in found.hint and "\nThe climate" in found.text and "dry behind the mountains" in found.text
     unknown = local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"])
     assert "Nowhere in this corpus: 'Vera Quillon'" in unknown.hint and "\nThe climate" not in unknown.text
+
+
+def test_an_explanation_names_what_a_passage_loses(tmp_path: Path) -> None:
+    """Only what raised a passage was named, so that no rank of one behind could be understood."""
+    texts = [InlineText(f"The yard of Kron swept berth {n}.", f"sweep{n}") for n in range(12)]
+    for n, text in enumerate(("Old ropes lay in the harbour until a boy had them mended at night.", "The harbour sold all ropes that its clerks had counted.",
+                              "Nets were mended by the wives of the harbour, and no ropes.")):  # fmt: skip
+        texts.append(InlineText(text, f"note{n}"))
+    texts.append(InlineText("Vera Quillon mended ropes in the harbour.", "vera"))
+    index_documents(tmp_path, IndexRequest(texts=tuple(texts)), Settings())
+    found = retrieve(open_snapshot(tmp_path), "Which ropes in the harbour were mended by Vera Quillon?")
+    first, second, *_ = found.why([passage.id for passage in found.passages]).values()
+    assert "lacks" not in first and "lacks a rare name of the question -0." in second, (first, second)
