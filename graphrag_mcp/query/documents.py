@@ -108,7 +108,7 @@ def list_documents(
     if by and by not in every:
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(every)}")
     query, document = query.strip(), document.strip()
-    subjects = [query] if by or document else _subjects(snapshot, query)
+    subjects = [query] if by == "statement" or document else _subjects(snapshot, query)
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
     offsets, page = local.paging([("", snapshot)], asked, cursor, len(subjects))
     result = ListResult(corpus=snapshot.manifest.corpus, hint=note)

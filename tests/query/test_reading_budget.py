@@ -213,6 +213,8 @@ def test_documents_that_say_less_on_a_question_are_counted_for_no_period_and_no_
         found = list_documents(snapshot, query="Which steam crane lifted timber in the harbour?", by=by)
         assert counted in found.text and "1990" not in found.text and "Kron" not in found.text, found.text
         assert "20 more documents that say less on it are not counted." in found.text, found.text
+    text = list_documents(snapshot, query="steam crane, wool", by="year").text
+    assert re.findall(r"^- (\d+ \(\d+ documents\))", text, re.MULTILINE) == ["2011 (12 documents)", "1990 (20 documents)"], text
 
 
 def test_a_list_of_sentences_says_what_of_the_question_is_absent(tmp_path: Path) -> None:
