@@ -265,9 +265,10 @@ def _documents(
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = [partial(str, line) for line in _of_notes(part, query)] if notes else []
+    weak = TELLING if room >= len(ids) * (HEAD + TELLING) else 0  # all have room, or first words
     for id in ids:
         if id in found.lines:
-            lines.append(partial(found.lines[id], TELLING if id in found.weaker else each))
+            lines.append(partial(found.lines[id], weak if id in found.weaker else each))
         else:
             alias = first.get(id) or facts[id]["document"][0]
             about = shown[id], sizes.get(id, (0, 0)), written.get(id, "")
@@ -478,10 +479,8 @@ def _speaking(snapshot: Snapshot, part: Part, query: str) -> Speaking:
     surveyed = survey([source]) if source else Survey([])
     of = surveyed.documents()
     on_it = {line.hit.document for line in surveyed.lines[: surveyed.on_it]}
-    lines = {
-        id: partial(_extract, best_lines, source.found.terms if source else {})
-        for id, best_lines in of.items()
-    }
+    worth = source.found.terms if source else {}
+    lines = {id: partial(_extract, best_lines, worth) for id, best_lines in of.items()}
     rest = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
     return Speaking(
         lines,
@@ -496,8 +495,10 @@ def _speaking(snapshot: Snapshot, part: Part, query: str) -> Speaking:
 
 def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:
     """The best sentences of one document on a question, or what was written of their texts, in about
-    `room` characters; at least one. A summary alone has the best sentence behind it, where that holds
+    `room` characters; at least one, without `room` the first words of one. A summary alone has the best sentence behind it, where that holds
     more of the question's terms."""
+    if not room:
+        return render.brief(lines[0].hit, lines[0].told)
     chosen = list(lines[:1])
     if len(lines) == 1 and lines[0].summary and lines[0].summary != lines[0].text:
         line = lines[0]

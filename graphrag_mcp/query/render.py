@@ -33,6 +33,7 @@ AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters 
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
+BRIEF, TITLE = 60, 60  # characters of a weaker line and of the name before it
 WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
 WINDOW = 220  # tokens of a passage where one result answers several questions
 
@@ -194,6 +195,13 @@ def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
     return _joined(f"- [{hit.id}]", date, name, text, note, hit.validity, _also(hit), hit.why())
 
 
+def brief(hit: Hit, text: str) -> str:
+    """`- [t12] notes.txt: How its text begins…`: the line of a weaker hit, from which a reader tells what
+    its document is about; beside a title, or in a long document, the first words of the text."""
+    begins = hit.begins or one_line(text, BRIEF)
+    return _joined(f"- [{hit.id}]", hit.day, f"{one_line(hit.called(), TITLE)}:", begins)
+
+
 def _also(hit: Hit) -> str:
     more = f" and {len(hit.also) - 4} more" if len(hit.also) > 4 else ""
     return f"(also {', '.join(hit.also[:4])}{more})" if hit.also else ""
@@ -250,7 +258,8 @@ def show_survey(
     topic_of: Callable[[Line], str] | None = None,
 ) -> int:
     """Add the lines of a survey from `offset` on: those on the question in order of worth, of time or of
-    topics, then weaker ones as long as they have room. Gives how many had room."""
+    topics, then weaker ones as long as they have room, by their first words where that is not for all.
+    Gives how many had room."""
     on_it = surveyed.lines[offset : max(surveyed.on_it, offset)]
     if topic_of is None:
         taken = show_lines(page, on_it, by_time)
@@ -258,15 +267,18 @@ def show_survey(
         taken = show_by_topic(page, on_it, topic_of)
     if taken < len(on_it):
         return taken
-    weaker = [replace(each, text=each.told) for each in surveyed.lines[offset + taken :]]
-    return taken + show_lines(page, weaker, head=WEAKER)
+    weaker = surveyed.lines[offset + taken :]
+    texts = [line(each.hit, each.told) for each in weaker]
+    if sum(map(count_tokens, texts)) > page.room:
+        texts = [brief(each.hit, each.told) for each in weaker]
+    for added, (each, text) in enumerate(zip(weaker, texts, strict=True)):
+        if not page.add(f"{WEAKER}\n{text}" if not added else text, each.hit.cited("")):
+            return taken + added
+    return len(surveyed.lines) - offset
 
 
-def show_lines(
-    page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "", head: str = ""
-) -> int:
-    """Add the lines to the page, in order of worth or of time, under a `head`: how many had room. The
-    first line of a page is cut to its room; from the second line of a document on its name is short."""
+def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
+    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a page is cut to its room; from the second line of a document on its name is short."""
     order, named = found, set[str]()
     if by_time:  # of the best lines that have room
         prices = accumulate(
@@ -279,8 +291,7 @@ def show_lines(
         if hit.document in named:
             hit = replace(hit, name=one_line(hit.name, NAME))
         named.add(hit.document)
-        bullet = indent + line(hit, sentence.text)
-        text = f"{head}\n{bullet}" if head and not added else bullet
+        text = indent + line(hit, sentence.text)
         if not page.add(text, sentence.hit.cited(sentence.text)):
             return added + _add_cut(page, sentence.hit, sentence.text)
     return len(order)
