@@ -61,6 +61,7 @@ SAID = 200  # characters of a line with a sentence of a series
 HEAD = 80  # characters of a line beside them, ten of them its id
 SAMPLE = 9  # documents by which the length of a token is told
 WORDS = 5  # of a query that may be a name
+ELSEWHERE = 20  # ids of documents that stand below another subject
 NAMES = 5  # that characterise a period
 FINEST = 3  # levels of topics of which the documents are listed by
 PASSAGES = 500  # of which a timeline of statements is made
@@ -181,19 +182,36 @@ def _subjects(snapshot: Snapshot, query: str) -> list[str]:
 
 
 def _each_once(found: Sequence[Speaking]) -> list[Speaking]:
-    """A document of which the same passage is best on several subjects stands below that on which it
-    ranks best; lists of all that name somebody stay as they are."""
-    ranks: dict[str, tuple[int, int]] = {}
+    """What several subjects would show, a passage or the summary of a text, stands below the subject on which
+    its document ranks best. Of a document with nothing left the id is named. Lists of all that name somebody
+    stay as they are."""
+    places: dict[str, tuple[bool, int, int, str]] = {}  # with the id of its line
     for number, speaking in enumerate(found):
-        for rank, passage in enumerate(speaking.passages.values()):
-            ranks[passage] = min(ranks.get(passage, (rank, number)), (rank, number))
+        for rank, (id, lines) in enumerate(speaking.best.items()):
+            for line in lines:
+                place = id in speaking.weaker, rank, number, line.hit.id
+                places[_shows(line)] = min(places.get(_shows(line), place), place)
     kept: list[Speaking] = []
     for number, speaking in enumerate(found):
-        others = {id for id, passage in speaking.passages.items() if ranks[passage][1] != number}
-        lines = {id: line for id, line in speaking.lines.items() if id not in others}
-        what = f" ({len(others):,} listed with the other subjects)" if others else ""
-        kept.append(replace(speaking, lines=lines, rest=speaking.rest + what))
+        left = {
+            id: [line for line in lines if places[_shows(line)][2] == number]
+            for id, lines in speaking.best.items()
+        }
+        others = [id for id, lines in left.items() if not lines and id not in speaking.weaker]
+        ids = [places[_shows(speaking.best[id][0])][3] for id in others]
+        more = f" and {len(ids) - ELSEWHERE} more" if len(ids) > ELSEWHERE else ""
+        named = ", ".join(ids[:ELSEWHERE]) + more
+        what = f" (listed with the other subjects: {named})" if named else ""
+        lines = {id: partial(_extract, left[id], speaking.worth) for id in left if left[id]}
+        kept.append(
+            replace(speaking, lines=lines if left else speaking.lines, rest=speaking.rest + what)
+        )
     return kept
+
+
+def _shows(line: Line) -> str:
+    """What a line shows, for comparison: a summary, or a sentence of a passage."""
+    return line.summary or line.hit.passage
 
 
 # ---- documents -----------------------------------------------------------------------------------
@@ -222,12 +240,13 @@ def _documents(
         each = 0  # names alone: who sorts by title looks for one
     dates = {id: facts[id]["date"] for id in ids}
     dated = [dates[id] for id in on_it if dates[id]]
-    span = f", {min(dated)} to {max(dated)}" if dated else ""
+    span = f", {' to '.join(dict.fromkeys([min(dated), max(dated)]))}" if dated else ""
     if dated and len(dated) < len(on_it):
-        span += f", {len(on_it) - len(dated)} without a date"
+        of_these = f", {len(dated)} dated{span[1:]}" if len(dated) * 2 < len(on_it) else span
+        span = f"{of_these}, {len(on_it) - len(dated)} without a date"
     number = counted(len(on_it), "documents")
     head = f"{'At least ' if found.at_least else ''}{number}{found.about(len(on_it))}{span}."
-    if found.ranked and not ids and not found.passages:
+    if found.ranked and not ids and not found.best:
         narrowed = " that passes the filters" if kept else ""
         head = f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     aside = f' {counted(len(notes), "notes")} apart: filters=["kind=note"].' if notes else ""
@@ -237,10 +256,13 @@ def _documents(
     aside += f" {alone}" if alone else ""
     if by in topics.KINDS:
         counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
+        if not counts:
+            return Listed(f"{head}{aside} The index knows no {by} that they name.", [])
         head += f"{aside} {topics.KINDS[by]} by the number of documents that name them:"
+        alone = len(counts) > max(room / (HEAD + TELLING), PAGE)  # names alone, as of documents
+        within = None if alone else set(ids)
         return Listed(
-            head,
-            [partial(topics.line_named, snapshot, id, number, set(ids)) for id, number in counts],
+            head, [partial(topics.line_named, snapshot, id, n, within) for id, n in counts]
         )
     if by:
         head += aside
@@ -296,8 +318,8 @@ def _of_notes(part: Part, query: str) -> list[str]:
 class Speaking:
     """Documents that speak of a question: for each content id a function from a number of
     characters to its line, and the words of the list's heading. If `ranked`, these are the
-    documents that say most, best first, the last ones `weaker`, with the best of the `passages` of each;
-    else all documents that name or contain it (`at_least`: perhaps not all). `absent`: what of the
+    documents that say most, best first, the last ones `weaker`, with the `best` lines of each, chosen by the
+    `worth` of terms; else all documents that name or contain it (`at_least`: perhaps not all). `absent`: what of the
     question no document holds."""
 
     lines: Mapping[str, Callable[[int], str]] = field(default_factory=dict)
@@ -306,7 +328,8 @@ class Speaking:
     ranked: bool = False
     at_least: bool = False
     weaker: frozenset[str] = frozenset()
-    passages: Mapping[str, str] = field(default_factory=dict)
+    best: Mapping[str, Sequence[Line]] = field(default_factory=dict)
+    worth: Mapping[str, float] = field(default_factory=dict)
     absent: str = ""
 
     def about(self, number: int) -> str:
@@ -488,7 +511,8 @@ def _speaking(snapshot: Snapshot, part: Part, query: str) -> Speaking:
         rest,
         ranked=True,
         weaker=frozenset(lines.keys() - on_it),
-        passages={id: best_lines[0].hit.passage for id, best_lines in of.items()},
+        best=of,
+        worth=worth,
         absent=missing(snapshot, source.found) if source else "",
     )
 

@@ -27,7 +27,8 @@ from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
 FAINT = 0.15  # of the worth of a question
-NAMED = 3  # names and words that the passages shown lack
+NAMED = 3  # names that the passages shown lack
+ABSENT = 12  # names and words that occur nowhere
 
 
 def joined(*sentences: str) -> str:
@@ -189,7 +190,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    absent = list(dict.fromkeys(absent))[:5]
+    absent = list(dict.fromkeys(absent))[:ABSENT]
     linked = in_addresses(snapshot, absent)
     lists = {
         "Nowhere in this corpus": [word for word in absent if word not in linked],

@@ -34,6 +34,7 @@ RARE = 1.6  # a name's term is rare from this multiple of the median worth of a 
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 SLIP_WORDS = 3  # most in a name that is read with slips: a look costs 20 ms among 100,000 names
 NEAR = 0.5  # worth of a word that replaces an unknown one
+ADDRESSES = 12  # words that are looked for in addresses
 FORM = 0.4  # share of a word's own form; the rest goes to its stem, since text holds both
 MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
 
@@ -156,11 +157,12 @@ def telling(terms: Sequence[str]) -> Sequence[str]:
 
 def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
     """Those of a few words that stand in the addresses of texts, whose words are no terms."""
-    words = [word for word in words[:5] if word.isascii()]
+    words = [word for word in words[:ADDRESSES] if word.isascii()]
     if not words:
         return set()
     texts = snapshot.rows("passages", "", ["text"])["text"]
     forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
+    texts = texts.filter(pc.match_substring_regex(texts, f"(?i){'|'.join(map(re.escape, words))}"))
     found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
     return {word for word, holds in found.items() if holds.as_py()}
 

@@ -70,7 +70,10 @@ def get_source(
     sentences of each document."""
     budget, note = packing.clamp_budget(max_tokens, 4_000)
     items, notes = passage_items(snapshot, ids, around, raw, query, budget)
-    intro = "" if raw or query.strip() else _sections_first(snapshot, items, budget)
+    references = [ids] if isinstance(ids, str) else ids
+    meant = (alias for id in references[:NAMES] for alias in meant_by(snapshot, str(id)))
+    whole = not raw and not query.strip() and any(re.fullmatch(r"d\d+", alias) for alias in meant)
+    intro = _sections_first(snapshot, items, budget) if whole else ""
     return shown(items, [note, *notes], budget, options(raw, query), intro)
 
 

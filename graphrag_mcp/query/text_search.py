@@ -21,7 +21,7 @@ from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
 from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.notes import joined, length_note
+from graphrag_mcp.query.notes import ABSENT, joined, length_note
 from graphrag_mcp.query.plugin import defines
 from graphrag_mcp.query.question import (
     MARKS,
@@ -70,7 +70,7 @@ def quoted(query: str) -> list[str]:
 def groups(query: str) -> list[list[str]]:
     """The strings that a passage must contain, as they were written. Of each group it must contain
     one string. A group is a quotation, or the strings on both sides of OR: quotations, words, or
-    phrases of words. BadInput for too many quotations."""
+    several words. BadInput for too many quotations."""
     query = query.replace("\0", " ")
     marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
     sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
@@ -133,15 +133,19 @@ def _holding(
     sought: Sequence[Sequence[str]],
     most: bool = False,
     bare: Container[str] = (),
+    apart: bool = True,
 ) -> list[tuple[dict[str, Any], set[str]]]:
     """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
     hold: within words only where no word begins with one, and those that are `bare` only as whole
-    words. A literal without a backslash is looked for in the text without its escapes. Every passage is
+    words, which may stand `apart`. A literal without a backslash is looked for in the text without its escapes. Every passage is
     read, for the best by words need not be all that hold them."""
     folded = [{plain(literal): literal for literal in group} for group in sought]
-    read = max(folded, key=lambda group: min(map(len, group)))
+    read = [pair for group in folded for pair in group.items()]
+    if not most:
+        read = [*max(folded, key=lambda group: min(map(len, group))).items()]
     alternatives = "|".join(
-        map(pattern, (literal for group in folded for literal in group) if most else read)
+        pattern(max(literal.split(), key=len) if apart and written in bare else literal)
+        for literal, written in read
     )
     texts = snapshot.rows("passages", "", ["id", "text"])
     column = texts["text"]
@@ -159,7 +163,8 @@ def _holding(
         def holds(text: str, literal: str, written: str, within: bool = within) -> bool:
             text = text if "\\" in literal else _ESCAPE.sub("", text)
             if written in bare:
-                return _is_word(text, literal, end=True)
+                words = literal.split() if apart else [literal]
+                return all(_is_word(text, word, end=True) for word in words)
             return literal in text if within else _is_word(text, literal)
 
         matched = [
@@ -181,10 +186,12 @@ def _holding(
 
 def _is_word(text: str, literal: str, end: bool = False) -> bool:
     """Does the literal stand in the text where a word begins, not only within one, as "suing" within
-    "issuing"; with `end`, also where a word ends? Words of Chinese have no such limits."""
+    "issuing"; with `end`, also where a word ends? Words of Chinese have no such limits, and with `end` a
+    number is a word of its own: JPY of "JPY8 billion"."""
 
     def joined(before: str, after: str) -> bool:
-        return all(ch.isalnum() and not is_cjk(ch) for ch in (before, after))
+        alike = not end or before.isdigit() == after.isdigit()
+        return alike and all(ch.isalnum() and not is_cjk(ch) for ch in (before, after))
 
     at = text.find(literal)
     while at >= 0:
@@ -201,7 +208,7 @@ def naming(
 ) -> list[dict[str, Any]]:
     """Rows of the passages that contain one of these names as whole words, in upper or lower case,
     best first."""
-    rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names))]
+    rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names), apart=False)]
     if kept is not None:
         passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])
         ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
@@ -219,8 +226,8 @@ def is_word(text: str, name: str, cased: bool = True) -> bool:
 
 
 def bare_alternatives(query: str) -> frozenset[str]:
-    """The words and phrases beside OR that stand without quotation marks. They mean words: SEC is not
-    in "6.56 secs"."""
+    """The words beside OR that stand without quotation marks. They mean words, several of them all of these:
+    SEC is not in "6.56 secs"."""
     if not _EITHER.search(query):
         return frozenset()
     marked = {next(filter(None, match.groups())) for match in _QUOTED.finditer(query)}
@@ -229,7 +236,7 @@ def bare_alternatives(query: str) -> frozenset[str]:
 
 READ = 40  # passages of each of several literals that are put in turns
 MOST = "No passage holds all of these: those with most of them come first."
-# Literals that are looked up, and words that are named, when they stand nowhere.
+# Literals that are looked up when they stand nowhere.
 LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
@@ -272,7 +279,7 @@ def search(
         return finish(local.stale(result), budget)
     sources: list[Source] = []
     literals: list[str] = []
-    lost: list[list[str]] = []
+    lost: list[tuple[list[str], list[str]]] = []
     for name, snapshot, kept in local.narrowed(corpora, filters):
         found, literals, note = matches(snapshot, query, kept)
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
@@ -281,13 +288,19 @@ def search(
             result.hint = joined(
                 result.hint, f"In {name}: {message}" if name and message else message
             )
-    missing = [word for word in lost[0] if all(word in words for words in lost)]
+    missing, apart = (
+        [word for word in first if all(word in words for words in of)]
+        for first, of in ((of[0], of) for of in zip(*lost, strict=True))
+    )
     nowhere = ""
     if missing:
         where = "this corpus" if len(corpora) == 1 else "these corpora"
-        more = f" and {len(missing) - LITERALS} more" if len(missing) > LITERALS else ""
-        listed = ", ".join(repr(one_line(word, 80)) for word in missing[:LITERALS])
+        more = f" and {len(missing) - ABSENT} more" if len(missing) > ABSENT else ""
+        listed = ", ".join(repr(one_line(word, 80)) for word in missing[:ABSENT])
         nowhere = f"Nowhere in {where}: {listed}{more}."
+    if apart:
+        listed = ", ".join(repr(one_line(part, 80)) for part in apart)
+        nowhere = joined(nowhere, f"No passage holds all words of {listed}.")
     result.hint = joined(result.hint, nowhere)
     result.coverage["passages"] = sum(len(source.found.passages) for source in sources)
     useful = [source for source in sources if source.useful]
@@ -305,7 +318,10 @@ def search(
         result.hint = joined(result.hint, none)
     several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
     window = render.WINDOW if several else 0
-    form = Form(literals=literals or [query], every=bool(literals), window=window)
+    bare = bare_alternatives(query)
+    words = (word for literal in literals if literal in bare for word in literal.split())
+    shown = list(dict.fromkeys([*literals, *words])) or [query]
+    form = Form(literals=shown, every=bool(literals), window=window)
     request = Request(query, form=form, beside=beside)
     return local.show(result, useful, budget, offsets[0], page, request)
 
@@ -356,9 +372,9 @@ def matches(
 
 def absent(
     snapshot: Snapshot, query: str, literals: Sequence[str], found: bool = False
-) -> list[str]:
+) -> tuple[list[str], list[str]]:
     """Words of the query, and of its literals, that stand nowhere in the corpus, as they were
-    written, in this order. `found`: something holds all that is quoted, so that only the other
+    written, in this order; and parts of OR whose words stand in no passage together. `found`: something holds all that is quoted, so that only the other
     words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = term_worth(snapshot, terms_of(used))
@@ -372,12 +388,16 @@ def absent(
     lost = [
         literal
         for literal in sought
-        if literal not in present and not _holding(snapshot, [[literal]], bare=bare)
+        if literal not in present
+        and not (literal in bare and " " in literal)  # its words follow
+        and not _holding(snapshot, [[literal]], bare=bare)
     ]
     words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
     words = [word for word in words if no_form_occurs(word, known, set(unknown))]
     linked = in_addresses(snapshot, words)
-    return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
+    lost = list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
+    several = [part for part in sought if part in bare - present and " " in part]
+    return lost, [part for part in several if not any(word in part.split() for word in words)]
 
 
 def _matches(
@@ -440,6 +460,11 @@ def _by_turns(
     many of them is a table or a menu as often as not, so those with fewest come first, then those of
     documents that have been shown less, then by the words of the literal and those beside the literals."""
     parts = [terms_of(literal) for literal in literals]
+    # Words that stand as they were written come before those that stand apart.
+    written = {
+        literal: {row["id"] for row, _ in rows if plain(literal) in plain(row["text"])}
+        for literal in literals
+    }
     beside = sorted(worth.keys() - {term for terms in parts for term in terms})
     every = {row["id"]: (row, len(forms)) for row, forms in rows}
     turns: list[dict[str, float]] = []  # for each literal the value of the passages that hold it
@@ -455,12 +480,15 @@ def _by_turns(
         return held, shown[row["document_id"]], -round(value[id], 9), id
 
     order: dict[str, None] = {}
-    waiting = [sorted(turn, key=place)[:READ] for turn in turns]
-    while any(waiting):
-        for ids in waiting:
+    waiting = [
+        (sorted(turn, key=lambda id: (id not in whole, place(id)))[:READ], whole)
+        for turn, whole in zip(turns, written.values(), strict=True)
+    ]
+    while any(ids for ids, _ in waiting):
+        for ids, whole in waiting:
             ids[:] = [id for id in ids if id not in order]
             if ids:
-                order[(best := min(ids, key=place))] = None
+                order[(best := min(ids, key=lambda id: (id not in whole, place(id))))] = None
                 shown[every[best][0]["document_id"]] += 1
     order |= dict.fromkeys(sorted(every.keys() - order.keys(), key=place))
     return [_ranked(every[id][0], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]

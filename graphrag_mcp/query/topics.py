@@ -124,9 +124,10 @@ def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
 def line_named(
     snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None
 ) -> str:
-    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12] report.txt`; no bare name as a sentence."""
+    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12] report.txt`; no bare name as a sentence,
+    and without `documents` no sentence."""
     row = snapshot.served("entities", [id])[0]
-    sentence = _naming(snapshot, row["evidence"], documents)
+    sentence = "" if documents is None else _naming(snapshot, row["evidence"], documents)
     text = f": {sentence}" if sentence else ""
     return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}{text}"
 

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from graphrag_mcp.text import dates
+from graphrag_mcp.text.prose import sentences
 
 HEAD = 8_192  # bytes that tell text from other files
 SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB must load in seconds
@@ -291,7 +292,7 @@ MATTER = 20_000  # ... and in which front matter must end
 
 def find_title(text: str) -> str:
     """The first heading, else a first line of at most 120 characters before a blank line, if no one
-    speaks it; else ""."""
+    speaks it and no full stop ends it; else ""."""
     area = text[front_matter(text)[1] :][:TITLE_AREA]
     first = next(headings(area), None)
     return (first[2] or "#") if first else _first_line(area)
@@ -317,8 +318,14 @@ def _first_line(area: str) -> str:
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     # of an interview, a chat
     spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
+    first = first.strip()
     title = alone and len(first) <= 120 and not spoken and any(map(str.isalnum, first))
-    return first.strip() if title else ""
+    return first if title and not _is_sentence(first) else ""
+
+
+def _is_sentence(line: str) -> bool:
+    """Does a full stop end it, and not that of an abbreviation, behind which a name goes on?"""
+    return line.endswith((".", "。")) and len(sentences(f"{line} Ana")) > len(sentences(line))
 
 
 def headings(text: str) -> Iterator[tuple[int, int, str]]:

@@ -214,6 +214,9 @@ def dated_line(
     spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
     if (spoken or _AFTER.fullmatch(after)) and _BEFORE.fullmatch(before):
         return Dated(end, day, bool(spoken and ENTRY.match(line)))
+    begun = [line[end:other].strip(" -–—") for other, *_ in days if other > start]
+    if "" in begun:  # from one day to another
+        return None
     if bare and (_CLOCK.match(after) or _ENTRY_END.match(after)):
         return Dated(end, day, True)
     if not day or not (title or head):

@@ -647,6 +647,20 @@ def test_a_list_shows_summaries_and_marks_what_their_text_does_not_have(
     assert "The tide mill at Sable Point burned in 1931." in line
 
 
+def test_a_list_on_several_subjects_shows_a_summary_once_and_names_the_others(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    """A document stood below each subject of which another passage of it was the best, with the same summary."""
+    parts = [f"The {thing} of the island was painted in May. {FILLER}" for thing in ("crane", "sluice", "chapel")]
+    docs, corpus = write(tmp_path / "docs", {"isle.md": "\n\n".join(parts), **TEXTS}), tmp_path / "c"
+    model.wrong = {"sluice": "Three buildings of an island were painted."}
+    index(corpus, docs, server, chunk_size=120)
+    text = list_documents(open_snapshot(corpus), query="crane painted, sluice painted, chapel painted").text
+    shown = re.findall(r"- \[(t[\d.]+)\] isle", text)
+    assert text.count("Three buildings") == len(shown) == 1, text
+    assert text.count(f"(listed with the other subjects: {shown[0]})") == 2, text
+
+
 # ---- agents -------------------------------------------------------------------------------------
 
 
@@ -837,6 +851,9 @@ def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(
         if re.match(r"- \[t[\d.]+\] Part \d+: In part \d+ the board met\.", line)
     ]
     assert len(lines) > 2 and text.index(lines[0]) < text.index("The ferry of the island")
+    passage = next(id for id in re.findall(r"- \[(t[\d.]+)\] Part", text))
+    further = get_source(snapshot, [f"{passage}+"], max_tokens=700).text
+    assert "- [t" not in further and "The ferry of the island" in further, "who reads on knows the sections"
     assert "board met" in list_documents(snapshot, document="docs/long.md").text.splitlines()[1]
     assert "- [t" not in get_source(snapshot, ["docs/a.md"]).text, (
         "a short document needs no list of sections"

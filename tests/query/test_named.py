@@ -43,6 +43,15 @@ def test_people_are_listed_by_the_number_of_documents_that_name_them(notes: Snap
     assert "Clara Whitlock, 2 documents" in only and "Ned Farrow, 1 document:" in only, only
 
 
+def test_many_people_are_listed_by_name_and_number_alone_and_none_in_a_sentence(tmp_path: Path) -> None:
+    first, last = "Clara Ned Ines Jonas Mira Tobias Berta Howard".split(), "Whitlock Farrow Calloway Petrie Okafor".split()
+    people = [f"{name} {family}" for name in first for family in last]
+    texts = {f"n{at}": f"{name} met the board. Then {name} signed the lease of the mill." for at, name in enumerate(people)}
+    found = list_documents(made(tmp_path, texts), by="person", max_tokens=1_000).text
+    assert found.count(", 1 document\n") > 30 and "board" not in found, found
+    assert "The index knows no event that they name." in list_documents(made(tmp_path, texts), by="event").text
+
+
 def test_an_unknown_list_is_an_error_that_names_the_known_ones(notes: Snapshot) -> None:
     with pytest.raises(BadInput, match="person"):
         list_documents(notes, by="colour")

@@ -461,6 +461,19 @@ def test_a_bare_word_beside_or_is_a_whole_word(tmp_path: Path) -> None:
     assert "6.56 secs" in search_text(snapshot, '"sec" OR "lighthouse"').text
 
 
+def test_several_words_beside_or_are_all_looked_for_and_a_number_is_a_word(tmp_path: Path) -> None:
+    texts = ("The ferry of Orl was late in May.", "In May Orl sold a ferry.", "The weir cost JPY8 billion.", "A mill stood in Venn.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    found = search_text(snapshot, "Orl May OR ferry Orl OR zebra")
+    assert "was late" in found.text and "sold a ferry" in found.text and found.hint == "Nowhere in this corpus: 'zebra'."
+    apart = search_text(snapshot, "mill May OR JPY")
+    assert "JPY8" in apart.text and "Venn" not in apart.text
+    assert apart.hint == "No passage holds all words of 'mill May'."
+    lost = [f"zebra{n}" for n in range(9)]
+    assert all(repr(word) in search_text(snapshot, " OR ".join([*lost, "weir"])).hint for word in lost)
+
+
 def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
     assert groups("old mill OR pump") == [["old mill", "pump"]]
     assert groups('"ferry" "pump" OR weir OR "gate" "lock" x') == [["ferry"], ["pump", "weir", "gate"], ["lock"]]

@@ -262,7 +262,7 @@ def test_a_few_bad_bytes_in_utf8_are_replaced_and_said(tmp_path: Path) -> None:
         ("a.md", "Setext\n======\n\ntext", "Setext"),
         ("a.md", "+++\ntitle = 'Front'\ndate = 2024-05-06\n[extra]\nteam = \"Tide Office\"\n+++\n## Heading\n", "Front"),
         ("a.md", "+++ more and more\n\nText.", "+++ more and more"), ("a.md", "+++\nnot = [toml\n+++\n# Heading\n", "Heading"),
-        ("a.md", "---\n\nA break, then text.\n\nMore.", "A break, then text."),
+        ("a.md", "---\n\nA break, then text\n\nMore.", "A break, then text"),
         ("a.txt", "A first line\n\nThen the text.", "A first line"),
         ("a.txt", "第一行标题\n\n正文。", "第一行标题"),
         ("a.txt", "Text that goes\non at once.", "a.txt"),

@@ -134,8 +134,10 @@ def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path
     ("ANNA: Good morning.\n\nBO: Hello.\n\nANNA: Shall we?\n", ""), ("[00:01] so, welcome\n\n[00:04] thanks\n\n[00:09] well\n", ""),
     ("王：早上好。\n\n李：你好。\n\n王：开始吧。\n", ""), ("Minutes: the pier\n\nAda spoke first.\nBo: no.\n", "Minutes: the pier"),
     ("The pier\n\nAnna: Good.\n\nBo: Yes.\n\nAnna: So.\n", "The pier"),
+    ("Good morning. If I were wise, I'd go home.\n\nThe pier is old.\n", ""), ("船今天不开。\n\n风太大。\n", ""),
+    ("Why is the pier closed?\n\nIt is old.\n", "Why is the pier closed?"), ("The Pier Co.\n\nIt is old.\n", "The Pier Co."),
 ])  # fmt: skip
-def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
+def test_what_somebody_says_first_is_no_title_nor_is_a_sentence(text: str, title: str) -> None:
     assert find_title(text) == title
 
 
@@ -160,6 +162,8 @@ def test_tags_are_no_part_of_a_title(text: str, title: str) -> None:
         ("Home\nAbout\nCopyright May 2019", ""),
         ("# Hall\n\nNext meeting: 3 May 2025", ""),
         ("# Hall\n\nArchives\n- May 2019\n- June 2019\n- July 2019", ""),
+        ("# Pier\n\n03 Jun 2001 - 05 Jul 2025\n\nText", ""),
+        ("# Pier\n\n2024-03-02 - moved from the quay\n\nText", "2024-03-02"),
         ("About us\nWe sell.\nLast updated: May 3, 2019", "2019-05-03"),
         ("# Shop\n\nPosted on May 3, 2019 by Ana\n\nText\n\n© 12 May 2021", "2019-05-03"),
         ("# Letter\n\nMay 2019\n\nText", "2019-05"),

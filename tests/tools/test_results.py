@@ -250,7 +250,7 @@ def test_several_questions_through_the_tool(call: Caller) -> None:
 def test_documents_are_listed_with_their_dates_and_most_telling_sentences(snapshot: Snapshot) -> None:
     result = documents.list_documents(snapshot)
     lines = result.text.splitlines()
-    assert lines[0].startswith("10 documents, 2023-12-24 to 2024-03-11, 6 without a date")
+    assert lines[0].startswith("10 documents, 4 dated 2023-12-24 to 2024-03-11, 6 without a date")
     assert [re.search(r"2\d{3}-\d\d-\d\d", line)[0] for line in lines[1:5]] == sorted(date for date, _ in CHAT)  # type: ignore[index]
     assert "Merry" not in result.text and "Hi Bo" not in result.text
     assert heads_of(documents.list_documents(snapshot, sort="title").text)[0].startswith("Chat of 2023")
