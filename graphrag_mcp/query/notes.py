@@ -28,6 +28,7 @@ from graphrag_mcp.text.terms import is_cjk, query_terms
 CONNECTED = 5  # statements between names of the question
 FAINT = 0.15  # of the worth of a question
 NAMED = 3  # names that the passages shown lack
+SUBJECT = 3  # words of a query that asks for a subject
 ABSENT = 12  # names and words that occur nowhere
 
 
@@ -205,13 +206,15 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
 
 
 def _absent_words(found: Ranking) -> list[str]:
-    """Numbers and quoted words of the question that occur nowhere; capitalised ones too where most of
-    the question is known, since in a language that the corpus does not hold all would be."""
+    """Numbers and quoted words of the question that occur nowhere; where most of the question is known,
+    since in a language that the corpus does not hold all would be, capitalised ones too, and all of a
+    subject in a few words (libel case), which holds none that ask."""
     unknown = set(found.unknown)
     every = [(word, word.strip(MARKS)) for word in found.query.split()]
     quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.query))))
     known = len(found.unknown) <= len(found.terms)
     first = every[0][1] if every else ""
+    subject = len(every) <= SUBJECT and not found.query.rstrip().endswith(("?", "？"))
     return [
         bare
         for word, bare in every
@@ -220,7 +223,7 @@ def _absent_words(found: Ranking) -> list[str]:
         and (
             any(map(str.isdigit, bare))
             or bare in quoted
-            or (known and bare[0].isupper() and bare != first)
+            or (known and (subject or bare[0].isupper() and bare != first))
         )
     ]
 

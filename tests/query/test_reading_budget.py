@@ -352,3 +352,11 @@ def test_each_line_names_its_file_though_files_differ_in_numbers_alone(tmp_path:
     snapshot = open_snapshot(tmp_path / "c")
     for text in (list_documents(snapshot, query="boiler").text, global_search(snapshot, "boilers bought").text):
         assert "item01" in text and "item02" in text, text
+
+
+def test_a_subject_names_each_of_its_words_that_no_document_holds(tmp_path: Path) -> None:
+    """72 documents "that say most" on a libel case held the word case alone."""
+    snapshot = indexed(tmp_path, [InlineText(f"The case of the ferry of {words(n)} was heard.", f"case{n}") for n in range(5)])
+    for query, absent in (("libel case", True), ("ferry cases", False), ("Who has told of a case before it was heard?", False)):
+        text = list_documents(snapshot, query=query).text
+        assert ("Nowhere in this corpus: 'libel'." in text) == absent and text.count("Nowhere") == absent, text
