@@ -155,8 +155,10 @@ def list_documents(
 
 def _filled(listed: Listed, offset: int, room: int) -> tuple[str, int]:
     """The list from line `offset` on in so many tokens, at least one line of it, and how many lines that
-    are."""
+    are. Behind lines on the question stand FEW weaker ones."""
     head, lines, weaker = listed
+    if weaker is not None and offset < weaker:
+        lines = lines[: weaker + render.FEW]
     shown: list[str] = []
     room -= count_tokens(head)
     for number, line in enumerate(lines[offset:], offset):
@@ -287,7 +289,7 @@ def _documents(
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     lines: list[Shown] = [partial(str, line) for line in _of_notes(part, query)] if notes else []
-    weak = TELLING if room >= len(ids) * (HEAD + TELLING) else 0  # all have room, or first words
+    weak = TELLING if room >= len(ids) * (HEAD + TELLING) else 0  # without room first words
     for id in ids:
         if id in found.lines:
             lines.append(partial(found.lines[id], weak if id in found.weaker else each))

@@ -33,6 +33,7 @@ AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters 
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
+FEW = 10  # weaker lines behind those on the question; a cursor leads to more
 BRIEF, TITLE = 60, 60  # characters of a weaker line and of the name before it
 WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
 WINDOW = 220  # tokens of a passage where one result answers several questions
@@ -258,8 +259,8 @@ def show_survey(
     topic_of: Callable[[Line], str] | None = None,
 ) -> int:
     """Add the lines of a survey from `offset` on: those on the question in order of worth, of time or of
-    topics, then weaker ones as long as they have room, by their first words where that is not for all.
-    Gives how many had room."""
+    topics, then FEW weaker ones, by their first words where not all have room. Gives how many lines
+    that are."""
     on_it = surveyed.lines[offset : max(surveyed.on_it, offset)]
     if topic_of is None:
         taken = show_lines(page, on_it, by_time)
@@ -268,17 +269,19 @@ def show_survey(
     if taken < len(on_it):
         return taken
     weaker = surveyed.lines[offset + taken :]
+    weaker = weaker[:FEW] if on_it else weaker
     texts = [line(each.hit, each.told) for each in weaker]
     if sum(map(count_tokens, texts)) > page.room:
         texts = [brief(each.hit, each.told) for each in weaker]
     for added, (each, text) in enumerate(zip(weaker, texts, strict=True)):
         if not page.add(f"{WEAKER}\n{text}" if not added else text, each.hit.cited("")):
             return taken + added
-    return len(surveyed.lines) - offset
+    return taken + len(weaker)
 
 
 def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
-    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a page is cut to its room; from the second line of a document on its name is short."""
+    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a page
+    is cut to its room; from the second line of a document on its name is short."""
     order, named = found, set[str]()
     if by_time:  # of the best lines that have room
         prices = accumulate(

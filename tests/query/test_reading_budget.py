@@ -21,7 +21,6 @@ from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.dates import in_head
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 
 TITLES = {"03": "Order", "04": "Delay", "05": "Arrival", "06": "First load", "07": "Paint"}
@@ -173,8 +172,9 @@ def words(n: int) -> str:
     )
 
 
-def test_a_result_is_filled_with_what_is_less_on_the_question_below_a_line_that_says_so(tmp_path: Path) -> None:
-    """A list of 1,100 tokens had three lines, "253 more hold some of its words", and an empty rest."""
+def test_behind_what_is_on_the_question_a_few_weaker_lines_stand_and_a_cursor_leads_to_more(tmp_path: Path) -> None:
+    """A list of 1,100 tokens had three lines, "253 more hold some of its words", and an empty rest; filled with
+    weaker lines a result cost an agent with a reading budget its next look."""
 
     cranes = [
         InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}")
@@ -185,7 +185,7 @@ def test_a_result_is_filled_with_what_is_less_on_the_question_below_a_line_that_
             f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.",
             f"ship{n}",
         )
-        for n in range(30, 150)
+        for n in range(30, 90)
     ]
     snapshot = indexed(tmp_path, [*cranes, *others])
     asked = "What did the steam crane lift in the harbour?"
@@ -197,8 +197,7 @@ def test_a_result_is_filled_with_what_is_less_on_the_question_below_a_line_that_
         found = call(max_tokens=2_500)
         text, _, weaker = found.text.partition("\nWeaker:\n")
         assert text.count("steam crane of") == 25 and "sheep" not in text, text
-        assert "steam crane of" not in weaker and weaker.count("- [t") == weaker.count("…") > 20, found.text
-        assert count_tokens(found.text) > 2_000 and found.more, found.text
+        assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and found.more, found.text
         rest = call(max_tokens=2_500, cursor=found.next_cursor).text
         assert rest.count("Weaker:") == 1 and "steam crane of" not in rest, rest
         assert not set(re.findall(r"- \[(t\d+)", rest)) & set(re.findall(r"- \[(t\d+)", found.text))
