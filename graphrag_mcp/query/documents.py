@@ -509,7 +509,7 @@ def _speaking(snapshot: Snapshot, part: Part, query: str) -> Speaking:
     rest = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
     return Speaking(
         lines,
-        f'say most on "{one_line(query, 80)}"',
+        f'rank for "{one_line(query, 80)}"',
         rest,
         ranked=True,
         weaker=frozenset(lines.keys() - on_it),

@@ -265,7 +265,7 @@ def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
     assert found.text.startswith('60 documents that name "Ada Keene".') and found.total == 60
     assert all(": From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
     loosely = documents.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
-    assert 'most on "ferries that came late"' in loosely.text
+    assert 'ranks for "ferries that came late"' in loosely.text
     nothing = documents.list_documents(open_snapshot(tmp_path / "c"), query="xylophones")
     assert nothing.text == 'No document says anything on "xylophones".'
     periods = documents.list_documents(open_snapshot(tmp_path / "c"), by="month")
@@ -291,7 +291,7 @@ def test_periods_a_timeline_and_an_outline(snapshot: Snapshot) -> None:
     months = documents.list_documents(snapshot, by="month").text.splitlines()[1:]
     assert [line[2:9] for line in months] == ["2023-12", "2024-01", "2024-02", "2024-03"]
     timeline = documents.list_documents(snapshot, query="argued about the budget").text.splitlines()
-    assert timeline[0].startswith('4 documents that say most on "argued about the budget"') and "2023-12-24" in timeline[1]
+    assert timeline[0].startswith('4 documents that rank for "argued about the budget"') and "2023-12-24" in timeline[1]
     outline = documents.list_documents(snapshot, document="Yearly report").text
     assert [line.split("] ")[1] for line in outline.splitlines()[2:]] == [f"Chapter {n}" for n in range(1, 7)]
 
