@@ -61,7 +61,7 @@ SAID = 200  # characters of a line with a sentence of a series
 HEAD = 80  # characters of a line beside them, ten of them its id
 SAMPLE = 9  # documents by which the length of a token is told
 WORDS = 5  # of a query that may be a name
-ELSEWHERE = 20  # ids of documents that stand below another subject
+ELSEWHERE = 6  # names of documents that stand below another subject
 NAMES = 5  # that characterise a period
 FINEST = 3  # levels of topics of which the documents are listed by
 PASSAGES = 500  # of which a timeline of statements is made
@@ -185,13 +185,13 @@ def _subjects(snapshot: Snapshot, query: str) -> list[str]:
 
 def _each_once(found: Sequence[Speaking]) -> list[Speaking]:
     """What several subjects would show, a passage or the summary of a text, stands below the subject on which
-    its document ranks best. Of a document with nothing left the id is named. Lists of all that name somebody
+    its document ranks best. A document with nothing left is named. Lists of all that name somebody
     stay as they are."""
-    places: dict[str, tuple[bool, int, int, str]] = {}  # with the id of its line
+    places: dict[str, tuple[bool, int, int]] = {}
     for number, speaking in enumerate(found):
         for rank, (id, lines) in enumerate(speaking.best.items()):
             for line in lines:
-                place = id in speaking.weaker, rank, number, line.hit.id
+                place = id in speaking.weaker, rank, number
                 places[_shows(line)] = min(places.get(_shows(line), place), place)
     kept: list[Speaking] = []
     for number, speaking in enumerate(found):
@@ -200,9 +200,9 @@ def _each_once(found: Sequence[Speaking]) -> list[Speaking]:
             for id, lines in speaking.best.items()
         }
         others = [id for id, lines in left.items() if not lines and id not in speaking.weaker]
-        ids = [places[_shows(speaking.best[id][0])][3] for id in others]
-        more = f" and {len(ids) - ELSEWHERE} more" if len(ids) > ELSEWHERE else ""
-        named = ", ".join(ids[:ELSEWHERE]) + more
+        names = [one_line(speaking.best[id][0].hit.name, TITLE) for id in others]
+        more = f" and {len(names) - ELSEWHERE} more" if len(names) > ELSEWHERE else ""
+        named = ", ".join(names[:ELSEWHERE]) + more
         what = f" (listed with the other subjects: {named})" if named else ""
         lines = {id: partial(_extract, left[id], speaking.worth) for id in left if left[id]}
         kept.append(

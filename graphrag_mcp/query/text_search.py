@@ -374,8 +374,8 @@ def absent(
     snapshot: Snapshot, query: str, literals: Sequence[str], found: bool = False
 ) -> tuple[list[str], list[str]]:
     """Words of the query, and of its literals, that stand nowhere in the corpus, as they were
-    written, in this order; and parts of OR whose words stand in no passage together. `found`: something holds all that is quoted, so that only the other
-    words are looked up, and what may stand instead of it."""
+    written, in this order; and parts of OR whose words stand in no passage together. `found`: something
+    holds all that is quoted, so that only the other words are looked up, and what may stand instead."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = term_worth(snapshot, terms_of(used))
     either = _EITHER.search(used)
