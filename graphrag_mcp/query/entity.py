@@ -217,7 +217,8 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
         where = at.get(id) or packing.located(facts[id]["uri"], "", names[id])
-        named = f"{' '.join(filter(None, (names[id], where)))}{several}{about}"
+        name = "" if where and packing.repeats(facts[id]["uri"], names[id]) else names[id]
+        named = f"{' '.join(filter(None, (name, where)))}{several}{about}"
         line = " ".join(filter(None, [facts[id]["date"], named]))
         items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {line}"))
     return items
