@@ -110,6 +110,9 @@ def list_documents(
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(every)}")
     query, document = query.strip(), document.strip()
     subjects = [query] if by == "statement" or document else _subjects(snapshot, query)
+    if len(subjects) > local.MOST_QUERIES:
+        subjects = subjects[: local.MOST_QUERIES]
+        note = joined(note, f"Only the first {len(subjects)} subjects were looked for.")
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
     offsets, page = local.paging([("", snapshot)], asked, cursor, len(subjects))
     result = ListResult(corpus=snapshot.manifest.corpus, hint=note)
@@ -175,7 +178,7 @@ def _subjects(snapshot: Snapshot, query: str) -> list[str]:
     """The parts of a query that lists several subjects. A question, a name, what stands in quotes and
     what a colon says more of are one."""
     found = [part.strip() for part in _BETWEEN.split(query)]
-    found = [part for part in dict.fromkeys(found) if part][: local.MOST_QUERIES]
+    found = [part for part in dict.fromkeys(found) if part]
     one = query.endswith(("?", "？")) or ":" in query or text_search.quoted(query)
     if len(found) < 2 or one:
         return [query]

@@ -242,16 +242,21 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
 
 
 def _once(lines: Sequence[Line]) -> list[Line]:
-    """Without lines that repeat one before; the ids of these stand with it."""
+    """Without lines that repeat one before, numbers included; the ids of these stand with it."""
     kept: list[tuple[Line, set[str]]] = []
     for line in lines:
         words = set(terms(line.text))
-        same = next((earlier for earlier, other in kept if quote.repeats(words, [other])), None)
+        same = next((earlier for earlier, other in kept if _says_the_same(words, other)), None)
         if same is None:
             kept.append((line, words))
         elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
             same.hit.also.append(line.hit.id)
     return [line for line, _ in kept]
+
+
+def _says_the_same(words: set[str], other: set[str]) -> bool:
+    numbers = any(any(map(str.isdigit, word)) for word in words ^ other)
+    return not numbers and quote.repeats(words, [other])
 
 
 def of_then(hit: Hit, kept: Filters | None) -> Hit:

@@ -19,30 +19,47 @@ _SIGNS = ("licen", "copyright", "warrant")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
-def licence_of(text: str) -> str:
-    """The SPDX identifier of the licence that most of the text is, "" where it is no licence."""
+def _spans(text: str) -> list[tuple[int, int, str]]:
+    """Where licences stand in a text that is licences for the most part (start, end, SPDX identifier); none
+    for another text."""
     folded = text.casefold()
     if not any(sign in folded for sign in _SIGNS):
-        return ""
+        return []
     try:
         from licenseclassifier import identify_license
     except ImportError:  # installed without its dependencies: licences are read whole
-        return ""
+        return []
     found = identify_license(text, coverage_threshold=LEAST)
-    return max(found, key=lambda match: match.end - match.start).id if found else ""
+    return sorted((match.start, match.end, match.id) for match in found)
+
+
+def licence_of(text: str) -> str:
+    """The SPDX identifier of the licence that most of the text is, "" where it is no licence."""
+    return max(_spans(text), key=lambda span: span[1] - span[0], default=(0, 0, ""))[2]
 
 
 def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:
-    """A licence as its first paragraphs, with the part that is left out; another text as it is."""
-    name = licence_of(piece.text)
-    if not name:
+    """A licence as its first paragraphs and what is no text of a licence, with the part that is left out;
+    another text as it is."""
+    spans = _spans(piece.text)
+    if not spans:
         return piece, None
+    licence = max(spans, key=lambda span: span[1] - span[0])[2]
     ends = [match.start() for match in _PARAGRAPHS.finditer(piece.text.lstrip())]
     lead = len(piece.text) - len(piece.text.lstrip())
-    head = piece.text[: lead + ends[HEAD - 1]] if len(ends) >= HEAD else piece.text
-    places = tuple(place for place in piece.places if place[0] < len(head))
-    title = piece.title or f"Licence {name}"
-    metadata = {**piece.metadata, LICENCE: name}
-    return replace(piece, text=head, title=title, places=places, metadata=metadata), NotRead(
-        "", TERMS
-    )
+    at = lead + ends[HEAD - 1] if len(ends) >= HEAD else len(piece.text)
+    kept = [(0, at)]
+    for start, end, _ in [*spans, (len(piece.text), 0, "")]:
+        if piece.text[at:start].strip():
+            kept.append((at, start))
+        at = max(at, end)
+    text, places = "", list[tuple[int, str]]()
+    for start, end in kept:
+        text += "\n\n" if text else ""
+        moved = len(text) - start
+        places += [(offset + moved, name) for offset, name in piece.places if start <= offset < end]
+        text += piece.text[start:end].rstrip()
+    title = piece.title or f"Licence {licence}"
+    metadata = {**piece.metadata, LICENCE: licence}
+    cut = replace(piece, text=text, title=title, places=tuple(places), metadata=metadata)
+    return cut, NotRead("", TERMS)

@@ -635,3 +635,20 @@ def test_a_number_sign_in_the_name_of_a_file_begins_no_key(name: str) -> None:
     assert file_and_key(f"docs/{name}") == (f"docs/{name}", "")
     assert is_note(f"docs/{name}", {"kind": "note"}) and not is_note("docs/visits.csv#3", {"kind": "note"})
     assert file_and_key(f"docs/v1.2 #3.zip#a/{name}") == ("docs/v1.2 #3.zip", f"a/{name}")
+
+
+def test_what_stands_beside_a_licence_is_kept(tmp_path: Path) -> None:
+    """The history of a project behind the GPL, or a remark behind the MIT licence, could not be found."""
+    from identify.vendor.licenses import LICENSES
+
+    from graphrag_mcp.sources.licences import without_terms
+    from graphrag_mcp.sources.piece import Piece
+
+    terms = dict(LICENSES)["MIT"]
+    between = "Ask Petra Unruh for a commercial licence."
+    text = f"# Wrapgear\n\nBuilt by Zelda Kornblum.\n\n{terms}\n\n{between}\n\n{dict(LICENSES)['GPL-3.0']}\n\nReviewed on 3 May by Greta Lindqvist."
+    cut, left = without_terms(Piece(text, places=((0, "p. 1"), (text.index(between), "p. 2"), (len(text) - 9, "p. 9"))))
+    assert left is not None and len(cut.text) < 600, cut.text
+    assert all(own in cut.text for own in ("Zelda Kornblum", between, "Reviewed on 3 May by Greta Lindqvist."))
+    named = {name: cut.text[offset : offset + 9] for offset, name in cut.places}
+    assert named == {"p. 1": "# Wrapgea", "p. 2": between[:9], "p. 9": cut.text[-9:]}

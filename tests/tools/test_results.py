@@ -265,7 +265,7 @@ def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
     assert found.text.startswith('60 documents that name "Ada Keene".') and found.total == 60
     assert all(": From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
     loosely = documents.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
-    assert 'ranks for "ferries that came late"' in loosely.text
+    assert '5 documents that rank for "ferries that came late"' in loosely.text
     nothing = documents.list_documents(open_snapshot(tmp_path / "c"), query="xylophones")
     assert nothing.text == 'No document says anything on "xylophones".'
     periods = documents.list_documents(open_snapshot(tmp_path / "c"), by="month")
