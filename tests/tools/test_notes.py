@@ -777,7 +777,7 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
     listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
     assert (
-        listed.splitlines()[2].endswith("(note by mcp)") and "1 document that ranks" in listed
+        listed.splitlines()[2].endswith("(note by mcp)") and "6 documents that rank" in listed
     )
     assert "4 notes apart" in call.good("list_documents")["text"]
 
