@@ -417,6 +417,9 @@ def test_an_agent_writes_the_top_reports_of_an_index_whose_texts_no_agent_reads(
                 report = {"title": titles[id], "summary": said, "rating": 7, "rating_explanation": "x.",
                           "findings": [{"summary": f"Finding of {id}.", "explanation": said}]}  # fmt: skip
                 results.append({"work_id": id, "text": json.dumps(report)})
+            bare = {**results[0], "text": results[0]["text"].replace("[Data:", "(Data:")}
+            refused = caller.good("submit_work", corpus="sample", results=[bare])
+            assert not refused["accepted"] and "cites its rows" in json.dumps(refused["rejected"]), refused
             done = caller.good("submit_work", corpus="sample", results=results)
             assert sorted(done["accepted"]) == sorted(one["work_id"] for one in results), done
         until(lambda: len(written(folder)) == len(titles))
