@@ -49,7 +49,9 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
     text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
     value = ask.parse(text)
     if ask.kind == "report" and "[Data:" not in text:  # none of it would be shown but its title
-        raise BadReply("no statement of the report cites its rows as the question asks: [Data: ...]")
+        raise BadReply(
+            "no statement of the report cites its rows as the question asks: [Data: ...]"
+        )
     if isinstance(value, Records):
         value = _without_unknown_ends(_text_of(ask), value)
         dropped = {why: count for why, count in value.dropped.items() if why not in UNCOUNTED}
