@@ -131,7 +131,7 @@ def cut(text: str, heads: Sequence[int], longest: int = LONGEST) -> list[tuple[i
     return list(_spans(text, tuple(heads), longest))
 
 
-@lru_cache(maxsize=4)  # each claim of a section of a long book would cut it anew
+@lru_cache(maxsize=4)  # several claims ask for sections of the same long document
 def _spans(text: str, heads: Sequence[int], longest: int) -> Sequence[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     size = 0

@@ -29,6 +29,7 @@ from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
+from graphrag_mcp.packing import citations
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.store import leases, shared_replies
@@ -48,7 +49,9 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
     out. Raises BadReply where nothing is left."""
     text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
     value = ask.parse(text)
-    if ask.kind == "report" and "[Data:" not in text:  # none of it would be shown but its title
+    if ask.kind == "report" and not citations.cited(
+        text
+    ):  # none of it would be shown but its title
         raise BadReply(
             "no statement of the report cites its rows as the question asks: [Data: ...]"
         )

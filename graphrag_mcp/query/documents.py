@@ -188,8 +188,8 @@ def _subjects(snapshot: Snapshot, query: str) -> list[str]:
 
 def _each_once(found: Sequence[Speaking]) -> list[Speaking]:
     """What several subjects would show, a passage or the summary of a text, stands below the subject on which
-    its document ranks best. A document with nothing left is named. Lists of all that name somebody
-    stay as they are."""
+    its document ranks best; the other subjects give the name of the document. A list of every document that
+    names a person keeps all its lines."""
     places: dict[str, tuple[bool, int, int]] = {}
     for number, speaking in enumerate(found):
         for rank, (id, lines) in enumerate(speaking.best.items()):

@@ -105,9 +105,8 @@ def _not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> tuple[str, bo
             absent.append(form)
     told = [form for form in absent if unknown.isdisjoint(terms_of(form))]  # others are nowhere
     listed = ", ".join(repr(one_line(form, 40)) for form in told[:NAMED])
-    several = all(
-        len(name.split()) > 1 for name in names
-    )  # one word may be another's: Biden, the President
+    # The passages may call a name of one word by another: Biden, the President.
+    several = all(len(name.split()) > 1 for name in names)
     without = bool(shown) and several and 0 < len(absent) == len(names)
     return f"Not in these: {listed}." if shown and told else "", without
 

@@ -4,6 +4,7 @@ and its thousands of words would answer questions on vendors, terms and costs.""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from graphrag_mcp.sources.piece import NotRead, Piece
@@ -35,7 +36,11 @@ def _spans(text: str) -> list[tuple[int, int, str]]:
 
 def licence_of(text: str) -> str:
     """The SPDX identifier of the licence that most of the text is, "" where it is no licence."""
-    return max(_spans(text), key=lambda span: span[1] - span[0], default=(0, 0, ""))[2]
+    return _longest(_spans(text))
+
+
+def _longest(spans: Sequence[tuple[int, int, str]]) -> str:
+    return max(spans, key=lambda span: span[1] - span[0], default=(0, 0, ""))[2]
 
 
 def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:
@@ -44,7 +49,7 @@ def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:
     spans = _spans(piece.text)
     if not spans:
         return piece, None
-    licence = max(spans, key=lambda span: span[1] - span[0])[2]
+    licence = _longest(spans)
     ends = [match.start() for match in _PARAGRAPHS.finditer(piece.text.lstrip())]
     lead = len(piece.text) - len(piece.text.lstrip())
     at = lead + ends[HEAD - 1] if len(ends) >= HEAD else len(piece.text)
