@@ -18,8 +18,14 @@ READ = 60  # passages of which several documents are told
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:
-    """The best sentences of a text in their order, at most `room` characters. With `forms`, only
-    sentences that contain one of these forms, if there are any."""
+    """What a text says, in at most `room` characters: its beginning. Of a conversation, which begins
+    with greetings, and of a text that is told because it contains one of `forms`: the best sentences
+    in their order, with `forms` only those that contain one, if there are any.
+
+    Of 869 written summaries of three collections the first 250 characters of a text hold 39, 63 and
+    23 % of the rare words (news, notes and papers, web pages), the best sentences 28, 57 and 24 %."""
+    if not forms and not quote.is_conversation(text):
+        return quote.lead(text, room, title)
     worth = quote.weights_of([text], lambda terms: term_worth(snapshot, terms)[0])
     found = quote.quotes(text, worth, MOST, skip=[title])
     found = [

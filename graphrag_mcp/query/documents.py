@@ -56,7 +56,7 @@ PAGE = 30  # documents that are listed one by one, on several pages if need be
 # Characters of the sentences of one document where few are listed: of its own, on a question.
 DIGEST, EXTRACT = 420, 1_200
 # characters of a title in a topic; share of the room, since titles have more tokens
-TITLE, TITLES = (48, 0.75)
+TITLE, TITLES = (48, 0.55)
 SAID = 200  # characters of a line with a sentence of a series
 HEAD = 80  # characters of a line beside them, ten of them its id
 SAMPLE = 9  # documents by which the length of a token is told
@@ -419,16 +419,16 @@ def _topic(
     first = context.first_ids(snapshot, ids)
     bare = [id for id in ids if hits.untitled(facts[id])]
     written = summaries.of_documents(snapshot, bare)
-    width = int(min(max(each - HEAD // 8, TITLE // 2), TITLE))
     for id in ids:
         begins = ""
         if hits.untitled(facts[id]):
             begins = hits.opening(_beginning(snapshot, id)) or written.get(id, "")
-        title = one_line(begins or names[id], width)
         # The name of a file is an id as well.
-        shown.append(f"{names[id]}: {title}" if begins else f"[{first[id]}] {title}")
-        room -= len(shown[-1]) + 2
-        if room < width:
+        name = f"{names[id]}: " if begins else f"[{first[id]}] "
+        width = int(min(max(each - len(name) - len("; "), TITLE // 2), TITLE))
+        shown.append(name + one_line(begins or names[id], width))
+        room -= len(shown[-1]) + len("; ")
+        if room < TITLE // 2:
             break
     more = [f"{len(ids) - len(shown)} more"] if len(shown) < len(ids) else []
     return head + "; ".join([*shown, *more])

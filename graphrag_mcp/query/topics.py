@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphrag_mcp.packing.budget import located, one_line, referenced_ids
+from graphrag_mcp.packing.budget import HIGHEST, located, one_line, referenced_ids
 from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import (
     context,
@@ -196,6 +196,8 @@ LENGTH = 220  # characters of a sentence
 WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
 LEAST = 5  # topics that a map shows even if fewer hold that share
 LISTED = 20  # tokens of a topic in the list of those without an entry
+MANY = 100  # documents from which on a map says how to list the titles of all
+A_TITLE = 20  # tokens of a title in that list
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -330,8 +332,11 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " The rows of a sheet count as one."
+        tokens = math.ceil(len(documents) * A_TITLE / 100) * 100
+        all_titles = f" The titles of all: list_documents(max_tokens={tokens})."
+        titles = all_titles if kept is None and MANY < len(documents) <= HIGHEST // A_TITLE else ""
         page.add(
-            f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}\n"
+            f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
         )
     shown: list[str] = []
     reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title

@@ -227,9 +227,27 @@ def speaker(text: str, start: int) -> str:
         if not text[before:line].strip():
             return ""
         line = before
-    starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
-    turns = sum(_SPEAKER.match(text, at) is not None for at in starts)
-    return f"{who[0].strip()} " if turns > 1 and len(who[0].split()) <= 3 else ""
+    return f"{who[0].strip()} " if is_conversation(text) and len(who[0].split()) <= 3 else ""
+
+
+def is_conversation(text: str) -> bool:
+    """Do two lines or more begin with who speaks?"""
+    return sum(_SPEAKER.match(line) is not None for line in text.split("\n")) > 1
+
+
+def lead(text: str, room: int, title: str = "") -> str:
+    """The beginning of a text: its sentences that say something, without a heading that only repeats the
+    title, cut at `room` characters."""
+    found: list[str] = []
+    size = 0
+    for sentence in scored(text, {}, skip=[title]):
+        if size >= room:
+            break
+        if says(sentence.text) >= LEANS:
+            found.append(sentence.text)
+            size += len(sentence.text) + 1
+    beginning = " ".join(found)
+    return beginning if len(beginning) <= room else beginning[: room - 1].rstrip() + "…"
 
 
 def with_speaker(text: str, quote: Quote) -> Quote:
