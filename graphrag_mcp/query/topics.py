@@ -198,6 +198,7 @@ LEAST = 5  # topics that a map shows even if fewer hold that share
 LISTED = 20  # tokens of a topic in the list of those without an entry
 MANY = 100  # documents from which on a map says how to list the titles of all
 A_TITLE = 20  # tokens of a title in that list
+HEADS = 500  # tokens of its topics
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -332,9 +333,13 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " The rows of a sheet count as one."
-        tokens = math.ceil(len(documents) * A_TITLE / 100) * 100
+        tokens = math.ceil(len(documents) * A_TITLE / 100) * 100 + HEADS
         all_titles = f" The titles of all: list_documents(max_tokens={tokens})."
-        titles = all_titles if kept is None and MANY < len(documents) <= HIGHEST // A_TITLE else ""
+        titles = (
+            all_titles
+            if kept is None and MANY < len(documents) <= (HIGHEST - HEADS) // A_TITLE
+            else ""
+        )
         page.add(
             f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
         )

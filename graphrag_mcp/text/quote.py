@@ -232,7 +232,8 @@ def speaker(text: str, start: int) -> str:
 
 def is_conversation(text: str) -> bool:
     """Do two lines or more begin with who speaks?"""
-    return sum(_SPEAKER.match(line) is not None for line in text.split("\n")) > 1
+    starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
+    return sum(_SPEAKER.match(text, at) is not None for at in starts) > 1
 
 
 def lead(text: str, room: int, title: str = "") -> str:

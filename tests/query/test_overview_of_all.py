@@ -1,5 +1,6 @@
 """Questions on a collection as a whole get its map; questions on something in it get sentences."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import asking
 from graphrag_mcp.query.asking import asks_for_all, rest_of_overview, without_asking
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
@@ -180,3 +182,30 @@ def test_a_capital_within_a_sentence_makes_any_word_a_name() -> None:
     for question, name in (("what did NEXT report", "NEXT"), ("IT overview", "IT"), ("And what did «Will» say?", "Will")):
         assert not asks_for_all(question) and name in without_asking(question)
     assert asks_for_all("Main Themes") and asks_for_all("WHAT IS THIS ABOUT?")
+
+
+def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_all(tmp_path: Path) -> None:
+    things = ("harbour", "orchard", "railway")
+    texts = tuple(
+        InlineText(f"The {things[n % 3]} of place {n} was opened again. It pleased the {things[n % 3]} keepers.", f"n{n}.txt")
+        for n in range(120)
+    )
+    index_documents(tmp_path / "many", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "many")
+    first = global_search(snapshot, "What are these documents about?").text.splitlines()[0]
+    asked = re.search(r"The titles of all: list_documents\(max_tokens=(\d+)\)", first)
+    assert asked, first
+    listed = list_documents(snapshot, max_tokens=int(asked[1]))
+    assert not listed.more and all(f"n{n}.txt" in listed.text for n in range(120))
+
+
+def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_path: Path) -> None:
+    report = "The dam at Orrin broke on Monday night. " + "A zoologist counted seventeen ptarmigans nearby. " * 3
+    chat = "Ana: Hi Ben, how are you today?\nBen: Fine, thanks a lot.\nAna: The dam at Orrin broke on Monday night.\n"
+    texts = (InlineText(report, "report.txt"), InlineText(chat, "chat.txt"))
+    index_documents(tmp_path / "two", IndexRequest(texts=texts), Settings(home=tmp_path))
+    report_line, chat_line = (
+        next(line for line in list_documents(open_snapshot(tmp_path / "two")).text.splitlines() if name in line)
+        for name in ("report.txt", "chat.txt")
+    )
+    assert "characters: The dam at Orrin broke" in report_line and "Ana: The dam at Orrin broke" in chat_line
