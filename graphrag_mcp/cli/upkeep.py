@@ -302,8 +302,6 @@ def _notes_and_steps(notes: list[str], following: list[str]) -> list[str]:
 
 def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; the exit status is 1 if something is damaged."""
-    if options.folder:
-        return _examine(options)
     from graphrag_mcp.doctor.doctor import doctor as examine
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.install.launch import about, lines
@@ -344,30 +342,6 @@ def doctor(options: argparse.Namespace) -> int:
     sentences += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
     record = {"sound": not wrong, "findings": [asdict(found) for found in findings]}
     output.say(options, {**record, "about": here}, *sentences)
-    return 1 if wrong else 0
-
-
-def _examine(options: argparse.Namespace) -> int:
-    """The same for a folder of GraphRAG or LightRAG, which is only read."""
-    from graphrag_mcp.doctor.foreign import examine
-    from graphrag_mcp.exchange.files import located
-
-    if options.repair:
-        what = "doctor repairs only indexes of its own"
-        raise BadInput(what, "Leave --repair out; each fault says what to do")
-    found, lines = examine(located(output.existing(options.folder))), []
-    for fault in found:
-        shown = "; ".join(fault.examples) + ("; ..." if fault.count > len(fault.examples) else "")
-        what = (
-            f"{fault.kind} {fault.where}: {fault.count:,} {fault.what} ({shown}). {fault.repair}."
-        )
-        lines.append(f"remark: {what}" if fault.remark else what)
-    wrong = sum(not fault.remark for fault in found)
-    sound = "No faults: ids, counts, communities and vectors agree."
-    lines.append(f"{wrong} wrong" if wrong else sound)
-    output.say(
-        options, {"sound": not wrong, "findings": [asdict(fault) for fault in found]}, *lines
-    )
     return 1 if wrong else 0
 
 

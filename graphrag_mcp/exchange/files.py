@@ -177,35 +177,11 @@ def _decoded(array: Any) -> int:
     return array.nbytes
 
 
-def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
-    """The ids in the first of these Lance tables that is there, None where none is."""
-    name = next((name for name in names if (folder / f"{name}.lance").is_dir()), "")
-    if not name:
-        return None
-    from graphrag_mcp.store.tables import lancedb
-
-    try:
-        table = lancedb().connect(str(folder)).open_table(name)
-        return table.search().select(["id"]).limit(None).to_arrow()["id"].to_pylist()
-    except Exception as error:  # what LanceDB raises for damaged files has no class in common
-        raise Unreadable(error) from error
-
-
 def json_of(folder: Path, name: str) -> dict[str, Row] | None:
     """The rows of a JSON store by key, None where there is none."""
     if (body := _object(folder / name)) is None:
         return None
     return {key: row for key, row in body.items() if isinstance(row, dict)}
-
-
-def vectors_of(folder: Path, kind: str) -> list[Row] | None:
-    """The rows of a vector file (`entities`, `relationships`, `chunks`), None where there is none."""
-    body = _object(folder / f"vdb_{kind}.json")
-    if body is None:
-        return None
-    if not isinstance(body.get("data"), list):
-        raise Unreadable("it holds no rows")
-    return [row for row in body["data"] if isinstance(row, dict)]
 
 
 def _object(path: Path) -> dict[str, Any] | None:

@@ -403,7 +403,7 @@ def import_folder(
     foreign = read(source)
     if not any(unit.text.strip() for unit in foreign.units):
         what = f"{source.name} holds no text: its text units cannot be read"
-        move = "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong"
+        move = "Index the documents themselves"
         raise BadInput(what, move)
 
     def bring(run: Run, plan: Plan) -> None:
@@ -456,7 +456,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
         run.apart.append(imported.row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):
         what = f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost"
-        move = "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus"
+        move = "Mend the folder, or import it into another corpus"
         raise BadInput(what, move)
 
 

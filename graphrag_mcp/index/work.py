@@ -151,13 +151,11 @@ class Item:
 
 @dataclass
 class Claimed:
-    """`items` are those that were leased, `again` the work ids of those that the client had claimed
-    before. `remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions
-    that others have; `too_long`: questions that cannot be shown in one reply. `agents`: the index
-    is one that agents are to read."""
+    """`items` are those that were leased. `remaining` rows of `pending` by kind, the claimed ones
+    included; `held`: open questions that others have; `too_long`: questions that cannot be shown in
+    one reply. `agents`: the index is one that agents are to read."""
 
     items: list[Item] = field(default_factory=list)
-    again: list[str] = field(default_factory=list)
     remaining: dict[str, int] = field(default_factory=dict)
     held: int = 0
     too_long: int = 0
@@ -256,7 +254,6 @@ def claim(
         book.close()
     claimed.held += len(leased) - len(had) - len(meanwhile)
     claimed.items = [item for item in claimed.items if item.work_id in had]
-    claimed.again = [lease.work_id for lease in mine if lease.work_id in had]
     return claimed
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound
@@ -56,7 +56,7 @@ _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[contract.Strings, contract.called("paths")]
 Method = Annotated[
-    Literal["auto", "fast", "light", "llm", "agent", "client"],
+    Literal["auto", "fast", "light", "llm", "agent"],
     contract.one_of("auto"),
     contract.called("method"),
 ]
@@ -79,43 +79,20 @@ async def index_documents(
     method: Method = "auto",
     remove_missing: RemoveMissing = False,
     wait_seconds: Wait = 20,
-) -> Annotated[CallToolResult, IndexResult] | InputRequiredResult:
+) -> Annotated[CallToolResult, IndexResult]:
     """Build or update the index from folders, files or texts: first, and after changes. It reads only
     changed files, and removes deleted files."""
-    from graphrag_mcp.tools import sampling
-
     desk = desk_of(ctx)
     wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
-    home, began = desk.app.home, time.monotonic()
-    by_client = method == "client"
 
     def begin() -> tuple[Job, list[dict[str, str]]]:
-        if by_client and desk.app.settings.chat_model:
-            what = "a chat model is configured, so the client's is not asked"
-            raise BadInput(what, 'Use method="light", or start the server without a chat model')
-        how = "auto" if by_client else method
-        name, request, errors = _request(desk.app, paths, texts, corpus, how, remove_missing)
+        name, request, errors = _request(desk.app, paths, texts, corpus, method, remove_missing)
         return start.start(desk.app.settings, name, request), errors
 
     with telling("index_documents"):
-        progress = sampling.resumed(ctx) if by_client else None
-        if progress is not None:
-            job, errors = queue.load(home, progress.job), list[dict[str, str]]()
-        else:
-            job, errors = await shielded(desk, begin)
-            job = await watch(ctx, job, min(wait, LONGEST_WAIT - 2))
-        if by_client and not sampling.offered(ctx):
-            remark(sampling.missing(ctx))
-        elif by_client and job.status == "done":
-            progress = progress or sampling.Progress(job.corpus, job.job_id)
-            left = began + LONGEST_WAIT - 2 - time.monotonic()
-            written = await sampling.write(ctx, progress, left)
-            if not isinstance(written, str):
-                return written
-            remark(written)
-        elif by_client and job.status not in FINAL:
-            remark(sampling.NOT_YET)
-        result = await _aside(desk, lambda: reply(_outcome(home, job, errors)))
+        job, errors = await shielded(desk, begin)
+        job = await watch(ctx, job, min(wait, LONGEST_WAIT - 2))
+        result = await _aside(desk, lambda: reply(_outcome(desk.app.home, job, errors)))
         result.is_error = job.status == "failed"
         return result
 

@@ -183,28 +183,6 @@ def _no_work(found: Any, kind: str) -> str:
     )
 
 
-def asked_as(app: App, corpus: str, client: str, kind: str, process: int) -> tuple[str, int]:
-    """The open questions of one kind as `claim_work` shows them ("" where there is none), and how many
-    are with other agents. What was leased for this request is given back at once: the client may never
-    answer, and a reply is taken all the same. What the client holds by `claim_work` stays its own."""
-    from graphrag_mcp.index.work import claim
-    from graphrag_mcp.store import leases
-
-    found = claim(
-        app.folder(corpus),
-        app.settings,
-        client,
-        kind=kind,
-        level=0 if kind == "report" else None,
-        max_items=100,
-        process=process,
-        fits=lambda items: contract.fits_whole(_claimed(corpus, items, kind), contract.MOST),
-    )
-    new = [item.work_id for item in found.items if item.work_id not in found.again]
-    leases.give_back(app.folder(corpus), new, client)
-    return _claimed(corpus, found, kind).text if found.items else "", found.held
-
-
 def client_of(ctx: contract.Ctx) -> str:
     """Who holds what is claimed: the client's name, and a mark of its token and of its session, or
     over stdio of this process. Over HTTP without sessions two clients of one name cannot be told

@@ -93,12 +93,6 @@ def test_every_result_is_as_its_schema_says(api: httpx2.Client) -> None:
         jsonschema.validate(response.json(), {**schema, "components": described["components"]})
 
 
-def test_a_client_is_told_that_the_api_cannot_ask_its_model(api: httpx2.Client) -> None:
-    given = {"texts": [{"id": "n", "text": "Quorra met Bellweather in Lima."}], "corpus": "own", "method": "client", "wait_seconds": 60}
-    found = api.post("/api/index_documents", json=given).json()
-    assert found["status"] == "done" and "The JSON API offers no sampling" in found["text"], found
-
-
 def test_what_is_wrong_has_a_status_and_a_reason(api: httpx2.Client) -> None:
     cases: list[tuple[str, dict[str, Any], int, str]] = [
         ("/api/local_serch", {"json": {}}, 404, "local_search"),

@@ -123,10 +123,8 @@ def test_clients_of_both_eras_index_and_walk(mode: str, home: Path, tmp_path: Pa
         async with httpx2.AsyncClient(timeout=PATIENCE) as http, Client(streamable_http_client(url, http_client=http), mode=mode) as client:
             told: list[str] = []
             given = {"texts": [{"id": f"n{number}", "text": f"Quorra{number} met Bellweather{number} in Lima."}], "corpus": f"own{number}", "wait_seconds": 60}
-            result = await client.call_tool("index_documents", given | ({"method": "client"} if number == 0 else {}))
+            result = await client.call_tool("index_documents", given)
             assert not result.is_error, result.content[0].text
-            why = {"auto": "This client offers no sampling", "legacy": "keeps no session"}
-            assert (why[mode] in result.content[0].text) is (number == 0)
             found = await client.call_tool("search_text", {"query": f"Quorra{number}", "corpus": f"own{number}"})
             told.append(found.content[0].text)
             assert f"Bellweather{number}" in told[0]

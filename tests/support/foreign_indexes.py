@@ -128,23 +128,6 @@ def write(folder: Path, tables: Tables, prefix: str = "") -> Path:
     return folder
 
 
-def lance(folder: Path, tables: Tables) -> None:
-    """The vector store beside the tables, as the embedding step leaves it."""
-    import lancedb
-
-    base = lancedb.connect(str(folder / "lancedb"))
-    for name, table in (
-        ("entity_description", "entities"),
-        ("text_unit_text", "text_units"),
-        ("community_full_content", "community_reports"),
-    ):
-        rows = [{"id": row["id"], "vector": [float(n), 1.0, 0.5, 0.0]} for n, row in enumerate(tables[table])]
-        base.create_table(name, pa.Table.from_pylist(rows), mode="overwrite")
-
-
-# ---- LightRAG ------------------------------------------------------------------------------------
-
-
 def lightrag() -> Row:
     """The files of one working directory by name; the graph as {"nodes", "edges"}."""
     chunk = {id: f"chunk-{id}" for id in UNITS}

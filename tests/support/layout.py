@@ -24,7 +24,7 @@ LAYERS = {
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),
 }
-WITHIN_A_LAYER = {("settings", "errors"), ("settings", "trust"), ("http", "server"), ("tools", "explorer"), ("doctor", "exchange"), ("__main__", "cli")}
+WITHIN_A_LAYER = {("settings", "errors"), ("settings", "trust"), ("http", "server"), ("tools", "explorer"), ("__main__", "cli")}
 
 
 def modules() -> list[Path]:
