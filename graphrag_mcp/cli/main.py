@@ -49,8 +49,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_args(args, namespace)
 
     def format_help(self) -> str:
-        text = self._in_groups() if self.commands else super().format_help()
-        return re.sub(r"(?m)^(\S.*):$", lambda found: bold(found[0]), text)
+        return self._in_groups() if self.commands else super().format_help()
 
     def _in_groups(self) -> str:
         width = shutil.get_terminal_size().columns - 2
@@ -79,12 +78,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A question that names the most similar known word; "" where none is similar."""
     found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"Did you mean {found[0]}?" if found else ""
-
-
-def bold(text: str) -> str:
-    """The text in bold, where stdout is a terminal and NO_COLOR is not set."""
-    shown = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return f"\033[1m{text}\033[0m" if shown else text
 
 
 def _choices(parser: argparse.ArgumentParser, message: str) -> list[str]:
@@ -137,21 +130,6 @@ def parser(names: Iterable[str] = COMMANDS) -> Parser:
         _add(command, _TABLES["arguments"].get(name, {}))
         parser.commands[name] = command
     return parser
-
-
-def completion(options: argparse.Namespace) -> int:
-    """Print the script that completes commands and options in a shell."""
-    import shtab
-
-    whole = parser()
-    folder, file = shtab.DIRECTORY, shtab.FILE
-    kinds = {"DIR": folder, "FOLDER": folder, "PATH": file, "FILE": file}
-    for command in whole.commands.values():
-        for action in command._actions:
-            if kind := kinds.get(str(action.metavar)):
-                action.complete = kind  # type: ignore[attr-defined]
-    print(shtab.complete(whole, options.shell))
-    return 0
 
 
 STOPPED = 130  # what shells report for Ctrl-C

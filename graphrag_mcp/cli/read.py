@@ -1,7 +1,4 @@
-"""Commands that read an index: search, list, entity, explore, report, source, drift, status.
-
-rich is imported here alone, and only when stdout is a terminal. A pipe, NO_COLOR and CI get plain
-text."""
+"""Commands that read an index: search, list, entity, explore, report, source, drift, status."""
 
 from __future__ import annotations
 
@@ -11,118 +8,19 @@ import json
 import os
 import sys
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from graphrag_mcp.cli.output import (
-    app_of,
-    as_commands,
-    parts_of,
-    say,
-    settings_of,
-    show,
-    snapshot_of,
-)
+from graphrag_mcp.cli.output import app_of, parts_of, say, settings_of, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.sources.document import TABLES
-from graphrag_mcp.sources.origin import file_of
-from graphrag_mcp.text import terms
-from graphrag_mcp.text.citing import file_and_key, suffix_of
-from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.quote import marks
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
     from graphrag_mcp.app import App
-    from graphrag_mcp.store.tables import Snapshot
-    from graphrag_mcp.types import Citation, SearchResult
-
-
-HITS = 5
-EXCERPT = 320  # characters of a hit
-PASSAGE = 600  # tokens of the passage that the excerpt is taken from
-
-
-def with_colours() -> bool:
-    """Whether stdout is a terminal that may be sent colours and links."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("CI") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False)
-
-
-def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
-    """The best hits, one after another: id, title, place, and the sentences that fit the query."""
-    from rich.text import Text
-
-    from graphrag_mcp.query.source import get_source
-
-    console, words = _console(), set(terms.query_terms(query))
-    for place in result.citations[:HITS]:
-        source = get_source(snapshot, [place.id], max_tokens=PASSAGE).text
-        text = fencing.clean(source.partition("\n")[2])  # below the line of its id
-        head = Text(f"[{place.id}] ", style="cyan")
-        head.append(fencing.clean(place.title), style="bold")
-        console.print(head)
-        quoted, line = excerpt(text, words)
-        console.print(_place(place, line, snapshot.manifest.sources))
-        console.print(marked(quoted, words))
-        console.print()
-    rest = len(result.citations) - HITS
-    more = f"{counted(rest, 'more hits')}: --max-tokens N shows them. " if rest > 0 else ""
-    print(f"{more}graphrag-mcp source ID shows a whole passage", file=sys.stderr)
-
-
-def _place(place: Citation, line: int, sources: Mapping[str, Mapping[str, str]]) -> Text:
-    """`path:line` as a link, where the file is there; else the uri. `line` is in the passage."""
-    from rich.style import Style
-    from rich.text import Text
-
-    path = file_of(place.uri, sources)
-    if path is None:
-        return Text(fencing.clean(place.uri), style="dim")
-    here = Path.cwd()
-    shown = path.relative_to(here) if path.is_relative_to(here) else path
-    known = place.line_start and "#" not in place.uri
-    number = f":{place.line_start + line}" if known else ""
-    return Text(fencing.clean(f"{shown}{number}"), Style(dim=True, link=path.as_uri()))
-
-
-def excerpt(text: str, words: set[str]) -> tuple[str, int]:
-    """The sentences of a text with most of the words, and the line that they begin in, from 0."""
-    spans = sentences(text) or [(0, len(text))]
-    found = [len(words & set(terms.terms(text[start:end]))) for start, end in spans]
-    best = found.index(max(found))
-    start, end = spans[best]
-    for _, following in spans[best + 1 :]:
-        if following - start > EXCERPT:
-            break
-        end = following
-    kept = text[start:end]
-    shortened = kept if len(kept) <= 2 * EXCERPT else f"{kept[: 2 * EXCERPT]}…"
-    return " ".join(shortened.split()), text.count("\n", 0, start)
-
-
-def marked(text: str, words: set[str]) -> Text:
-    """The text with every word of the query in bold red, in any of its forms."""
-    from rich.text import Text
-
-    shown = Text(text)
-    for start, end in marks(text, words):
-        shown.stylize("bold red", start, end)
-    return shown
 
 
 def explore(options: argparse.Namespace) -> int:
@@ -255,7 +153,7 @@ def search(options: argparse.Namespace) -> int:
         return show(options, _drift(app, corpora[0], options.query, budget))
     if mode == "text":
         found = text_search.search(parts, options.query, filters=options.filter, **budget)
-        return _shown(options, found, reason, snapshot)
+        return _shown(options, found, reason)
     request = Request(
         options.query,
         mode=mode,
@@ -271,23 +169,13 @@ def search(options: argparse.Namespace) -> int:
     askers = {"": app.asker(corpora[0])} if asked else {}
     if mode == "global":
         return _shown(options, global_.search(parts, request, askers), reason)
-    return _shown(options, local.search(parts, request, askers), reason, snapshot)
+    return _shown(options, local.search(parts, request, askers), reason)
 
 
-def _shown(
-    options: argparse.Namespace, result: Any, reason: str, snapshot: Snapshot | None = None
-) -> int:
-    """The result, with the reason of an automatic choice of mode in its hint; on a terminal the best
-    hits of `snapshot` alone, unless an option asks for more."""
+def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
+    """The result, with the reason of an automatic choice of mode in its hint."""
     result.hint = " ".join(filter(None, [result.hint, reason]))
-    more = options.max_tokens or options.answer or options.explain
-    plain = options.json or more or options.breadth != "passages"
-    if snapshot is None or plain or not result.citations or not with_colours():
-        return show(options, result)
-    show_hits(options.query, result, snapshot)
-    if result.hint:
-        print(f"hint: {fencing.clean(as_commands(result.hint, options.corpus))}", file=sys.stderr)
-    return 0
+    return show(options, result)
 
 
 def _drift(app: App, corpus: str, query: str, budget: Mapping[str, Any]) -> Result:
@@ -388,41 +276,9 @@ def status(options: argparse.Namespace) -> int:
         disk = diff.changes(app.folder(result.corpus), manifest, app.settings)
     if options.json:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
-    disk_line = _disk_line(disk) if disk else ""
-    repeated = _copies_line(app.snapshot(result.corpus)) if disk else ""
-    rows = _rows_line(app.snapshot(result.corpus)) if disk else ""
-    uniform = _uniform_line(app.snapshot(result.corpus)) if disk else ""
-    if result.corpus and with_colours():
-        title, counts, *rest = result.text.split("\n")
-        from rich.table import Table
-
-        form = {"show_header": False, "box": None, "title_justify": "left", "padding": (0, 1)}
-        table = Table(title=title, **form)
-        table.add_column(style="cyan", no_wrap=True)
-        table.add_column(overflow="fold")
-        for name, cell in [
-            ("holds", counts),
-            *map(_row, rest),
-            ("on disk", disk_line),
-            ("copies", repeated),
-            ("rows", rows),
-            ("alike", uniform),
-        ]:
-            if cell:
-                table.add_row(name, fencing.clean(cell))
-        _console().print(table)
-        return 0
-    result.text += f"\nOn disk: {disk_line}" if disk_line else ""
-    result.text += f"\nCopies: {repeated}" if repeated else ""
-    result.text += f"\nRows: {rows}" if rows else ""
-    result.text += f"\nAlike: {uniform}" if uniform else ""
+    if disk:
+        result.text += f"\nOn disk: {_disk_line(disk)}"
     return show(options, result)
-
-
-def _row(line: str) -> tuple[str, str]:
-    """`Model: none` as two cells."""
-    name, colon, text = line.partition(": ")
-    return (name.lower(), text) if colon and len(name) < 24 else ("", line)
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
@@ -450,46 +306,6 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     if unread := [name for name in disk["unread"] if name not in scans]:
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line
-
-
-def _copies_line(snapshot: Snapshot) -> str:
-    from graphrag_mcp.query import copies
-
-    found = [uri.partition("/")[2] for uri in copies.files(snapshot) if not uri.startswith("text:")]
-    if not found:
-        return ""
-    return (
-        f"the whole text of {counted(len(found), 'files')} stands in other files as well: {_first(found)}. "
-        "Lines with these names in a file .graphragignore leave them out."
-    )
-
-
-def _uniform_line(snapshot: Snapshot) -> str:
-    from graphrag_mcp.query import copies
-
-    uris = copies.uniform(snapshot)
-    found = [uri.partition("/")[2] for uri in uris if not uri.startswith("text:")]
-    if not found:
-        return ""
-    return (
-        f"nearly all lines of {counted(len(found), 'files')} are alike but for numbers: {_first(found)}. If they "
-        "were generated, lines with these names in a file .graphragignore leave them out."
-    )
-
-
-def _rows_line(snapshot: Snapshot) -> str:
-    """The file whose rows are more than all other documents together, so that they are most topics."""
-    files = Counter(file_and_key(uri)[0] for uri in snapshot.column("documents", "uri"))
-    if not files:
-        return ""
-    [(name, count)], total = files.most_common(1), files.total()
-    if count < 2 or 2 * count <= total or suffix_of(name) not in TABLES:
-        return ""
-    shown = name.partition("/")[2]
-    return (
-        f"{count:,} of {total:,} documents are rows of {shown}. If it was generated, a line with this name in a file "
-        ".graphragignore leaves it out."
-    )
 
 
 def _first(names: Sequence[str]) -> str:

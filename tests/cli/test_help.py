@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -48,25 +46,6 @@ def test_a_mistake_is_answered_with_the_nearest_name(given: str, meant: str) -> 
 def test_a_word_like_no_command_gets_the_list_of_them() -> None:
     done = run_here("xyzzyx")
     assert done.returncode == 2 and "Did you mean" not in done.stderr and "search" in done.stderr
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(("no_colour", "bold"), [("", True), ("1", False)])
-def test_a_terminal_gets_bold_headings_unless_no_color_is_set(no_colour: str, bold: bool) -> None:
-    import pty
-
-    terminal, end = pty.openpty()
-    env = clean_environment(NO_COLOR=no_colour, PYTHON_COLORS="0", TERM="xterm")
-    child = subprocess.Popen([sys.executable, "-m", "graphrag_mcp", "--help"], env=env, stdout=end)
-    os.close(end)
-    said = b""
-    try:
-        while part := os.read(terminal, 4096):
-            said += part
-    except OSError:  # the child has closed its end
-        pass
-    os.close(terminal)
-    assert child.wait(timeout=60) == 0 and (b"\x1b[1mTo begin:" in said) == bold and b"To begin:" in said
 
 
 def test_the_pace_of_a_phase_says_its_rate_and_what_is_left() -> None:

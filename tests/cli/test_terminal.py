@@ -1,11 +1,9 @@
-"""What a person sees: hits with marked words and links on a terminal, `status` with what changed on disk, completion
-in a real shell, and `index --watch`. A pipe gets none of the colours."""
+"""What a person sees: hits, `status` with what changed on disk, and `index --watch`."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,101 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli import read as terminal
 from graphrag_mcp.jobs.watch import heeded
-from graphrag_mcp.text import terms
-from tests.support.command import SAMPLE, clean_environment, run_cli, run_here
-from tests.support.files import write
+from tests.support.command import clean_environment, run_cli, run_here
 
 QUESTION = "Who opened the canister with the sounding roll?"
-no_pty = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-
-
-def on_a_terminal(*words: str, home: Path, cwd: Path, **variables: str) -> str:
-    """What the command writes to a terminal of 80 columns."""
-    import pty
-
-    ours, end = pty.openpty()
-    env = clean_environment(**{"NO_COLOR": "", "CI": "", "TERM": "xterm-256color", **variables})
-    command = [sys.executable, "-m", "graphrag_mcp", *words, "--home", str(home)]
-    child = subprocess.Popen(command, env=env, cwd=cwd, stdout=end, stderr=subprocess.DEVNULL)
-    os.close(end)
-    said = b""
-    try:
-        while part := os.read(ours, 65_536):
-            said += part
-    except OSError:  # the child has closed its end
-        pass
-    os.close(ours)
-    assert child.wait(timeout=60) == 0, said
-    return said.decode()
-
-
-@no_pty
-def test_a_search_on_a_terminal_shows_five_hits_with_marked_words_and_links(sample_home: Path) -> None:
-    said = on_a_terminal("search", QUESTION, home=sample_home, cwd=SAMPLE.parent)
-    assert len(re.findall(r"\[t\d+(?:\.\d+)?\]", said)) == 5
-    link = (SAMPLE / "wreck-dive-report.md").as_uri()
-    assert f"{link}\x1b\\" in said
-    line = int(re.search(r"sample/wreck-dive-report\.md:(\d+)", said)[1])
-    assert "canister was opened on 9 September" in (SAMPLE / "wreck-dive-report.md").read_text("utf-8").splitlines()[line - 1]
-    assert "\x1b[1;31mcanister\x1b[0m" in said and "\x1b[1;31mopened\x1b[0m" in said
-
-
-@no_pty
-@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"CI": "true"}, {"TERM": "dumb"}])
-def test_no_colour_is_sent_where_it_is_not_wanted(variables: dict[str, str], sample_home: Path) -> None:
-    said = on_a_terminal("search", QUESTION, home=sample_home, cwd=SAMPLE.parent, **variables)
-    assert "\x1b" not in said and "[t" in said
 
 
 def test_a_pipe_gets_the_text_that_an_agent_gets(sample_home: Path) -> None:
     done = run_cli("search", QUESTION, "--home", sample_home)
     assert "\x1b" not in done.stdout and "[t23" in done.stdout
-    loaded = "import sys, graphrag_mcp.cli.main; print('rich' in sys.modules, 'shtab' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "False False\n"
-
-
-def test_an_excerpt_begins_with_the_sentence_that_fits_and_says_its_line() -> None:
-    text = "# Head\n\nNothing here.\n\nThe bell was found. It is old.\n"
-    said, line = terminal.excerpt(text, set(terms.query_terms("Where was the bell found?")))
-    assert (said, line) == ("The bell was found. It is old.", 4)
-    shown = terminal.marked("Bells ring. 回流只在大潮期间出现。", set(terms.query_terms("bell 回流")))
-    assert [shown.plain[one.start : one.end] for one in shown.spans][0] == "Bells"
-    assert any("回流".startswith(shown.plain[one.start : one.end]) for one in shown.spans[1:])
-
-
-def test_status_names_the_files_that_hold_nothing_of_their_own(tmp_path: Path) -> None:
-    more = "# Bells\n\nThe chapel bell was cast in 1904 and cracked in the great frost.\n"
-    texts = {"a.md": more, "old/a.md": more, "b.md": "# Wells\n\nWater is drawn from three wells.\n"}
-    write(tmp_path / "notes", texts)
-    home = tmp_path / "home"
-    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_here("status", "--home", home).stdout
-    assert "Copies: the whole text of 1 file stands in other files as well: old/a.md." in told and ".graphragignore" in told
-    (tmp_path / "notes" / ".graphragignore").write_text("old/a.md\n", "utf-8")
-    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_here("status", "--home", home).stdout
-    assert "Copies" not in told and "Rows" not in told
-    rows = "\n".join(f"{number},bell" for number in range(8))
-    (tmp_path / "notes" / "dump.csv").write_text(f"id,value\n{rows}\n", "utf-8")
-    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
-    assert "Rows: 8 of 10 documents are rows of dump.csv." in run_here("status", "--home", home).stdout
-
-
-def test_status_names_the_files_that_look_generated(tmp_path: Path) -> None:
-    listing = "".join(f"## `method_{number}(a, b)`\n\nReturns the value {number}.\n\n" for number in range(40))
-    diary = "".join(f"On day {number} {word} came to the mill.\n\n" for number, word in enumerate("Ida Otto Mara".split() * 20))
-    prose = "".join(f"The {a} {b} of the mill was mended.\n\n" for a in "old new left right upper lower".split() for b in "wheel gate roof door wall floor stone beam axle".split())
-    stub = "".join(f"def method_{number}(a, b):\n    return {number}\n\n" for number in range(40))
-    write(tmp_path / "notes", {"api.md": listing, "mill.md": prose, "short.md": diary[:900], "stub.py": stub})
-    home = tmp_path / "home"
-    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
-    told = run_here("status", "--home", home).stdout
-    assert "Alike: nearly all lines of 1 file are alike but for numbers: api.md." in told and ".graphragignore" in told
-    (tmp_path / "notes" / ".graphragignore").write_text("api.md\n", "utf-8")
-    assert run_here("index", tmp_path / "notes", "--home", home).returncode == 0
-    assert "Alike" not in run_here("status", "--home", home).stdout
 
 
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
@@ -127,32 +39,6 @@ def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
     assert json.loads(run_here("status", "--json", "--home", home).stdout)["disk"] == disk
-
-
-@no_pty
-def test_status_on_a_terminal_is_a_table(sample_home: Path) -> None:
-    said = on_a_terminal("status", home=sample_home, cwd=SAMPLE.parent)
-    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
-    assert re.search(r"^ holds +26 documents", plain, re.MULTILINE)
-    assert re.search(r"^ on disk +nothing has changed since\.", plain, re.MULTILINE)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_a_completion_script_names_every_command_and_the_options(shell: str) -> None:
-    said = run_here("completion", shell).stdout
-    assert all(name in said for name in ("search", "--max-tokens", "install", "rollback"))
-
-
-@pytest.mark.skipif(not shutil.which("bash") or sys.platform == "win32", reason="needs bash")
-@pytest.mark.parametrize(("typed", "offered"), [("se", {"serve", "search"}), ("search --br", {"--breadth"})])
-def test_bash_completes_commands_and_options(typed: str, offered: set[str], tmp_path: Path) -> None:
-    script = tmp_path / "completion.bash"
-    script.write_text(run_here("completion", "bash").stdout, "utf-8")
-    words = ["graphrag-mcp", *typed.split()]
-    asked = f'. "{script}"; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; '
-    asked += 'function=$(complete -p graphrag-mcp | sed "s/.*-F //; s/ .*//"); $function; echo "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=60)
-    assert set(done.stdout.split()) == offered, done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
