@@ -196,7 +196,7 @@ def kind_of(messages: Sequence[dict[str, str]]) -> str:
 
 def about(kind: str, messages: Sequence[dict[str, str]]) -> str:
     """What a request is about, whatever the words of its prompt: the text that is read, the
-    entities of a report one a line, the title of a report that is rated, else the question."""
+    entities of a report one a line, else the question."""
     asked = messages[0]["content"]
     if kind in ("extract", "claims", "extract_more"):
         return asked.rpartition("<text>")[2].rpartition("</text>")[0].strip()
@@ -205,8 +205,6 @@ def about(kind: str, messages: Sequence[dict[str, str]]) -> str:
         return "\n".join(
             row[1] for row in csv.reader(table.splitlines()) if row and row[0].isdecimal()
         )
-    if kind == "rate":
-        return asked.rpartition("<report>")[2].strip().partition("\n")[0]
     questions = re.findall(r"^Question: (.+)$", messages[-1]["content"], re.MULTILINE)
     return questions[-1] if questions else messages[-1]["content"].strip().splitlines()[-1]
 
@@ -277,19 +275,10 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         return _listed(reply, "claims"), len(made) + sum(lost.values())
     if kind == "report":
         return _listed(reply, "findings"), len(report_llm.parse_report(reply).findings)
-    if kind == "map":
-        return _listed(reply, "points"), len(model_replies.read_points(reply))
     if kind in ("drift_auto_primer", "drift_auto_step"):
         return min(_listed(reply, "follow_up_queries"), 12), len(
-            model_replies.read_node(reply).follow_ups
+            model_replies.read_node(reply).follow_up_queries
         )
-    if kind == "drift_auto_steps":
-        there = _listed(reply, "answers")
-        return there, sum(one is not None for one in model_replies.read_nodes(reply, there))
-    if kind == "rate":
-        return 1, int(model_replies.read_rating(reply) >= 0)
-    if kind == "keywords":
-        return 1, int(any(model_replies.read_keywords(reply)))
     reading = describe.parse_description if kind == "describe" else model_replies.read_answer
     return 1, int(bool(reading(reply)))
 

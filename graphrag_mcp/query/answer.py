@@ -24,9 +24,9 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import citations
 from graphrag_mcp.packing.citations import data
 from graphrag_mcp.packing.page import compose
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.context import note
-from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
+from graphrag_mcp.query.model_replies import read_answer
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -36,6 +36,8 @@ R = TypeVar("R")
 Answerable = TypeVar("Answerable", SearchResult, DriftResult)
 
 READ_TOKENS = 4_000  # of context for the model at least: a short reply needs no less to go by
+REPORTS_TOKENS = 12_000  # of reports for a question about the whole corpus
+REPORTS, REPORT_CHARACTERS = 20, 4_000
 MOST_WORDS, LEAST_WORDS = 2_000, 60
 PLACES = 2  # of a cited entity, relationship or report: where its first statements stand
 ENDS = ("source_id", "target_id")
@@ -96,11 +98,10 @@ async def answer(
     options: AnswerOptions,
     *,
     words: int,
-    prompt: str = "answer",
     folder: Path | None = None,
 ) -> Answered:
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
-    text = prompts.load(prompt, folder).substitute(
+    text = prompts.load("answer", folder).substitute(
         context=data("\n\n".join(filter(None, [options.history, rows]))),
         question=data(query),
         form=options.form(),
@@ -108,8 +109,7 @@ async def answer(
         example=citations.example(names),
         words=words,
     )
-    kind = "answer" if prompt == "answer" else "reduce"
-    ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
+    ask = Ask("answer", (Message("user", text),), read_answer, lambda: "", if_cut="shown")
     on_text = options.on_text and citations.streamed(names, options.on_text)
     reply = await asked(asker, ask, on_text)
     if not reply.by:
@@ -125,18 +125,6 @@ async def asked(
         return await asker.ask(ask, on_text=on_text)
     except GraphRAGError as error:
         return Reply(ask.without(), reason=error.what)
-
-
-def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
-    """Names, then themes to look for; none where no model answers in a quarter of the time."""
-    if not asker.may_answer("keywords"):
-        return ()
-    text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
-    message = (Message("user", text),)
-    ask = Ask("keywords", message, read_keywords, lambda: ((), ()), KEYWORDS_SCHEMA)
-    reply = waited(asker, asked(asker, ask), seconds / 4)
-    high, low = reply.value if reply is not None else ((), ())
-    return tuple(dict.fromkeys([*low[:8], *high[:8]]))
 
 
 def page_text(
@@ -155,15 +143,21 @@ def page_text(
     return "\n\n".join(blocks), {local: id for id, local in names.items()}
 
 
-def without_references(text: str) -> str:
-    return _DATA.sub("", text)
-
-
-def report_line(row: Mapping[str, Any], characters: int) -> str:
-    """A report as one line of a prompt, at most `characters` long: summary and findings. The
-    references of the report are left out, since a reply refers to the report as a whole."""
-    parts = [row["summary"], *map(context.finding, context.findings(row))]
-    return packing.one_line(without_references(" ".join(parts)), characters).replace("|", "/")
+def reports_section(snapshot: Snapshot, query: str, level: int = -1) -> packing.Section:
+    """The community reports to read for a question, best first: those near to it, and topics of the
+    highest level where it names nothing; with a `level` those of the level."""
+    if level >= 0:
+        chosen = reports.whole_level(snapshot, query, level)[0][: reports.READ]
+    else:
+        near = reports.select(snapshot, query)[0]
+        chosen = reports.opening(snapshot, query, near, REPORTS)
+    items = []
+    for row in snapshot.served("reports", [report.id for report in chosen]):
+        parts = [row["summary"], *map(context.finding, context.findings(row))]
+        content = packing.one_line(_DATA.sub("", " ".join(parts)), REPORT_CHARACTERS)
+        id = f"c{row['n']}"
+        items.append(packing.Item(id, packing.columns(id, row["title"], content), None, "Reports"))
+    return packing.Section("Reports", items, 1.0, header="id|title|content")
 
 
 def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
@@ -189,7 +183,8 @@ def word_limit(budget: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question on one corpus, the model to ask, and the result to make, of at most `budget`
-    tokens. `cursor` leads to the context without an answer."""
+    tokens. `cursor` leads to the context without an answer; `reads`: tokens of context for the
+    model at least."""
 
     snapshot: Snapshot
     query: str
@@ -197,6 +192,7 @@ class Question:
     options: AnswerOptions
     budget: int
     cursor: str
+    reads: int = READ_TOKENS
 
 
 def with_answer(
@@ -204,7 +200,6 @@ def with_answer(
     sections: Sequence[packing.Section],
     question: Question,
     plain: Callable[[SearchResult], SearchResult],
-    meter: Meter | None = None,
 ) -> SearchResult:
     """The result with a model's answer from the sections. If no model answers, the result that
     `plain` makes."""
@@ -212,10 +207,10 @@ def with_answer(
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return plain(result)
-    page = packing.fill(sections, max(budget, READ_TOKENS))
+    page = packing.fill(sections, max(budget, question.reads))
     items = [item for section in sections for item in page.taken[section.name]]
     rows, names = page_text(sections, page.taken)
-    meter = meter or Meter(asker)
+    meter = Meter(asker)
     words, folder = word_limit(budget), snapshot.folder
     options = question.options
     work = answer(asker, question.query, rows, names, options, words=words, folder=folder)

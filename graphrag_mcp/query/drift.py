@@ -250,7 +250,7 @@ class Drift:
         notes = [note, self.moved(walk)]
         query = packing.one_line(walk.header["query"], 300)
         items, removed = ranked_items(self.snapshot, walk)
-        waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
+        waiting = [*(walk.frontier() if self.budget_left(walk) else []), *walk.with_status("open")]
         if removed:
             notes.append(f"Not in the index: {', '.join(sorted(removed)[:10])}.")
         if not items:
@@ -303,7 +303,7 @@ class Drift:
         if not chosen:
             nodes, waiting = walk.graph.nodes, walk.with_status("open")
             again = [id for id in waiting if after and nodes[id]["after"] == after]
-            frontier = walk.frontier() if self._budget_left(walk) else []
+            frontier = walk.frontier() if self.budget_left(walk) else []
             best = again or frontier or [id for id in waiting if id != after]
             chosen = best[0] if best else "none"
         if chosen == "none":
@@ -315,7 +315,7 @@ class Drift:
         node = walk.graph.nodes[id]
         if node["status"] == "pruned":
             raise BadInput(f"node {id} was pruned", f"Open another: {self._open_list(walk)}")
-        if node["status"] == "frontier" and not self._budget_left(walk):
+        if node["status"] == "frontier" and not self.budget_left(walk):
             return self._reply(walk, budget, [*notes, "The budget of this session is spent."])
         primer = id == walk.root
         prompt = prompts.load("drift_primer" if primer else "drift_step")
@@ -405,7 +405,7 @@ class Drift:
 
     def over(self, walk: Walk) -> bool:
         """Nothing is open, and nothing is left that could be opened."""
-        return not walk.with_status("open") and (not walk.frontier() or not self._budget_left(walk))
+        return not walk.with_status("open") and (not walk.frontier() or not self.budget_left(walk))
 
     def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
         names = ("parent", "query", "kind", "status")
@@ -413,10 +413,10 @@ class Drift:
             facts = {name: walk.graph.nodes[id][name] for name in names}
             result.frontier.append(DriftNode(id=id, score=round(walk.priority(id), 3), **facts))
         result.answered = len(walk.with_status("answered"))
-        result.budget_left = self._budget_left(walk)
+        result.budget_left = self.budget_left(walk)
         return result
 
-    def _budget_left(self, walk: Walk) -> int:
+    def budget_left(self, walk: Walk) -> int:
         spent = walk.tokens() >= SESSION_TOKENS * walk.header["max_nodes"]
         return 0 if spent else walk.budget_left()
 

@@ -62,7 +62,6 @@ class _Open(Open, total=False):
 
 class _Round(Open, total=False):
     nodes: list[str]
-    groups: list[list[str]]
 
 
 class _Asked(Open):
@@ -76,8 +75,7 @@ EVENTS = {"start": _Start, "step": _Step, "open": _Open, "round": _Round, "asked
 class Walk:
     """The state of a session. `header` is the start event, `root` the id of the first node.
     `damaged` counts events that are left out because their fields are wrong. `rounds` are the
-    nodes that an automatic walk opened together, in groups that a prompt asks about; `usage` is
-    what its models were asked for."""
+    nodes that a model was asked about together; `usage` is what models were asked for."""
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         import networkx as nx
@@ -87,7 +85,7 @@ class Walk:
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}
         self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
-        self.rounds: list[list[list[str]]] = []
+        self.rounds: list[list[str]] = []
         self.usage: dict[str, Any] = {}
         self.damaged = 0
         folds = (self._start, self._step, self._open, self._round, self._asked)
@@ -134,8 +132,7 @@ class Walk:
             node["status"] = "open" if node["status"] == "frontier" else node["status"]
 
     def _round(self, event: Mapping[str, Any]) -> None:
-        groups = event.get("groups") or [[id] for id in event.get("nodes", ())]
-        self.rounds.append([[id for id in group if id in self.graph] for group in groups])
+        self.rounds.append([id for id in event.get("nodes", ()) if id in self.graph])
 
     def _asked(self, event: Mapping[str, Any]) -> None:
         """What a model was asked for: added up, by stage too."""

@@ -1,25 +1,20 @@
 """Global search: what the corpus as a whole says about a question.
 
 Without a model: a map of the topics where the question names none (topics.py), else the best sentence
-of each document on it (survey.py), after what written reports say (reports.py). With a model: reports are
-rated down the tree, read for points in batches (map), and the points joined to an answer (reduce)."""
+of each document on it (survey.py), after what written reports say (reports.py). With a model: an answer from
+the reports nearest to the question."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Unpack
 
-from graphrag_mcp.llm import prompts
-from graphrag_mcp.llm.asker import Ask, Asker
-from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import Item, Section, finish, one_line
-from graphrag_mcp.packing.citations import data, restored
-from graphrag_mcp.packing.page import Page, compose, finished, page_of
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.packing.budget import finish, one_line
+from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
-    context,
     local,
     note_hits,
     note_sources,
@@ -29,20 +24,16 @@ from graphrag_mcp.query import (
     survey,
     topics,
 )
-from graphrag_mcp.query import model_replies as replies
-from graphrag_mcp.query.answer import answer, asked, failed
 from graphrag_mcp.query.asking import rest_of_overview, without_asking
-from graphrag_mcp.query.context import late, note
+from graphrag_mcp.query.context import late
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.notes import joined
-from graphrag_mcp.query.reports import Rated, Row
-from graphrag_mcp.query.request import AnswerOptions, Fields, Request
+from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
-from graphrag_mcp.text.terms import content_id, counted, lists_of
-from graphrag_mcp.text.tokens import count_tokens, packed
+from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
@@ -93,8 +84,10 @@ def search(
     elif request.answer and query and first and parts[0][1].count("reports"):
         name, snapshot, _ = parts[0]
         options, asker = replace(request.options, history=block), (askers or {}).get(name)
-        question = answers.Question(snapshot, query, asker, options, budget, page((0,)))
-        return with_answer(result, request.level, question, plain)
+        asking = snapshot, query, asker, options, budget, page((0,)), answers.REPORTS_TOKENS
+        section = answers.reports_section(snapshot, query, request.level)
+        result.communities = [item.id for item in section.items]
+        return answers.with_answer(result, [section], answers.Question(*asking), plain)
     return plain(result)
 
 
@@ -232,264 +225,3 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
         advice = "Ask with names or words from these titles, or use local_search."
     result.hint = joined(result.hint, advice)
     return finish(result, budget)
-
-
-# ---- a search with an answer ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The reports to read, counts on the way, and why ratings were missing ("" for none)."""
-
-    reports: list[Rated]
-    coverage: dict[str, int]
-    unrated: str = ""
-
-
-@dataclass(slots=True)
-class Points:
-    """What came of reading reports: points with references to `names` (number -> alias), best first;
-    how many batches gave none, and why; the answer made of the points."""
-
-    names: dict[str, str]
-    reports: int
-    batches: int
-    points: list[Point] = field(default_factory=list)
-    failed: int = 0
-    reason: str = ""
-    answer: answers.Answered | None = None
-
-    def counts(self) -> dict[str, int]:
-        return {
-            "read": self.reports,
-            "batches": self.batches,
-            "batches_answered": self.batches - self.failed,
-            "batches_failed": self.failed,
-            "points": len(self.points),
-        }
-
-    def failures(self) -> str:
-        which = f"{self.failed} of {self.batches} batches of reports"
-        return f"{which} gave no answer ({self.reason})." if self.failed else ""
-
-
-def with_answer(
-    result: SearchResult,
-    level: int,
-    question: answers.Question,
-    plain: Callable[[SearchResult], SearchResult],
-) -> SearchResult:
-    """The result of a global search with the model's answer. If no model answers, the result that
-    `plain` makes."""
-    snapshot, query, asker = question.snapshot, question.query, question.asker
-    options, budget, cursor = question.options, question.budget, question.cursor
-    if asker is None or not asker.may_answer("reduce"):
-        note(result, answers.NO_MODEL)
-        return plain(result)
-    meter = answers.Meter(asker)
-
-    async def work() -> tuple[Chosen, Points]:
-        chosen = await select_with_model(asker, snapshot, query, level)
-        words = answers.word_limit(budget)
-        return chosen, await read(asker, snapshot, query, chosen.reports, options, words)
-
-    outcome = answers.waited(asker, work(), options.seconds)
-    result.usage = meter.usage()
-    if outcome is None:
-        answers.unfinished(result)
-        return plain(result)
-    chosen, found = outcome
-    result.coverage = chosen.coverage | found.counts()
-    if chosen.unrated:
-        unrated = f"{chosen.coverage['unrated']} reports got no rating from the model"
-        note(result, f"{unrated} ({chosen.unrated}), so their words decided.")
-    if not found.points:  # nothing relevant was found, or the model did not answer
-        state = ""
-        if chosen.unrated and not chosen.reports:
-            state = "failed"
-            note(result, failed(chosen.unrated))
-        elif not found.failed:
-            looked = max(found.reports, chosen.coverage.get("rated", 0))
-            result.method = ""
-            note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
-        else:
-            state = "failed" if found.failed == found.batches else "partial"
-            note(result, failed(found.reason) if state == "failed" else found.failures())
-        result = plain(result)
-        result.state = state or result.state
-        return result
-    if found.answer is None or not found.answer.by:
-        result.state = "failed"
-        note(result, failed(found.answer.reason if found.answer else ""))
-        items = []
-        for place, point in enumerate(found.points, 1):
-            description = one_line(restored(point.description, found.names).text, 1_500)
-            items.append(Item(f"p{place}", f"- {description} (score {point.score:g})"))
-        return compose(result, [Section("Points", items, 1.0)], budget)
-    _, communities = reports.finding_items(snapshot, query, chosen.reports[: reports.READ])
-    result.communities = communities[:20]
-    note(result, found.failures())
-    result = answers.answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
-    result.state = "partial" if found.failed or chosen.unrated else "answered"
-    return result
-
-
-# ---- which reports are read -------------------------------------------------------------------------------
-
-
-async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level: int) -> Chosen:
-    """The reports to read, and how many were rated, kept and pruned.
-
-    level -1: from the roots down, as far as the model finds a report relevant. level n: that level
-    and the childless reports above it, the lexically nearest first. A question about nothing in
-    particular takes the weightiest."""
-    if level >= 0:
-        return Chosen(*await asyncio.to_thread(reports.whole_level, snapshot, query, level))
-    if reports.asked_about(snapshot, query) is None:
-        return Chosen(*await asyncio.to_thread(reports.select, snapshot, query, level))
-    every = await asyncio.to_thread(reports.all_rated, snapshot, query)
-    coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
-    children = lists_of(
-        (report.parent if report.parent in every else "", report) for report in every.values()
-    )
-    kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
-    kept.sort(
-        key=lambda report: (
-            -report.rating,
-            -round(report.own, 6),
-            -round(report.weight, 6),
-            report.id,
-        )
-    )
-    kept = kept[: reports.READ]
-    coverage.update(rated=rated, kept=len(kept), pruned=rated - len(kept))
-    if missing:
-        coverage["unrated"] = len(missing)
-    return Chosen(kept, coverage, missing[0] if missing else "")
-
-
-async def _descend_with_model(
-    asker: Asker, snapshot: Snapshot, query: str, children: dict[str, list[Rated]]
-) -> tuple[list[Rated], int, list[str]]:
-    """Reports kept, how many were rated, and why ratings are missing.
-
-    Level by level: rate, go on below what is relevant. A parent is kept only where no rated child
-    is relevant.
-
-    On each level at most half of the ratings that are left are spent while there are levels below
-    it, so that a broad top does not keep the search from going down; lexically nearest first. Where
-    the model gives no rating the lexical one stands in."""
-    frontier = children.get("", [])
-    kept: dict[str, Rated] = {}
-    missing: list[str] = []
-    rated = fallback = 0
-    while frontier and rated < reports.READ:
-        left = reports.READ - rated
-        below = any(children.get(report.id) for report in frontier)
-        frontier.sort(key=reports.by_rating)
-        taken = frontier[: max(1, left // 2) if below else left]
-        ratings, reasons = await _ratings(asker, snapshot, query, taken)
-        missing += reasons
-        rated += len(taken)
-        marked = map(lambda report, value: replace(report, rating=float(value)), taken, ratings)
-        relevant = [report for report in marked if report.rating >= reports.THRESHOLD]
-        for report in relevant:
-            kept[report.id] = report
-            kept.pop(report.parent, None)
-        if not relevant and not kept and fallback < FALLBACKS:
-            fallback += 1
-            relevant = frontier
-        frontier = [child for report in relevant for child in children.get(report.id, [])]
-    return list(kept.values()), rated, missing
-
-
-async def _ratings(
-    asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated]
-) -> tuple[list[float], list[str]]:
-    """A rating of 0 to 5 for each report, asked for at once; and why some are missing."""
-    found = await asyncio.to_thread(snapshot.served, "reports", [report.id for report in chosen])
-    rows = {row["id"]: row for row in found}
-    prompt = prompts.load("rate", snapshot.folder)
-    missing: list[str] = []
-
-    async def rating(report: Rated) -> float:
-        row = rows.get(report.id)
-        if row is None:
-            return 0.0  # damaged: nothing of it may be read
-        lines = [one_line(row["title"], 200), row["summary"]]
-        found = context.findings(row)
-        lines += [f"- {one_line(str(finding.get('summary', '')), 160)}" for finding in found]
-        headlines = answers.without_references("\n".join(lines))[:RATED_CHARACTERS]
-        text = prompt.substitute(report=data(headlines), question=data(query))
-        message, schema = (Message("user", text),), replies.RATING_SCHEMA
-        reply = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
-        if reply.by:
-            return float(reply.value)
-        missing.append(reply.reason or "no reply")
-        return report.rating
-
-    return list(await asyncio.gather(*(rating(report) for report in chosen))), missing
-
-
-# ---- map and reduce ------------------------------------------------------------------------------
-
-
-async def read(
-    asker: Asker,
-    snapshot: Snapshot,
-    query: str,
-    chosen: Sequence[Rated],
-    options: AnswerOptions,
-    words: int,
-) -> Points:
-    """Points out of the reports, in batches at once, and the answer that they come to."""
-    weight = {report.id: report.weight for report in chosen}
-    rows = await asyncio.to_thread(snapshot.served, "reports", list(weight)[:MOST_REPORTS])
-    lines = answers.fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
-    rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
-    number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}
-    batches = _batches(rows)
-    found = Points({number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows), len(batches))
-    asks = [_map_question(snapshot, query, batch, weight, options.history) for batch in batches]
-    batch_replies = await asyncio.gather(*(asked(asker, ask) for ask in asks))
-    for batch, reply in zip(batches, batch_replies, strict=True):
-        if not reply.by:
-            found.failed += 1
-            found.reason = found.reason or reply.reason or "no reply"
-        names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
-        for point in reply.value:
-            if description := restored(point.description, names).text.strip():
-                found.points.append(replace(point, description=description))
-    found.points.sort(key=lambda point: -(point.score or 0.0))
-    if found.points:
-        scored = (f"- (score {point.score:g}) {point.description}" for point in found.points)
-        points, folder = "\n".join(answers.fitting(scored, BATCH_TOKENS)), snapshot.folder
-        asking = asker, query, points, found.names, options
-        found.answer = await answer(*asking, words=words, prompt="reduce", folder=folder)
-    return found
-
-
-def _line(row: Row) -> str:
-    return answers.report_line(row, REPORT_CHARACTERS)
-
-
-def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    """Shuffled by a hash, so that none is one corner of the tree; inside in the order of rows."""
-    shuffled = sorted(rows, key=lambda row: content_id(SEED, row["id"]))
-    batches = packed(shuffled, lambda row: count_tokens(_line(row)) + ACCOUNT, BATCH_TOKENS)
-    order = {row["id"]: place for place, row in enumerate(rows)}
-    return [sorted(batch, key=lambda row: order[row["id"]]) for batch in batches]
-
-
-def _map_question(
-    snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float], history: str
-) -> Ask[tuple[Point, ...]]:
-    """`history`: the block of earlier turns, which stands first."""
-    lines = [
-        f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_line(row)}"
-        for place, row in enumerate(batch, 1)
-    ]
-    rows = "\n\n".join(filter(None, [history, "\n".join(lines)]))
-    text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
-    messages = (Message("user", text),)
-    return Ask("map", messages, replies.read_points, tuple, replies.POINTS_SCHEMA, if_cut="shown")

@@ -45,7 +45,6 @@ from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
-    from graphrag_mcp.query.answer import Meter
     from graphrag_mcp.query.filters import Filters, Part
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
@@ -100,12 +99,9 @@ class _Search:
         self.parts: list[Part] = []
         self.found = begun(corpora, request.mode)
         self.found.hint = note
-        self.meter: Meter | None = None
         block, self.keywords = read_history(request.history, request.query, self.budget)
         self.keywords = [*request.keywords, *self.keywords]
         self.answers = request.answer and bool(request.query) and len(corpora) == 1
-        if self.answers and not self.keywords and (asker := askers.get(corpora[0][0])):
-            self._ask_keywords(asker)
         form = request.form.breadth, request.form.sort, request.explain
         asked = f"{request.mode}|{request.query}|{form}|{self.keywords}"
         asked += f"|{[*request.filters, request.min_rating]}"
@@ -144,15 +140,6 @@ class _Search:
             return self._answered(useful[0])
         return self._shown(self.found, useful)
 
-    def _ask_keywords(self, asker: Asker) -> None:
-        """Keywords from a model, where the question has no name: else words alone decide."""
-        from graphrag_mcp.query.answer import Meter, keywords_of
-
-        self.meter = Meter(asker)
-        query, folder = self.request.query, self.corpora[0][1].folder
-        if not any(mention.strong for mention in extract(query[:NAME_CHARACTERS])):
-            self.keywords = [*keywords_of(asker, query, folder, self.request.options.seconds)]
-
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
         result.text = self.block
         offset = (self.offsets or (0,))[0]
@@ -176,7 +163,7 @@ class _Search:
         asked = source.snapshot, request.query, asker, options
         question = Question(*asked, self.budget, self.page((0,)))
         plain = partial(self._shown, sources=[source])
-        return with_answer(self.found, read, question, plain, self.meter)
+        return with_answer(self.found, read, question, plain)
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:
         """An honest nothing: what was searched, the nearest names, another tool."""

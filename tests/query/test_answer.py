@@ -21,7 +21,7 @@ from graphrag_mcp.llm.protocols import Reply, Usage
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
-from graphrag_mcp.query.model_replies import read_answer, read_keywords, read_node
+from graphrag_mcp.query.model_replies import read_answer, read_node
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
@@ -300,17 +300,6 @@ def test_a_callers_keywords_are_looked_for_beside_the_question(snapshot: Snapsho
     assert local_search(snapshot, QUESTION, keywords=["Renwick", "court"]).citations[0] == (
         local_search(snapshot, QUESTION).citations[0]
     )
-
-
-def test_a_model_is_asked_for_keywords_only_where_the_question_names_nothing(snapshot: Snapshot) -> None:
-    words = '{"high_level": ["growth"], "low_level": ["eelgrass", "Ribbon"]}'
-    door, chat = asker(("low_level", words), ("<context>", SAID))
-    local_search(snapshot, QUESTION, asker=door, answer=True)
-    assert len(chat.calls) == 1
-    result = local_search(snapshot, "how is the seaweed doing?", asker=door, answer=True)
-    assert len(chat.calls) == 3 and "eelgrass" in result.text.lower()
-    assert set(result.usage["by_stage"]) == {"answer", "keywords"} and result.usage["calls"] == 2
-    assert read_keywords(f"```json\n{words}\n```") == (("growth",), ("eelgrass", "Ribbon"))
 
 
 @pytest.mark.parametrize("said", ["", "  \n", "<think>hm</think>", "```\n\n```"])

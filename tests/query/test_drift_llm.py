@@ -14,7 +14,6 @@ from mcp import Client
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.budget import Item, Section
@@ -22,19 +21,18 @@ from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import page_text
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_state import Walk, read_score
-from graphrag_mcp.query.model_replies import read_node, read_nodes
+from graphrag_mcp.query.model_replies import read_node
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.command import SAMPLE
 from tests.support.scripted import ScriptedChat
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
-PRIMER, STEP, REDUCE = "intermediate_answer", "Small question", "An investigation has asked"
+PRIMER, STEP, REDUCE = "a first answer to the question", "Small question", "Answer the question from the context below"
 FIRST = [
     "What did the court of inquiry of 1969 conclude?", "What did Tobias Fenn see from the gallery?",
     "Where was the wreck found?", "What does the radar at Corrie Head show?", "Who was Ines Calloway?",
@@ -50,7 +48,7 @@ def snapshot(sample_home: Path) -> Snapshot:
 
 def primer(messages: Any, _: Any) -> str:
     said = "# The loss\nThe court blamed him [Data: Reports (1, 2)]."
-    return json.dumps({"intermediate_answer": said, "score": "60/100", "follow_up_queries": FIRST})
+    return json.dumps({"answer": said, "score": "60/100", "follow_up_queries": FIRST})
 
 
 def step(messages: Any, _: Any) -> str:
@@ -58,26 +56,15 @@ def step(messages: Any, _: Any) -> str:
     prompt = messages[-1].content
     names = list(dict.fromkeys(re.findall(r"[A-Z][a-z]+ [A-Z][a-z]+", prompt.partition("<context>")[2])))
 
-    def one(question: str) -> dict[str, Any]:
-        mark = zlib.crc32(question.encode())
-        asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
-        said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]."
-        return {"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked}
-
-    return each(prompt, one)
-
-
-def each(prompt: str, one: Any) -> str:
-    """What `one` says to the small question, or to each of several."""
-    asked = prompt.rpartition("Small question")[2]
-    if not asked.startswith("s:"):
-        return json.dumps(one(asked[2:]))
-    numbered = re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
-    return json.dumps({"answers": [{"question": int(number), **one(query)} for number, query in numbered]})
+    question = prompt.rpartition("Small question: ")[2]
+    mark = zlib.crc32(question.encode())
+    asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
+    said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]."
+    return json.dumps({"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked})
 
 
 def always(**said: Any) -> Any:
-    return lambda messages, _: each(messages[-1].content, lambda _: said)
+    return lambda messages, _: json.dumps(said)
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
@@ -108,61 +95,6 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert packing_budget.size(result)[0] <= 6000 and "## Answers" not in result.text
 
 
-def test_a_corpus_that_fits_into_two_prompts_takes_at_most_8_calls(tmp_path: Path) -> None:
-    texts = tuple(
-        InlineText(f"Keeper {name} of Tesk rang the bell {n} times. {name} Venn paid Ruben Ask {n} crowns for it.", id=name)
-        for n, name in enumerate(("Orla", "Merle", "Jory", "Ines", "Kit", "Fola", "Solveig", "Tobias"), 3)
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    asked: list[str] = []
-
-    def step(messages: Any, _: Any) -> str:
-        asked.append(str(messages[-1].content))
-        queries = [f"Whom did {name} Venn pay for {len(asked)} bells?" for name in ("Orla", "Merle", "Jory", "Ines", "Kit")]
-        said = {"intermediate_answer": "a", "answer": "a", "score": min(99, 10 * len(asked)), "follow_up_queries": queries}
-        return each(asked[-1], lambda _: said)
-
-    door, chat = asker((PRIMER, step), (STEP, step))
-    session = Drift(open_snapshot(tmp_path / "c"), tmp_path / "w.jsonl")
-    result = drift_llm.run(session, "Who paid for the bells of Tesk?", door)
-    assert result.state == "answered" and 3 < len(chat.calls) <= 8
-
-
-def test_nodes_whose_contexts_are_mostly_the_same_are_asked_together_and_others_alone(tmp_path: Path) -> None:
-    notes = {"bell": "Orla Venn rang the bell of Tesk. The bell of Tesk has a crack. Merle Ask cast the bell of Tesk.",
-             "boat": "The ferry Gull sank off Ruun. Captain Ibsen steered the ferry Gull. Ruun has no harbour."}  # fmt: skip
-    texts = tuple(InlineText(text, id=name) for name, text in notes.items())
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    queries = ["Who rang the bell of Tesk?", "Who cast the bell of Tesk?", "Who steered the ferry Gull off Ruun?"]
-    first = json.dumps({"intermediate_answer": "a", "score": 30, "follow_up_queries": queries})
-    turns: list[str] = []
-
-    def answers(messages: Any, _: Any) -> str:
-        turns.append(messages[0].content)
-        said = json.loads(each(messages[0].content, lambda query: {"answer": f"{query} [t1]", "score": 50, "follow_up_queries": []}))
-        return json.dumps({"answers": said["answers"][: sum("Small questions:" in one for one in turns)]} if "answers" in said else said)
-
-    door, chat = asker((PRIMER, first), (STEP, answers))
-    session = Drift(open_snapshot(tmp_path / "c"), tmp_path / "w.jsonl")
-    drift_llm.run(session, "What happened to the bell and to the ferry?", door, depth=1)
-    together, alone = ([one for one in turns if mark in one] for mark in ("Small questions:", "Small question:"))
-    assert len(alone) == 1 and queries[2] in alone[0] and all(query in together[0] for query in queries[:2])
-    assert len(together) == 2 and [1 for call in chat.calls if "question 2 has no answer" in call[-1].content]
-    walk = session.walk()
-    said = {node["query"]: node["answer"] for _, node in walk.graph.nodes(data=True)}
-    assert all(said[query].startswith(query) and "[Data: Sources (t" in said[query] for query in queries)
-
-
-def test_answers_to_several_questions_are_read_as_models_write_them() -> None:
-    one, two = {"question": 1, "answer": "A.", "score": 5}, {"question": "2", "answer": "B.", "score": "7/10"}
-    for said in ({"answers": [two, one]}, [one, two], {"answers": [{"answer": "A."}, {"answer": "B."}]}):
-        assert [node and node.answer for node in read_nodes(json.dumps(said), 2)] == ["A.", "B."]
-    assert [node and node.answer for node in read_nodes(json.dumps({"answers": [two]}), 2)] == [None, "B."]
-    for wrong in ("", "It is so.", "[]", '{"answers": [{"question": 9, "answer": "A."}]}', '{"answers": [{"question": 1}]}'):
-        with pytest.raises(BadReply):
-            read_nodes(wrong, 2)
-
-
 def test_a_step_shows_no_id_that_no_row_has() -> None:
     said = "c7|Loss|It is so. [Data: Entities (e3, e9); Sources (t4, +more)] And so. [Data: Sources (t99)]"
     items = [Item("c7", said, section="Reports"), Item("e3", "e3|Orla|keeps it", section="Entities"), Item("t4", "[t4] It is so.")]
@@ -181,15 +113,14 @@ def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tm
     assert [asked.count(query) for query in FIRST[:5]] == [1] * 5
 
 
-def test_a_walk_that_finds_nothing_or_nothing_better_stops_early(snapshot: Snapshot, tmp_path: Path) -> None:
-    for name, score, rounds in (("nothing", 3, 1), ("level", 40, 2)):
-        def same(messages: Any, schema: Any, score: int = score) -> str:
-            return re.sub(r'"score": \d+', f'"score": {score}', step(messages, schema))
+def test_a_walk_that_finds_nothing_stops_early(snapshot: Snapshot, tmp_path: Path) -> None:
+    def in_vain(messages: Any, schema: Any) -> str:
+        return re.sub(r'"score": \d+', '"score": 3', step(messages, schema))
 
-        door, _ = asker((STEP, same))
-        session = Drift(snapshot, tmp_path / f"{name}.jsonl")
-        assert drift_llm.run(session, QUESTION, door).state == "answered"
-        assert len(session.walk().rounds) == rounds and session.walk().frontier()
+    door, _ = asker((STEP, in_vain))
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    assert drift_llm.run(session, QUESTION, door).state == "answered"
+    assert len(session.walk().rounds) == 1 and session.walk().frontier()
 
 
 def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -211,7 +142,8 @@ def test_prompts_hold_no_stored_number_and_are_the_same_every_time(snapshot: Sna
     for prompt in prompts_with(chat, STEP):
         heads = re.findall(r"^\[(t[\d.]+)\]", prompt, re.MULTILINE)
         assert heads == [f"t{n + 1}" for n in range(len(heads))]
-    assert not re.search(r"\b[cter]\d+\b", prompts_with(chat, PRIMER)[0].partition("<reports>")[2])
+    numbers = re.findall(r"^c(\d+)\|", prompts_with(chat, PRIMER)[0], re.MULTILINE)
+    assert numbers == [str(n + 1) for n in range(len(numbers))]
     named = set(re.findall(r"\bt\d+(?:\.\d+)?\b", prompts_with(chat, REDUCE)[0].partition("<context>")[2]))
     assert named == {f"t{n + 1}" for n in range(len(named))}
 
@@ -316,7 +248,7 @@ def test_finish_is_done_only_when_nothing_waits(snapshot: Snapshot, tmp_path: Pa
 )  # fmt: skip
 def test_scores_of_models_are_read_and_unreadable_ones_are_null(said: str, score: float | None) -> None:
     node = read_node(f'{{"answer": "A.", "score": {said}, "follow_up_queries": ["B?", "C?", 7, "B ?"]}}')
-    assert (node.answer, node.score, node.follow_ups) == ("A.", score, ("B?", "C?"))
+    assert (node.answer, node.score, node.follow_up_queries) == ("A.", score, ["B?", "C?"])
     assert read_score(json.loads(said))[0] == score
 
 

@@ -53,13 +53,9 @@ def demonstration() -> list[Rule]:
         _rule(_claims, '"claims"', '"quotes"'),
         _rule(_summaries, '"summaries"', '"labels"'),
         _rule(_report, '"findings"', '"rating_explanation"'),
-        _rule(_points, '"points"'),
-        _rule(_drift_first, '"intermediate_answer"'),
-        _rule(_drift_steps, '"answers"', '"follow_up_queries"'),
+        _rule(_drift_first, '"follow_up_queries"', "first answer to the question"),
         _rule(_drift_step, '"follow_up_queries"'),
-        _rule(_keywords, '"high_level"', '"low_level"'),
         _rule(_profile, '"persona"', '"entity_types"'),
-        _rule(_rating, '"rating"', "relevan"),
         _rule(_description, '"description"', "descriptions"),
         _rule(lambda prompt: _prose(prompt.text, prompt.question)),
     ]
@@ -239,57 +235,21 @@ def _report(prompt: _Prompt) -> dict[str, Any]:
     }
 
 
-def _points(prompt: _Prompt) -> dict[str, Any]:
-    points = []
-    for row in prompt.text.splitlines():
-        if number := re.match(r"(\d+)\|", row):
-            said = " ".join(_sentences(row.split("|")[-1])[:2])
-            said = f"{said} [Data: Reports ({number[1]})]"
-            points.append({"description": said, "score": _shared(row, prompt.question, 10, 90)})
-    return {"points": points or [{"description": "I do not know", "score": 0}]}
-
-
 def _drift_first(prompt: _Prompt) -> dict[str, Any]:
-    return _drift(prompt.text, prompt.question, 5, "intermediate_answer")
+    return _drift(prompt.text, prompt.question, 5)
 
 
 def _drift_step(prompt: _Prompt) -> dict[str, Any]:
     return _drift(prompt.text, prompt.question)
 
 
-def _drift_steps(prompt: _Prompt) -> dict[str, Any]:
-    asked = prompt.messages[-1].content.rpartition("Small questions:\n")[2]
-    questions = re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
-    return {
-        "answers": [
-            {"question": int(number)} | _drift(prompt.text, question)
-            for number, question in questions
-        ]
-    }
-
-
-def _drift(text: str, question: str, follow_ups: int = 2, answer: str = "answer") -> dict[str, Any]:
+def _drift(text: str, question: str, follow_ups: int = 2) -> dict[str, Any]:
     names = _most_named(text, follow_ups)
     return {
-        answer: _prose(text, question),
+        "answer": _prose(text, question),
         "score": _shared(text, question, 20, 90),
         "follow_up_queries": [f"What else is known about {name}?" for name in names],
     }
-
-
-def _keywords(prompt: _Prompt) -> dict[str, Any]:
-    names = _names(prompt.question)
-    themes = [
-        word
-        for word in _LONG_WORD.findall(prompt.question)
-        if word not in _NO_NAMES and not any(word in name for name in names)
-    ]
-    return {"high_level": list(dict.fromkeys(themes))[:8], "low_level": names[:8]}
-
-
-def _rating(prompt: _Prompt) -> dict[str, Any]:
-    what = "the words of the question that the report holds"
-    return {"reason": what, "rating": _shared(prompt.text, prompt.question, 0, 5)}
 
 
 def _profile(prompt: _Prompt) -> dict[str, Any]:
