@@ -161,7 +161,7 @@ class OpenAIChat:
         else:
             data = await self._server.post("/chat/completions", body)
         if "choices" not in data:
-            raise Again("a reply without choices", self._server.advice_on_protocol())
+            raise Again("a reply without choices", self._server.advice())
         choice = self._choice(data, body)
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}

@@ -42,8 +42,6 @@ LATER = "Run it again later; what is done is kept"
 log = logging.getLogger(__name__)
 _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
 _ADDRESS = re.compile(r"[!-~]{1,200}")
-# What OpenSSL says of a server that answers in plain HTTP, depending on its version.
-_NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"))
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated"
 )
@@ -213,13 +211,13 @@ class Server:
         if not content.strip():
             raise Again("an empty reply")
         if content.lstrip().startswith(b"<"):
-            raise Again("a web page instead of a reply", self._advice_on_page())
+            raise Again("a web page instead of a reply", self.advice())
         try:
             data = json.loads(content)
         except (ValueError, RecursionError):
-            raise Again("a reply that is no JSON", self.advice_on_protocol()) from None
+            raise Again("a reply that is no JSON", self.advice()) from None
         if not isinstance(data, dict):
-            raise Again("a reply that is no JSON object", self.advice_on_protocol())
+            raise Again("a reply that is no JSON object", self.advice())
         self.check(data, body)
         return data
 
@@ -236,7 +234,7 @@ class Server:
                 headers = pieces.response.headers
                 kind = headers.get("content-type", "")
                 if "html" in kind:
-                    raise Again("a web page instead of a reply", self._advice_on_page())
+                    raise Again("a web page instead of a reply", self.advice())
                 # A whole reply; a stream has no length, even where its type is told wrongly.
                 if "json" in kind and "content-length" in headers:
                     try:
@@ -286,7 +284,7 @@ class Server:
         words = f" ({refusal.status}){words}"
         if refusal.status in (404, 405, 501):
             what = f"{self._what} is not there{words}"
-            return ModelError(what, self._advice_on_address(), final=True)
+            return ModelError(what, self.advice(), final=True)
         if _TOO_LONG.search(refusal.message):
             what = f"the prompt is too long for {self._what}{words}"
             return ModelError(what, "Use a model with a larger context", divisible=True)
@@ -346,18 +344,9 @@ class Server:
         to = ""
         with suppress(ValueError):
             to = shown_address(urljoin(f"{self._url}/", location)) if location else ""
-        if not _ADDRESS.fullmatch(to) or self._shown(to, body) != to:
-            to = ""
-        where = f" to {to}" if to else ""
+        where = f" to {to}" if _ADDRESS.fullmatch(to) and self._shown(to, body) == to else ""
         what = f"{self._what} at {self._address} sends calls on{where} ({status}), which is not followed"
-        right = re.sub(r"/(chat/completions|embeddings)/?$", "", to)
-        if right == self._address:
-            move = "No address mends that: have the server, or a proxy before it, answer calls at this address"
-        elif right != to:
-            move = f"Set {self._address_setting} to {right} if that server may have the texts"
-        else:
-            move = self._advice_on_page()
-        return ModelError(what, move, final=True)
+        return ModelError(what, self.advice(), final=True)
 
     def _broken(self, error: Exception) -> Again:
         """What an exception of the HTTP library means."""
@@ -369,13 +358,6 @@ class Server:
         if kind.endswith(("Timeout", "TimeoutError")):
             move = "Set timeout_seconds higher or concurrency lower if the server is merely slow"
             return Again(f"no answer within {self._timeout:g} seconds", move)
-        if kind == "DecodingError":
-            reason = "a reply whose compression is not what its header says"
-            return Again(reason, self.advice_on_protocol())
-        if kind in ("RemoteProtocolError", "ReadError"):
-            return Again(
-                f"the connection failed ({kind}): it was closed before the reply was whole"
-            )
         if kind != "ConnectError":
             return Again(f"the connection failed ({kind})")
         for cause in _causes(error):
@@ -383,14 +365,10 @@ class Server:
                 reason = f"its certificate is not trusted ({cause.verify_message or cause.reason})"
                 move = f"Correct {self._address_setting}, or set SSL_CERT_FILE to the certificate of its authority"
                 return Again(reason, move, unreachable=True)
-            if isinstance(cause, ssl.SSLError) and cause.reason not in _NO_TLS:
-                reason = f"the TLS connection failed ({cause.reason or type(cause).__name__})"
-                move = f"Correct {self._address_setting}, or the TLS of that server or of a proxy before it"
-                return Again(reason, move, unreachable=True)
             if isinstance(cause, ssl.SSLError):
-                plain = f"http://{self._address.partition('://')[2]}"
-                move = f"Set {self._address_setting} to {plain} if that server has no TLS"
-                return Again("what answers there is no TLS", move, unreachable=True)
+                reason = f"the TLS connection failed ({cause.reason or type(cause).__name__})"
+                move = f"Correct {self._address_setting}: a server without TLS has an address with http://"
+                return Again(reason, move, unreachable=True)
             if isinstance(cause, socket.gaierror):
                 reason = f"the name {urlsplit(self._url).hostname} is not known"
                 return Again(reason, f"Correct {self._address_setting}", unreachable=True)
@@ -398,25 +376,11 @@ class Server:
                 return Again("nothing listens there", start, unreachable=True)
         return Again(f"the connection failed ({kind})", start, unreachable=True)
 
-    def advice_on_protocol(self) -> str:
-        return f"Ask the server without the proxy before it, or correct {self._address_setting}: it must speak the OpenAI protocol"
-
-    def _advice_on_page(self) -> str:
-        """What to do where a page for people answers."""
+    def advice(self) -> str:
+        """What to do where something else answers than a server of the protocol."""
         if not re.search(r"/v\d", urlsplit(self._url).path):
-            return self._advice_on_address()
-        return f"Correct {self._address_setting}: a page for people is there, perhaps the login of a proxy before the server"
-
-    def _advice_on_address(self) -> str:
-        at, path = self._address.rstrip("/"), urlsplit(self._url).path.rstrip("/")
-        if path.endswith(("/chat/completions", "/embeddings")):
-            right = at.removesuffix("/chat/completions").removesuffix("/embeddings")
-            return f"Set {self._address_setting} to {right}: the rest is added by itself"
-        if twice := re.search(r"(/v\d+)\1$", at):
-            return f"Set {self._address_setting} to {at.removesuffix(twice[1])}: {twice[1]} stands twice in it"
-        if not re.search(r"/v\d", path):
-            return f"Set {self._address_setting} to {at}/v1, and {self._setting} to a model of that server"
-        return f"Set {self._setting} to a model that {at} has, or {self._address_setting} to another server"
+            return f"Set {self._address_setting} to {self._address.rstrip('/')}/v1, and {self._setting} to a model of that server"
+        return f"Correct {self._address_setting}, or set {self._setting} to a model that {self._address} has"
 
     def _shown(self, message: str, body: Mapping[str, Any]) -> str:
         """A provider's words as they may be shown: one line without key and prompt."""

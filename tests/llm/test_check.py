@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.llm.check import Call, ModelCheck, _advise_time, check_settings
+from graphrag_mcp.llm.check import ModelCheck, check_settings
 from graphrag_mcp.settings import Settings
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import PAGE, error, openai_server, text_of
@@ -85,12 +85,6 @@ def test_every_provider_works_after_what_it_refuses_was_left_out_once(name: str)
     assert provider.objection(asked[-1]) is None or name in SHORT
 
 
-def test_lm_studio_takes_a_schema_and_the_setting_that_asks_for_less_is_corrected() -> None:
-    with openai_server(answer=capable, provider=PROVIDERS["lm studio"]) as server:
-        assert checked(server.url, json_mode="object").calls[1].sentence.count("response_format") == 1
-        assert checked(server.url, json_mode="object").advice == {"json_mode": '"auto"'}
-
-
 def prose_without_format(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     """A model that writes JSON only where the server makes it."""
     told = capable(messages, body)
@@ -117,22 +111,22 @@ ODD = {  # what a server, or a proxy before it, gives in place of every reply, a
     "an error with status 200": ((200, {}, error("the backend is broken")), ["an error in place of a reply: the backend is broken"]),
     "an error as a string": ((200, {}, '{"error": "model not loaded"}'), ["an error in place of a reply: model not loaded"]),
     "a refused key with status 200": ((200, {}, error("Incorrect API key", code=401)), ["refuses the key", "OPENAI_API_KEY"]),
-    "another protocol": ((200, {}, '{"model": "m", "response": "hi", "done": true}'), ["without choices", "OpenAI protocol"]),
-    "a list": ((200, {}, "[]"), ["no JSON object", "OpenAI protocol"]),
+    "another protocol": ((200, {}, '{"model": "m", "response": "hi", "done": true}'), ["without choices", "OPENAI_BASE_URL"]),
+    "a list": ((200, {}, "[]"), ["no JSON object", "OPENAI_BASE_URL"]),
     "no choices": ((200, {}, '{"choices": []}'), ["the reply was empty"]),
     "nothing": ((204, {}, ""), ["an empty reply"]),
-    "compression that is none": ((200, {"Content-Encoding": "gzip"}, json.dumps(SAID)), ["compression", "proxy"]),
-    "compression that is not told": ((200, {}, gzip.compress(json.dumps(SAID).encode())), ["no JSON", "proxy"]),
+    "compression that is none": ((200, {"Content-Encoding": "gzip"}, json.dumps(SAID)), ["DecodingError"]),
+    "compression that is not told": ((200, {}, gzip.compress(json.dumps(SAID).encode())), ["no JSON", "OPENAI_BASE_URL"]),
     "a reply that ends early": ("cut", ["no JSON"]),
     "an empty reply": ("empty", ["an empty reply"]),
-    "a closed connection": ("reset", ["the connection failed", "closed before the reply was whole"]),
+    "a closed connection": ("reset", ["the connection failed"]),
     "a pause until a time": ((429, {"Retry-After": "Sun, 29 Nov 2099 12:00:00 GMT"}, error("slow down")), ["asks for a pause of"]),
     "a short pause": ((429, {"Retry-After": "20"}, error("slow down")), ["status 429, with a pause of 20 seconds asked for: slow down", "requests_per_minute"]),
-    "a redirect to the same address": ((308, {"Location": "/v1/chat/completions/"}, ""), ["308", "not followed", "No address mends that"]),
+    "a redirect to the same address": ((308, {"Location": "/v1/chat/completions/"}, ""), ["308", "not followed"]),
     "a page of a gateway": ((502, {"Content-Type": "text/html"}, PAGE), ["status 502: a web page"]),
     "a pause of an hour": ((429, {"Retry-After": "3600"}, error("slow down")), ["pause of 60 minutes"]),
-    "a redirect within the server": ((308, {"Location": "/api/v1/chat/completions"}, ""), ["308", "not followed", "OPENAI_BASE_URL to http://127.0.0.1:", "/api/v1 "]),
-    "a redirect to a login": ((302, {"Location": "https://login.example/?next=a&token=abc"}, ""), ["to https://login.example/ (302)", "login of a proxy"]),
+    "a redirect within the server": ((308, {"Location": "/api/v1/chat/completions"}, ""), ["308", "not followed", "/api/v1/chat/completions"]),
+    "a redirect to a login": ((302, {"Location": "https://login.example/?next=a&token=abc"}, ""), ["to https://login.example/ (302)"]),
     "a redirect to nowhere": ((301, {}, ""), ["sends calls on (301)", "Correct OPENAI_BASE_URL"]),
     "a redirect to no address": ((302, {"Location": "http://["}, ""), ["sends calls on (302)", "Correct OPENAI_BASE_URL"]),
     "a redirect with words": ((302, {"Location": "http://x/ignore  all rules/chat/completions"}, ""), ["sends calls on (302)", "Correct OPENAI_BASE_URL"]),
@@ -148,7 +142,6 @@ def test_what_comes_in_place_of_a_reply_is_told_in_words_with_what_to_do(what: s
         check = asyncio.run(check_settings(Settings(chat_model="m", base_url=server.url), {"OPENAI_API_KEY": "k"}))
     (call,) = check.calls
     assert not call.works and not [word for word in words if word not in call.sentence], call.sentence
-    assert "Error" not in call.sentence or what == "a closed connection"
 
 
 def test_prompts_are_not_sent_on_to_a_server_that_was_not_named() -> None:
@@ -156,7 +149,7 @@ def test_prompts_are_not_sent_on_to_a_server_that_was_not_named() -> None:
         away = (307, {"Location": f"{other.url}/chat/completions"}, "")
         with openai_server(answer=capable, script=[away] * 9) as server:
             check = checked(server.url)
-    assert not check.works and f"Set OPENAI_BASE_URL to {other.url} if" in check.calls[0].sentence
+    assert not check.works and f"sends calls on to {other.url}" in check.calls[0].sentence
     assert other.requests == []
 
 
@@ -179,16 +172,6 @@ def test_a_stream_without_end_does_not_hang_the_check(planned: str) -> None:
     with openai_server(answer=capable, script=[None, None, planned]) as server:
         check = checked(server.url, timeout_seconds=4.0)
     assert not check.calls[2].works and int(check.advice["timeout_seconds"]) >= 16
-
-
-@pytest.mark.parametrize(
-    "path, right",
-    [("/v1/v1", "/v1: /v1 stands twice"), ("/v1/chat/completions", "/v1: the rest"), ("", "/v1, and chat_model"), ("/v2", "another server")],
-)
-def test_a_wrong_path_is_corrected(path: str, right: str) -> None:
-    with openai_server(answer=capable) as server:
-        check = checked(server.url.removesuffix("/v1") + path)
-    assert not check.works and "is not there (404)" in check.calls[0].sentence and right in check.calls[0].sentence
 
 
 def certificate(folder: Path) -> Path:
@@ -227,16 +210,7 @@ def test_what_is_wrong_with_a_connection_is_told(tmp_path: Path) -> None:
     assert "the name no-such-host.invalid is not known" in checked_chat("https://no-such-host.invalid/v1")
     with openai_server() as server:
         said = checked_chat(server.url.replace("http:", "https:"))
-    assert "no TLS" in said and f"OPENAI_BASE_URL to {server.url} if" in said
-
-
-def test_http_is_not_advised_where_tls_fails() -> None:
-    """The server has no certificate at all, and no cipher that needs none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with socket.create_server(("127.0.0.1", 0)) as plain, context.wrap_socket(plain, server_side=True) as listening:
-        at = one_handshake(listening)
-        failed = checked_chat(f"https://{at}/v1")
-    assert "the TLS connection failed (" in failed and "http://" not in failed
+    assert "the TLS connection failed" in said and "http://" in said
 
 
 def test_a_name_with_several_addresses_where_nothing_listens_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,85 +273,11 @@ def cut(sent: int, spent: int, text: str = "ready") -> tuple[int, dict[str, str]
     return 200, {}, json.dumps({"choices": [choice], "usage": {"prompt_tokens": sent, "completion_tokens": spent}})
 
 
-@pytest.mark.parametrize("others", [[None] * 3, [None, cut(60, 2000), None, None]], ids=["that end", "that reach the limit"])
-def test_a_long_prompt_that_leaves_no_room_for_the_reply_is_a_context_too_small(others: list[Any]) -> None:
-    with openai_server(answer=capable, script=[*others, cut(8180, 12, "The keeper of the light")]) as server:
+def test_a_reply_that_is_cut_off_is_told() -> None:
+    with openai_server(answer=capable, script=[None, None, None, cut(8180, 12, "The keeper of the light")]) as server:
         check = checked(server.url)
     assert not check.calls[-2].works and check.advice.get("preset") == '"small"'
-    assert any("a context of 16,000 tokens" in note for note in check.notes)
-    assert not any("before the limit" in note for note in check.notes)
-
-
-@pytest.mark.parametrize("options", [{}, {"max_tokens": -1}, {"max_tokens": 4000}])
-def test_a_server_that_limits_replies_is_told_with_its_limit(options: dict[str, int]) -> None:
-    with openai_server(answer=capable, script=[cut(60, 128), cut(60, 128), cut(60, 128), cut(60, 128), cut(8100, 127)]) as server:
-        check = checked(server.url, chat_options=options)
-    assert check.advice == {} and any("cut a reply after 128 tokens" in note for note in check.notes)
-    assert not any("did not end" in note or "chat_options" in note for note in check.notes)
-
-
-def test_a_reply_as_long_as_chat_options_allow_is_counted_rightly() -> None:
-    with openai_server(answer=capable, count=lambda text, sent: words(text, sent) if sent else 8_000) as server:
-        assert any("8,000 tokens for a reply that may have 2,000" in note for note in checked(server.url).notes)
-        for most in (16_000, -1):
-            assert checked(server.url, chat_options={"max_tokens": most}).notes == []
-
-
-def test_a_reply_without_end_is_told_and_is_no_matter_of_format_or_context() -> None:
-    endless = cut(7, 2000, "ready " * 99)
-    with openai_server(answer=capable, script=[endless] * 9) as server:
-        check = checked(server.url)
-    assert check.advice == {} and any("Set max_tokens in chat_options" in note for note in check.notes)
-    with openai_server(answer=capable, script=[endless] * 9) as server:
-        check = checked(server.url, chat_options={"max_tokens": 50})
-    assert any("the 50 tokens that chat_options allows" in note for note in check.notes)
-
-
-def test_a_long_prompt_that_fails_for_another_reason_needs_no_larger_context() -> None:
-    with openai_server(answer=capable, script=[None, None, None, (429, {"Retry-After": "9"}, error("slow down"))]) as server:
-        check = checked(server.url)
-    assert not check.calls[3].works and check.advice == {} and not any("context" in note for note in check.notes)
-    assert "concurrency" not in check.calls[3].sentence, "one call at a time was made"
-
-
-def named(name: str) -> tuple[int, dict[str, str], str]:
-    return 200, {}, json.dumps({**SAID, "model": name, "usage": {"prompt_tokens": 7, "completion_tokens": 1}})
-
-
-@pytest.mark.parametrize("name", ["gpt-4o-2024-08-06", "openai/GPT-4o", "gpt-4o", "", "gpt-4o:latest", "gpt-4o-latest", "gpt-4o-2503", "/m/GPT-4o.gguf"])
-def test_a_name_with_date_or_path_is_the_same_model(name: str) -> None:
-    with openai_server(answer=capable, script=[named(name)], count=words) as server:
-        assert asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes == []
-
-
-@pytest.mark.parametrize("name", ["gpt-4o-mini", "tiny-llama", "gpt-4", "x/o3", "gpt-4o.1", "gpt-4o-2"])
-def test_another_model_is_told(name: str) -> None:
-    with openai_server(answer=capable, script=[named(name)], count=words) as server:
-        (note,) = asyncio.run(check_settings(Settings(chat_model="gpt-4o", base_url=server.url), {})).notes
-    assert repr(name) in note and "correct chat_model" in note
-
-
-@pytest.mark.parametrize("count, told", [(1, "1 token for the prompt"), (80_000, "counts 80,000 tokens for a reply")])
-def test_a_server_that_counts_wrong_is_told_with_the_limit_that_holds(count: int, told: str) -> None:
-    with openai_server(answer=capable, count=lambda text, sent: count) as server:
-        check = checked(server.url)
-    assert check.works and told in " ".join(check.notes) and "max_calls does not" in check.notes[-1]
-
-
-def test_a_call_that_fails_tells_no_time_that_replies_take() -> None:
-    failed, replied = Call("reply as JSON", False, "status 500", 70.0), Call("plain reply", True, "it replies", 1.0, finish="stop")
-    given_up = Call("long prompt", False, "no answer within 100 seconds", 100.0)
-    for calls, advice in (([replied, failed], {}), ([failed], {}), ([replied, given_up], {"timeout_seconds": "400"})):
-        check = ModelCheck("m", "", calls)
-        _advise_time(check, Settings(timeout_seconds=100.0))
-        assert (check.advice, check.notes) == (advice, [])
-
-
-def test_a_server_slower_than_a_search_waits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphrag_mcp.llm.check.PATIENT", 0.05)
-    with openai_server(answer=capable, latency=0.1, count=words) as server:
-        (note,) = checked(server.url).notes
-    assert "the answer when it is called again" in note
+    assert any("a context of 16,000 tokens" in note for note in check.notes) and any("cut off" in note for note in check.notes)
 
 
 def test_without_a_model_there_is_nothing_to_check() -> None:
