@@ -425,7 +425,6 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
 
 def tune(options: argparse.Namespace) -> int:
     """Fit the prompts of an index to its texts, with the configured model."""
-    from graphrag_mcp.evaluate.tune import TuneRequest
     from graphrag_mcp.evaluate.tune import tune as fit
 
     app = output.app_of(options)
@@ -433,15 +432,16 @@ def tune(options: argparse.Namespace) -> int:
     if not app.settings.chat_model:
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
         raise BadInput("tuning needs a chat model and none is configured", advice)
-    target = Path(options.output).expanduser().absolute() if options.output else None
-    names = ("limit", "max_tokens", "domain", "language", "seed")
-    arguments = {name: getattr(options, name) for name in names}
-    request = TuneRequest(**arguments, untyped=options.no_entity_types, output=target)
-    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
+    found = fit(
+        app.folder(corpus),
+        app.snapshot(corpus),
+        app.settings,
+        app.asker(corpus),
+        options.domain,
+        options.language,
+    )
     files, hint = [str(path) for path in found.files], ""
-    if found.files and target is not None:
-        hint = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
-    elif found.files:
+    if found.files:
         hint = "; index --method llm reads the texts with these prompts"
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"

@@ -1,5 +1,4 @@
-"""Evaluation: how often an index finds the answers to given questions, and whether another index
-does better. No model is asked.
+"""Evaluation: how often an index finds the answers to given questions. No model is asked.
 
 - recall@k: share of a question's gold documents among the first k distinct documents cited.
 - evidence: share of a question's evidence strings in the text of a result of at most `tokens`
@@ -7,22 +6,17 @@ does better. No model is asked.
 - answer: share of questions of which one answer string stands in that text.
 - wall and CPU milliseconds of the call, p50 and p95.
 
-A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
-A question has `question` and any of `gold`, `evidence` and `answer`; `id` and `type` may be there.
+A file of questions is JSON Lines, or a list in JSON. A question has `question` and any of `gold`,
+`evidence` and `answer`, each a string or a list of strings; `id` and `type` may be there.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-import random
-import re
 import time
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from statistics import median
 from typing import Any
@@ -33,7 +27,6 @@ from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
-NAMES = ("corpus.jsonl", "queries.jsonl")
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'
 
 
@@ -51,9 +44,7 @@ class Question:
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file or evaluation folder. BadInput for none, or an unreadable one."""
-    if path.is_dir():
-        path = path / NAMES[1]
+    """The questions of a file. BadInput for none, or an unreadable one."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -64,25 +55,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not any(question.gold or question.evidence or question.answers for question in found):
         what = f"no question of {path} says what should be found"
         raise BadInput(what, "Add gold, evidence or answer to them")
-    seen: Counter[str] = Counter()
-    unique = []
-    for question in found:  # two questions of one id would be compared with each other
-        seen[question.id] += 1
-        unique.append(
-            question
-            if seen[question.id] == 1
-            else replace(question, id=f"{question.id}#{seen[question.id]}")
-        )
-    return tuple(unique)
+    return found
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
-    """(place, row) of every row, by the kind of the file."""
-    if delimiter := {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower()):
-        reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
-        for row in reader:
-            yield f"{path.name} line {reader.line_num}", row
-        return
+    """(place, row) of every row of JSON Lines, or of a list in JSON."""
     try:
         whole = stored.value(text, nan=True)
     except ValueError:
@@ -94,8 +71,6 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             except ValueError as error:
                 raise BadInput(f"{place} is not JSON ({error})", _ADVICE) from error
         return
-    if isinstance(whole, dict):
-        whole = whole.get("questions", [whole])
     for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield f"{path.name} question {number}", row
 
@@ -113,47 +88,16 @@ def _question(row: Any, place: str) -> Question:
 
 
 def _strings(value: Any) -> tuple[str, ...]:
-    """A list, a JSON list in a string, strings with `|` between them, or one string."""
-    if isinstance(value, str) and not value.strip().startswith("["):
-        value = re.split(r"(?<!\s)\s*\|\s*", value.strip())
-    elif isinstance(value, str):
-        with suppress(ValueError):
-            value = stored.value(value, nan=True)
-    listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    """One string, or those of a list."""
+    listed: Sequence[Any] = value if isinstance(value, list) else [value]
     plain = (part for part in listed if isinstance(part, str | int | float))
     found = [str(part).strip() for part in plain if not isinstance(part, bool)]
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def is_set(path: Path) -> bool:
-    return path.is_dir() and all((path / name).is_file() for name in NAMES)
-
-
-def write_documents(folder: Path, target: Path) -> int:
-    """The documents of an evaluation folder as Markdown files, `<id>.md`; how many there are."""
-    target.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = stored.value(line, nan=True)
-            name, text = str(row["id"]), str(row["text"])
-        except (ValueError, KeyError, TypeError) as error:
-            what = f"{NAMES[0]} line {number} is no document with id and text"
-            advice = 'Give lines such as {"id": "a", "title": "A", "text": "..."}'
-            raise BadInput(what, advice) from error
-        safe = re.sub(r"[^\w.-]", "_", name)[:120]
-        title = f"# {row['title']}\n\n" if row.get("title") else ""
-        (target / f"{safe}.md").write_text(title + text, "utf-8")
-        count += 1
-    return count
-
-
 KS = (5, 20)
 TOKENS = 2_000  # of the result in which evidence and answers are looked for
 WIDE = 20_000  # of the result whose documents are counted
-RESAMPLES = 2_000
 METRICS = (*(f"recall@{k}" for k in KS), "evidence", "answer")
 Search = Callable[[str, str, int], SearchResult]  # mode, question, max_tokens
 
@@ -194,29 +138,6 @@ class EvalResult:
     tokens: int
     modes: tuple[ModeScores, ...]
     unknown_gold: tuple[str, ...] = ()  # gold documents that no document of the index is
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One metric in one mode, in percent. `low` and `high`: 95 % of the resampled differences
-    (other - one).
-
-    `p`: two-sided sign test over the questions on which they differ."""
-
-    mode: str
-    metric: str
-    one: float
-    other: float
-    low: float
-    high: float
-    better: int
-    worse: int
-    p: float
-
-    @property
-    def sure(self) -> bool:
-        """Is the difference more than chance, by both measures?"""
-        return self.p < 0.05 and (self.low > 0 or self.high < 0)
 
 
 def evaluate(
@@ -331,50 +252,6 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
     return (round(median(ordered), 2), round(ordered[math.ceil(0.95 * (len(ordered) - 1))], 2))
 
 
-# ---- two indexes ---------------------------------------------------------------------------------
-
-
-def compare(result: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
-    """The other's values less the one's, question by question, by mode and metric of both."""
-    found = []
-    for mine in result.modes:
-        theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
-        if theirs is None:
-            continue
-        answers = {asked.id: asked.values for asked in theirs.asked}
-        for metric in METRICS:
-            pairs = [
-                (asked.values[metric], answers[asked.id][metric])
-                for asked in mine.asked
-                if metric in asked.values and metric in answers.get(asked.id, {})
-            ]
-            if not pairs:
-                continue
-            changes = [100 * (b - a) for a, b in pairs]
-            better, worse = sum(c > 1e-9 for c in changes), sum(c < -1e-9 for c in changes)
-            first, second = (
-                round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True)
-            )
-            low, high = interval(changes, seed)
-            p = sign_test(better, worse)
-            found.append(Difference(mine.mode, metric, first, second, low, high, better, worse, p))
-    return tuple(found)
-
-
-def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
-    """The middle 95 % of the means of resampled changes (bootstrap over questions)."""
-    draw, count = random.Random(seed), len(changes)
-    means = sorted(sum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES))
-    return round(means[int(0.025 * RESAMPLES)], 2), round(means[int(0.975 * RESAMPLES) - 1], 2)
-
-
-def sign_test(better: int, worse: int) -> float:
-    """Two-sided p of so uneven a split, were better and worse equally likely; 1 for none."""
-    count = better + worse
-    tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
-    return round(min(1.0, 2 * tail / 2**count), 4)
-
-
 # ---- tables --------------------------------------------------------------------------------------
 
 
@@ -399,19 +276,6 @@ def table(result: EvalResult) -> str:
     errors = dict.fromkeys(question.error for scores in result.modes for question in scores.asked)
     reasons = [f"failed: {error}" for error in errors if error][:3]
     return "\n".join([*lines, *([""] if reasons else []), *reasons])
-
-
-def comparison_table(name: str, other: str, differences: Sequence[Difference]) -> str:
-    """One line per mode and metric, Markdown; a difference that is more than chance is marked."""
-    rows = []
-    for row in differences:
-        change = f"{row.other - row.one:+.1f}" + (" *" if row.sure else "")
-        span, counts = f"{row.low:+.1f} to {row.high:+.1f}", f"{row.better}/{row.worse}"
-        sides = (f"{row.one:.1f}", f"{row.other:.1f}")
-        rows.append([row.mode, row.metric, *sides, change, span, counts, f"{row.p:.3f}"])
-    head = ["mode", "metric", name, other, "difference", "95 %", "better/worse", "p"]
-    note = "* more than chance: sign test below 0.05 and an interval without 0"
-    return "\n".join([f"# {other} against {name}", "", *table_lines(head, rows), "", note])
 
 
 def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

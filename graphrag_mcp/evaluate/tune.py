@@ -33,22 +33,9 @@ from graphrag_mcp.trust.fencing import masked
 
 KIND = "tune"
 FOUND = "tuned.json"
+UNITS, QUESTION_TOKENS = 15, 2_000  # text units of the sample, tokens of the whole question
 TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona is put into
 DEFAULTS = Settings()
-
-
-@dataclass(frozen=True)
-class TuneRequest:
-    """`limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
-    `language` are found unless given; a given language is also that of descriptions and reports."""
-
-    limit: int = 15
-    max_tokens: int = 2000
-    domain: str = ""
-    language: str = ""
-    untyped: bool = False
-    seed: int = 42
-    output: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,67 +65,56 @@ class TuneResult(Profile):
 
 
 def tune(
-    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, request: TuneRequest
+    folder: Path,
+    snapshot: Snapshot,
+    settings: Settings,
+    asker: Asker,
+    domain: str = "",
+    language: str = "",
 ) -> TuneResult:
-    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or
-    to the folder that the request names.
+    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts`.
+    `domain` and `language` are found unless given; a given language is also that of descriptions
+    and reports.
 
     Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
-    domain = clean(request.domain, LONGEST["domain"])
-    requested = Profile(domain, clean(request.language, LONGEST["language"]))
-    room = _checked(request, requested)
+    requested = Profile(clean(domain, LONGEST["domain"]), clean(language, LONGEST["language"]))
     if not asker.may_answer(KIND):
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
         raise BadInput("tuning needs a chat model and none is configured", advice)
-    texts = sample(snapshot, request.limit, request.seed)
+    texts = sample(snapshot)
     if not texts:
         raise NotFound("the index holds no text to tune by", "Index documents first")
     degraded: list[str] = []
     has_types = settings.entity_types != DEFAULTS.entity_types
-    names = list(LONGEST) if has_types or request.untyped else [*LONGEST, "entity_types"]
-    profile = _profile(asker, _question(texts, room, requested), requested, names, degraded)
-    types = settings.entity_types
-    if not has_types:
-        types = () if request.untyped else profile.entity_types or DEFAULTS.entity_types
+    names = list(LONGEST) if has_types else [*LONGEST, "entity_types"]
+    profile = _profile(asker, _question(texts, requested), requested, names, degraded)
+    types = settings.entity_types if has_types else profile.entity_types or DEFAULTS.entity_types
     profile = replace(profile, entity_types=types)
     prompt_texts = _texts_of(profile, settings)
-    facts = {**asdict(profile), "output_language": requested.language, "limit": request.limit}
-    facts |= {"seed": request.seed, "sampled": len(texts)}
+    facts = {**asdict(profile), "output_language": requested.language, "sampled": len(texts)}
     facts |= {"model": asker.model, "files": sorted(prompt_texts)}
     if has_types or types == DEFAULTS.entity_types:
         del facts["entity_types"]  # nothing was found that could replace anything
     if prompt_texts or "entity_types" in facts:
         prompt_texts[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
-    files = _write(request.output or folder / "prompts", prompt_texts) if prompt_texts else ()
+    files = _write(folder / "prompts", prompt_texts) if prompt_texts else ()
     found = {**asdict(profile), "sampled": len(texts), "usage": asker.spent().record()}
     return TuneResult(**found, files=files, degraded=tuple(degraded))
-
-
-def _checked(request: TuneRequest, requested: Profile) -> int:
-    """The tokens that the question about the sample leaves for excerpts."""
-    if request.limit < 1:
-        raise BadInput(f"limit {request.limit} cannot be used", "Use a limit of at least 1")
-    words = count_tokens(_question((), 0, requested))
-    if request.max_tokens < words + LEAST_SAMPLE:
-        what = f"max_tokens {request.max_tokens} leaves no room for a sample"
-        advice = f"Use at least {words + LEAST_SAMPLE}"
-        raise BadInput(f"{what} beside {words} tokens of instructions", advice)
-    return request.max_tokens - words
 
 
 # ---- the sample ------------------------------------------------------------------------------------
 
 
-def sample(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
-    """Texts of at most `limit` text units, each once, in the order of a hash of seed and text: the
-    same content gives the same sample whatever its history."""
-    first: dict[str, str] = {}  # hash of seed and text -> id
+def sample(snapshot: Snapshot) -> list[str]:
+    """Texts of at most UNITS text units, each once, in the order of a hash: the same content gives
+    the same sample whatever its history."""
+    first: dict[str, str] = {}  # hash of the text -> id
     for batch in snapshot.batches("text_units", ["id", "text"]):
         for id, text in rows_of(batch):
-            first[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
-        first = dict(sorted(first.items())[:limit])
+            first[hashlib.sha256(f"42\n{text}".encode("utf-8", "replace")).hexdigest()] = id
+        first = dict(sorted(first.items())[:UNITS])
     rows = snapshot.by_key("text_units", list(first.values()))
     # no model is shown a key that stands in a text
     return list(map(masked, values_of(rows["text"])))
@@ -161,7 +137,6 @@ def excerpts(texts: Sequence[str], budget: int) -> list[str]:
 
 # ---- what the corpus is ----------------------------------------------------------------------------
 
-LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
 LEAST_EXCERPT = 30  # tokens of one of them
 MOST_TYPES, LONGEST_TYPE, MOST_WORDS = 20, 40, 4
 NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
@@ -180,15 +155,16 @@ PROFILE_SCHEMA: dict[str, Any] = {
 }
 
 
-def _question(texts: Sequence[str], room: int, requested: Profile) -> str:
-    """The question about the sample, with at most `room` tokens of it, and what is decided."""
+def _question(texts: Sequence[str], requested: Profile) -> str:
+    """The question about the sample, of QUESTION_TOKENS, and what is decided."""
     names = (name for name in ("domain", "language") if getattr(requested, name))
     decided = "; ".join(f"{name} is {getattr(requested, name)!r}" for name in names)
     known = f"\nAlready decided, to be repeated as it is: {decided}.\n" if decided else ""
-    tags = count_tokens(_tagged("")) + 1
+    prompt, tags = prompts.load("tune_profile"), count_tokens(_tagged("")) + 1
+    room = QUESTION_TOKENS - count_tokens(prompt.substitute(known=known, sample=""))
     texts = texts[: room // (tags + LEAST_EXCERPT)]
     shown = "\n".join(_tagged(piece) for piece in excerpts(texts, room - tags * len(texts)))
-    return prompts.load("tune_profile").substitute(known=known, sample=shown)
+    return prompt.substitute(known=known, sample=shown)
 
 
 def _profile(
@@ -302,5 +278,5 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
             write_durably(target / name, text.encode())
     except OSError as error:
         what = f"{target} cannot be written ({error.strerror})"
-        raise BadInput(what, "Name another folder with --output") from error
+        raise BadInput(what, "Give this user the right to write there") from error
     return tuple(target / name for name in texts)

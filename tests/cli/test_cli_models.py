@@ -99,14 +99,6 @@ def test_init_writes_settings_that_load_and_does_not_overwrite(environment: dict
     assert again.returncode == 2 and "--force" in again.stderr
 
 
-def test_tuned_prompts_that_lie_elsewhere_are_not_said_to_be_used(
-    environment: dict[str, str], home: Path, tmp_path: Path
-) -> None:
-    done = run_cli("tune", "--home", home, "--corpus", "s", "--output", tmp_path / "look", env=environment)
-    assert done.returncode == 0 and (tmp_path / "look" / "extract.md").exists(), done.stderr
-    assert f"put them into {home / 'corpora' / 's' / 'prompts'}" in done.stdout and "next index" not in done.stdout
-
-
 def test_tuned_entity_types_reach_extraction(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
     from graphrag_mcp.index.models import with_tuned
     from graphrag_mcp.settings import Settings

@@ -14,7 +14,6 @@ import pytest
 
 from graphrag_mcp.errors import BadInput, ModelError, NotFound
 from graphrag_mcp.evaluate.tune import (
-    TuneRequest,
     TuneResult,
     clean,
     clean_types,
@@ -58,7 +57,7 @@ def run(sample_home: Path, tmp_path: Path) -> Iterator[Callable[..., TuneResult]
 
     def tuned(chat: ScriptedChat | None, settings: Settings | None = None, **arguments: Any) -> TuneResult:
         askers.append(Asker(AnswerBook(tmp_path / "c"), chat, None))
-        return tune(tmp_path / "c", snapshot, settings or Settings(), askers[-1], TuneRequest(**arguments))
+        return tune(tmp_path / "c", snapshot, settings or Settings(), askers[-1], **arguments)
 
     yield tuned
     for asker in askers:
@@ -108,13 +107,11 @@ def test_the_same_tuning_again_asks_nothing_and_writes_the_same(
 
 
 def test_the_question_about_the_sample_keeps_to_its_tokens(run: Callable[..., TuneResult]) -> None:
-    for most in (900, 2000, 6000):
-        chat = model()
-        run(chat, max_tokens=most, seed=most)
-        ((message,),) = chat.calls
-        profile = message.content
-        assert most * 0.7 < count_tokens(profile) <= most or (most == 6000 and profile.count("<text>") == 15)
-        assert profile.count("<text>") >= 5 and profile.count("<text>") == profile.count("</text>")
+    chat = model()
+    run(chat)
+    ((message,),) = chat.calls
+    assert 1400 < count_tokens(message.content) <= 2000
+    assert message.content.count("<text>") >= 5 and message.content.count("<text>") == message.content.count("</text>")
 
 
 def test_given_domain_and_language_are_told_and_win(run: Callable[..., TuneResult], tmp_path: Path) -> None:
@@ -126,13 +123,6 @@ def test_given_domain_and_language_are_told_and_win(run: Callable[..., TuneResul
     assert (found["language"], found["output_language"]) == ("French", "French")
 
 
-def test_untyped_means_any_type(run: Callable[..., TuneResult], tmp_path: Path) -> None:
-    chat = model(profile=json.dumps({**PROFILE, "entity_types": []}))
-    result = run(chat, untyped=True)
-    assert (result.entity_types, result.degraded) == ((), ())
-    assert json.loads((tmp_path / "c" / "prompts" / "tuned.json").read_text("utf-8"))["entity_types"] == []
-
-
 def test_what_somebody_set_is_not_replaced(run: Callable[..., TuneResult], tmp_path: Path) -> None:
     chat = model()
     own = Settings(entity_types=("ship", "person"), claims_description="Wrecks.", output_language="German")
@@ -142,12 +132,6 @@ def test_what_somebody_set_is_not_replaced(run: Callable[..., TuneResult], tmp_p
     assert "claim_description" in prompts.load("claims", tmp_path / "c").get_identifiers()
 
 
-def test_the_files_may_go_elsewhere(run: Callable[..., TuneResult], tmp_path: Path) -> None:
-    result = run(model(), output=tmp_path / "elsewhere")
-    assert {path.parent for path in result.files} == {tmp_path / "elsewhere"}
-    assert not (tmp_path / "c" / "prompts").exists()
-
-
 def test_what_was_edited_by_hand_and_what_no_longer_holds_is_kept_aside(
     run: Callable[..., TuneResult], tmp_path: Path
 ) -> None:
@@ -155,7 +139,7 @@ def test_what_was_edited_by_hand_and_what_no_longer_holds_is_kept_aside(
     run(model())
     (folder / "report.md").write_text("my own $context", "utf-8")
     described = (folder / "describe.md").read_text("utf-8")
-    run(model(profile=json.dumps({**PROFILE, "persona": ""})), seed=7)
+    run(model(profile=json.dumps({**PROFILE, "persona": ""})), domain="ships")
     assert not (folder / "describe.md").exists()  # without a persona it is the shipped prompt
     assert (folder / "describe.md.bak").read_text("utf-8") == described
     assert (folder / "report.md.bak").read_text("utf-8") == "my own $context"
@@ -198,7 +182,7 @@ def test_one_short_document_is_tuned_as_far_as_it_goes(tmp_path: Path) -> None:
     chat = model()
     asker = Asker(None, chat, None)
     try:
-        result = tune(tmp_path / "c", snapshot, Settings(), asker, TuneRequest())
+        result = tune(tmp_path / "c", snapshot, Settings(), asker)
     finally:
         asker.close()
     assert (result.sampled, result.degraded) == (1, ())
@@ -206,14 +190,11 @@ def test_one_short_document_is_tuned_as_far_as_it_goes(tmp_path: Path) -> None:
     assert "The $5 lamp" in message.content and "near <\\/text> the" in message.content
 
 
-def test_an_empty_index_and_useless_arguments_are_refused(run: Callable[..., TuneResult], tmp_path: Path) -> None:
-    for arguments in ({"limit": 0}, {"max_tokens": 100}):
-        with pytest.raises(BadInput):
-            run(model(), **arguments)
+def test_an_empty_index_is_refused(tmp_path: Path) -> None:
     index_documents(tmp_path / "empty", IndexRequest(texts=(InlineText(id="a", text=" "),)), Settings(home=tmp_path))
     asker = Asker(None, model(), None)
     with pytest.raises(NotFound):
-        tune(tmp_path / "empty", open_snapshot(tmp_path / "empty"), Settings(), asker, TuneRequest())
+        tune(tmp_path / "empty", open_snapshot(tmp_path / "empty"), Settings(), asker)
     asker.close()
 
 
@@ -252,19 +233,18 @@ def test_the_same_content_gives_the_same_random_sample_whatever_its_history(tmp_
     indexed(tmp_path / "b", dict(reversed(texts.items())))
     twice = indexed(tmp_path / "b", {"d3": texts["d3"] + " It left."})
     twice = indexed(tmp_path / "b", {"d3": texts["d3"]})
-    chosen = sample(once, 8, 42)
-    assert chosen == sample(twice, 8, 42) and len(chosen) == 8
-    assert chosen != sample(once, 8, 43)
+    chosen = sample(once)
+    assert chosen == sample(twice) and len(chosen) == 15
 
 
 def test_a_text_that_stands_in_several_documents_is_sampled_once(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": "The same text.", "b": "The same text.", "c": "Another text."})
-    assert sorted(sample(snapshot, 15, 42)) == ["Another text.", "The same text."]
+    assert sorted(sample(snapshot)) == ["Another text.", "The same text."]
 
 
 def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
-    (text,) = sample(snapshot, 3, 42)
+    (text,) = sample(snapshot)
     assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text
 
 
