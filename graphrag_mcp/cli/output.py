@@ -50,33 +50,8 @@ _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
 _BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d| \d)")
 _QUALIFIED = re.compile(r"[^\s/]+/[tderck]\d[\d.]*\+?")
-_PHRASES: tuple[tuple[str, Any], ...] = (
-    (r" or give it texts first", " first"),
-    (
-        r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]',
-        lambda match: f"{PROGRAM} edit {match[1]} {_all(match[2])}",
-    ),
-    (r'\b[Uu]se op "?(\w+)"?', rf"Use {PROGRAM} edit \1"),
-    (r'\bop="(\w+)"', rf"{PROGRAM} edit \1"),
-    (r'\bfields=\["([^"]*)"\]', r"--set \1"),
-    (r"\b(?:ids|paths)=\[([^\[\]]*)\]", lambda match: _all(match[1])),
-    (r"\bdry_run=false\b", "--yes"),
-    (r"\banswer=true\b", "--answer"),
-    (r'\bmethod="(\w+)"', r"--method \1"),
-    (r"\bwith query=\.\.\.", "with a QUERY"),
-    (
-        r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)",
-        lambda match: f"{match[2]} as {match[1].upper()}",
-    ),
-    (
-        r"\b(remove_missing|refresh_answers|recluster|raw|changes)=true\b",
-        lambda match: _option(match[1]),
-    ),
-    (r"\bcorpus= ?", "--corpus "),
-    (r"\bcorpus (?=')", "--corpus "),
-    (r"(?<![-\w])(max_tokens|max_nodes)\b", lambda match: _option(match[1])),
-    (rf"\b[Cc]all (?={PROGRAM})", lambda match: "Run " if match[0][0] == "C" else "run "),
-)
+_FLAG = re.compile(r"\b(\w{1,40})=true\b")
+_CORPUS = re.compile(r"\bcorpus(?:= ?| (?='))")
 
 
 def _option(name: str) -> str:
@@ -84,11 +59,10 @@ def _option(name: str) -> str:
 
 
 def as_commands(advice: str, corpus: str = "") -> str:
-    """A sentence of advice: whole calls, tools that are only named, and arguments."""
+    """A sentence of advice: whole calls, tools that are only named, flags and the corpus."""
     advice = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), advice), corpus)
-    for pattern, words in _PHRASES:
-        advice = re.sub(pattern, words, advice)
-    return advice
+    advice = _FLAG.sub(lambda found: _option(found[1]), advice)
+    return _CORPUS.sub("--corpus ", advice).replace("dry_run=false", "--yes")
 
 
 def calls_as_commands(advice: str, corpus: str = "") -> str:
