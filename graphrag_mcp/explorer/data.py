@@ -883,7 +883,7 @@ def load(app: App, view: str, arguments: Mapping[str, str], corpus: str = "") ->
     name = app.corpus_for_reading(corpus)
 
     def shown(snapshot: Snapshot) -> Data:
-        topics(snapshot, not app.read_only)  # before a view asks for them
+        topics(snapshot)  # before a view asks for them
         found = VIEWS[view](app, snapshot, arguments)
         found = found if SHOW_SECRETS.get() else _without_secrets(found)
         return {**found, "generation": snapshot.manifest.generation, "corpus": name}

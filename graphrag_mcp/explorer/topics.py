@@ -1,43 +1,28 @@
-"""The communities of a generation for the map: titles, sizes, types, dates, and nested circles that
-stay where they were when the index changes.
+"""The communities of a generation for the map: titles, sizes, types, dates, and nested circles.
 
-An edit of one document can change the division of all. So a place belongs to text units: a community
-goes to the median of the places that its text units had on the last map. Without a last map, siblings
-begin on a spiral. Circles that overlap are then moved apart. All places are in the unit circle, which
-is the whole map. The last map is kept beside the index (LAST); a server that only reads keeps it in
-memory."""
+Siblings begin on a spiral, the largest in the middle; circles that overlap are then moved apart. All
+places are in the unit circle, which is the whole map."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import math
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import astuple, dataclass, field
-from pathlib import Path
-from statistics import median
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
-from typing_extensions import TypedDict
 
 from graphrag_mcp.packing.budget import one_line, render_references
 from graphrag_mcp.query import context, entities, filters
-from graphrag_mcp.store import stored
-from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.store.stored import Finite
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import lists_of
 
-LAST = "places.json"  # of a corpus folder: the last map that was drawn
 TITLE = 160  # characters of a title in lists
 FIRST = 400  # communities of the first answer, level by level
 DOTS = 60  # entities shown in a community without children
@@ -48,17 +33,12 @@ NUMBERED = ["id", "n", "title", "type", "degree"]
 Row = dict[str, Any]
 
 FILLED = 0.6  # of the area of a circle, by the circles inside of it, before they are moved apart
-# Room around each circle of a new map, and around all circles inside of one, so that the others need
-# not move when one of them grows; and the least that these reach before they are drawn larger.
-SLACK, LEAST = 1.06, 0.7
-GATHERED = 10  # circles side by side up to which a new map draws them together
+SLACK = 1.06  # room around each circle, and around all circles inside of one
+GATHERED = 10  # circles side by side up to which they are drawn together
 GAP = 0.01  # of the radii of circles that had to be moved, left free between them
 STEPS = 100  # of moving circles apart
 ROUNDS = 16  # of drawing circles together
 PULL = (0.94, 0.86)  # how far each time, along x and y: the room of the map is wide
-
-# Of a text unit: [x, y, radius, colour] of its communities on the map, the coarsest first.
-Way = list[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +49,8 @@ class Circle:
     y: float
     r: float
 
-    def inside(self, outer: Circle) -> Circle:
-        """This circle of the map in the coordinates of a circle around it."""
-        return Circle((self.x - outer.x) / outer.r, (self.y - outer.y) / outer.r, self.r / outer.r)
-
     def within(self, outer: Circle) -> Circle:
-        """The reverse: a circle in the coordinates of `outer` as a circle of the map."""
+        """This circle, in the coordinates of `outer`, as a circle of the map."""
         return Circle(outer.x + self.x * outer.r, outer.y + self.y * outer.r, self.r * outer.r)
 
 
@@ -129,16 +105,15 @@ _known: WeakKeyDictionary[Snapshot, Topics] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def topics(snapshot: Snapshot, keep: bool = True) -> Topics:
-    """The communities with their places; computed at the first question of a generation. With `keep`
-    the map is written for the next one."""
+def topics(snapshot: Snapshot) -> Topics:
+    """The communities with their places; computed at the first question of a generation."""
     with _lock:
         if snapshot not in _known:
-            _known[snapshot] = _made(snapshot, keep)
+            _known[snapshot] = _made(snapshot)
         return _known[snapshot]
 
 
-def _made(snapshot: Snapshot, keep: bool) -> Topics:
+def _made(snapshot: Snapshot) -> Topics:
     names = ["id", "n", "level", "title", "n_text_units", "text_unit_ids"]
     reports = snapshot.rows("reports", "", names)
     communities = snapshot.rows("communities", "", ["id", "parent", "children", "entity_ids"])
@@ -163,7 +138,7 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
         facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
         by_id[id] = Topic(*identity, *facts)
     found = Topics(by_id, [id for id, topic in by_id.items() if topic.parent not in by_id])
-    _place(snapshot, found, units, keep)
+    _place(found)
     texts = snapshot.rows("text_units", "", ["id", "document_id"])
     document = dict(zip(*(texts[name].to_pylist() for name in texts.column_names), strict=True))
     for id, unit_ids in units.items():
@@ -175,27 +150,15 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
     return found
 
 
-def _place(
-    snapshot: Snapshot, found: Topics, units: Mapping[str, Sequence[str]], keep: bool
-) -> None:
-    """Circles and colours, where those of the same text units were on the last map."""
-    path, by_id = snapshot.folder / LAST, found.by_id
-    last = read_map(path)
-    before = anchors(units, {id: topic.level for id, topic in by_id.items()}, last)
+def _place(found: Topics) -> None:
+    """Circles, and colours: one for each top community."""
+    by_id = found.by_id
     children = {"": found.roots, **{id: topic.children for id, topic in by_id.items()}}
-    circles = arranged(children, lambda id: by_id[id].size, before)
-    colours: dict[str, int] = {}
-    for id in found.roots:  # that of most of its text units on the last map, else a free one
-        votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
-        candidates = [*(colour for colour, _ in votes.most_common()), *range(len(found.roots))]
-        colours[id] = next(colour for colour in candidates if colour not in colours.values())
-    ways: dict[tuple[str, ...], Sequence[str]] = {}
+    circles = arranged(children, lambda id: by_id[id].size)
+    colour = {id: at for at, id in enumerate(found.roots)}
     for id, topic in by_id.items():
-        way = (*(above.id for above in found.parents(id)), id)
-        topic.circle, topic.colour = circles[id], colours[way[0]]
-        if not topic.children:
-            ways[way] = units[id]
-    write_map(path, circles, ways, colours, keep)
+        top = [*(above.id for above in found.parents(id)), id][0]
+        topic.circle, topic.colour = circles[id], colour[top]
 
 
 def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
@@ -342,47 +305,30 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
 
 
 def arranged(
-    children: Mapping[str, Sequence[str]],
-    size: Callable[[str], int],
-    last: Mapping[str, Circle] | None = None,
+    children: Mapping[str, Sequence[str]], size: Callable[[str], int]
 ) -> dict[str, Circle]:
     """The circles of all communities: beside each other the area shows the size. `children` gives
-    the ids below an id in a stable order, "" stands above the top ones; `last` are the places that
-    communities had before."""
-    last = {"": WHOLE, **(last or {})}
+    the ids below an id in a stable order, "" stands above the top ones."""
     found, waiting = {"": WHOLE}, [""]
     while waiting:
         id = waiting.pop()
         if below := children.get(id, ()):
             waiting += below
-            radii = [math.sqrt(max(size(child), 1)) for child in below]
-            known = last if id in last else {}
-            before = [known[child].inside(last[id]) if child in known else None for child in below]
-            placed = zip(below, _placed(radii, before), strict=True)
+            placed = zip(below, _placed([max(size(child), 1) for child in below]), strict=True)
             found |= {child: circle.within(found[id]) for child, circle in placed}
     del found[""]
     return found
 
 
-def _placed(radii: Sequence[float], before: Sequence[Circle | None]) -> list[Circle]:
-    """Circles whose radii are as these to each other, in the unit circle: where and as large as they
-    were before, moved apart where they overlap."""
-    known = [circle.r / r for circle, r in zip(before, radii, strict=True) if circle is not None]
-    areas = [r * r for r in radii]
-    scale = median(known) if known else math.sqrt(FILLED / sum(areas))
-    fresh = spiral(areas)
-    places = [
-        (circle.x, circle.y) if circle else point
-        for circle, point in zip(before, fresh, strict=True)
-    ]
-    found = _apart(places, [r * scale for r in radii])
-    for _ in range(0 if known or len(radii) > GATHERED else ROUNDS):
+def _placed(areas: Sequence[float]) -> list[Circle]:
+    """Circles of areas that are as these to each other, in the unit circle."""
+    scale = math.sqrt(FILLED / sum(areas))
+    found = _apart(spiral(areas), [math.sqrt(area) * scale for area in areas])
+    for _ in range(0 if len(areas) > GATHERED else ROUNDS):
         nearer = [(circle.x * PULL[0], circle.y * PULL[1]) for circle in found]
         found = _apart(nearer, [circle.r for circle in found])
-    reach = max(math.hypot(circle.x, circle.y) + circle.r for circle in found)
-    fit = 1.0 if LEAST <= reach <= 1.0 else 1 / (reach * SLACK)
-    radius = fit if known else fit / SLACK
-    return [Circle(circle.x * fit, circle.y * fit, circle.r * radius) for circle in found]
+    fit = 1 / (max(math.hypot(circle.x, circle.y) + circle.r for circle in found) * SLACK)
+    return [Circle(circle.x * fit, circle.y * fit, circle.r * fit / SLACK) for circle in found]
 
 
 def spiral(areas: Sequence[float]) -> list[tuple[float, float]]:
@@ -419,72 +365,3 @@ def _apart(places: Sequence[tuple[float, float]], radii: Sequence[float]) -> lis
         at = at + 0.9 * ((line / far[..., None]) * (over * share)[..., None]).sum(axis=1)
     r *= min(1.0, (far / room).min()) if count > 1 else 1.0
     return [Circle(float(x), float(y), float(radius)) for (x, y), radius in zip(at, r, strict=True)]
-
-
-# ---- the last map -------------------------------------------------------------------------------------
-
-
-def anchors(
-    units_of: Mapping[str, Sequence[str]], level: Mapping[str, int], last: Mapping[str, Way]
-) -> dict[str, Circle]:
-    """Where communities were: by id the median of the places of their text units at their level."""
-    found: dict[str, Circle] = {}
-    for id, units in units_of.items():
-        ways = [last[unit] for unit in units if unit in last]
-        known = [way[min(level[id], len(way) - 1)] for way in ways if way]
-        if known:
-            found[id] = Circle(
-                *(float(median(circle[part] for circle in known)) for part in range(3))
-            )
-    return found
-
-
-class _Topic(TypedDict):
-    """A leaf of a stored map: circles (x, y, radius, colour) from the top to it, and its text units."""
-
-    way: Annotated[list[tuple[Finite, Finite, Finite, int]], Field(min_length=1)]
-    units: list[str]
-
-
-class _Map(TypedDict):
-    radius: Annotated[Finite, Field(gt=1e-9)]
-    topics: list[_Topic]
-
-
-_unwritten: dict[Path, bytes] = {}  # maps of servers that only read
-
-
-def read_map(path: Path) -> dict[str, Way]:
-    """The ways of text units on the last map; {} where there is none."""
-    try:
-        last = stored.parsed(_unwritten.get(path) or path.read_bytes(), _Map)
-    except (OSError, ValueError):
-        return {}
-    whole = last["radius"]
-    found: dict[str, Way] = {}
-    for topic in last["topics"]:
-        way = [[x / whole, y / whole, r / whole, colour] for x, y, r, colour in topic["way"]]
-        found |= dict.fromkeys(topic["units"], way)
-    return found
-
-
-def write_map(
-    path: Path,
-    circles: Mapping[str, Circle],
-    ways: Mapping[tuple[str, ...], Sequence[str]],
-    colours: Mapping[str, int],
-    keep: bool = True,
-) -> None:
-    """Keep a map for the next one. `ways`: communities from the top to one without children -> its
-    text units; `colours` of those at the top. Where nothing can or may be written it is kept in
-    memory."""
-    topics: list[dict[str, Any]] = []
-    for way, units in ways.items():
-        places = [[round(coordinate, 9) for coordinate in astuple(circles[id])] for id in way]
-        topics.append({"way": [[*place, colours[way[0]]] for place in places], "units": [*units]})
-    text = json.dumps({"radius": 1.0, "topics": topics}, separators=(",", ":")).encode()
-    _unwritten[path] = text
-    if keep:
-        with suppress(OSError):
-            write_durably(path, text, f".{os.getpid()}")
-            del _unwritten[path]

@@ -31,8 +31,7 @@ from playwright.sync_api import expect, sync_playwright
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer import page as pages
 from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
-from graphrag_mcp.explorer.topics import read_map as last_map
+from graphrag_mcp.explorer.topics import WHOLE, Circle, arranged
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -1084,8 +1083,7 @@ from pathlib import Path
 from graphrag_mcp import http as served
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
-from graphrag_mcp.explorer.topics import read_map as last_map
+from graphrag_mcp.explorer.topics import WHOLE, Circle, arranged
 from graphrag_mcp.settings import Settings
 
 app = App(Settings(home=Path(sys.argv[1])), "sample")
@@ -1505,57 +1503,6 @@ SUBJECTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path, read_only: bool) -> None:
-    """Six subjects of twelve documents; one document of one subject is changed, then one is added. A server that only
-    reads writes no map and remembers it."""
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    for subject, words in SUBJECTS.items():
-        listed = words.split()
-        for i in range(12):
-            said = [f"The {listed[(i + j) % 10]} and the {listed[(i + 3 * j) % 10]} of {subject.title()} Street {j} matter." for j in range(8)]
-            (folder / f"{subject}-{i:02}.md").write_text(f"# {subject.title()} {i}\n\n{' '.join(said)}\n", "utf-8")
-    app = App(Settings(home=home), "sample")
-    build_server(app, read_only=read_only)
-
-    def topics() -> list[tuple[set[str], dict[str, Any]]]:
-        """(subjects of its documents, mark) of the topics at the top."""
-        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-        found = []
-        for mark in load(app, "map", {})["communities"]:
-            if not mark["parent"]:
-                papers = load(app, "community", {"id": str(mark["n"])})["documents"]
-                found.append(({one["uri"].split("/")[-1].split("-")[0] for one in papers}, mark))
-        return found
-
-    before = topics()
-    edited = folder / "bread-03.md"
-    edited.write_text(edited.read_text("utf-8") + "\nOlga Tamm baked rye bread in Tallinn with Peter Sepp.\n", "utf-8")
-    after = topics()
-    (folder / "bread-99.md").write_text("# Bread 99\n\nThe flour and the oven and the crust of Bread Street matter. The dough is a loaf.\n", "utf-8")
-    for later in (after, topics()):
-        for subjects, mark in before:
-            if "bread" not in subjects:
-                same = [other for held, other in later if held == subjects]
-                assert len(same) == 1 and same[0]["colour"] == mark["colour"]
-                assert max(abs(same[0][name] - mark[name]) for name in "xyr") < 1e-3, (subjects, mark, same)
-    assert sum("bread" not in subjects for subjects, _ in before) >= 3
-    assert (home / "corpora" / "sample" / "places.json").exists() != read_only
-
-
-def test_a_topic_that_changes_stays_near_its_place() -> None:
-    """A quarter of the text units go to another topic: the circles stay where most of theirs were."""
-    children = {"": ["a", "b", "c", "d"]}
-    units = {id: [f"{id}{i}" for i in range(40)] for id in "abcd"}
-    first = arranged(children, lambda id: len(units[id]))
-    last = {unit: [[first[id].x, first[id].y, first[id].r, 0.0]] for id, held in units.items() for unit in held}
-    moved = {"a": units["a"][:30], "b": units["b"] + units["a"][30:], "c": units["c"], "d": [*units["d"], "new"]}
-    second = arranged(children, lambda id: len(moved[id]), anchors(moved, dict.fromkeys("abcd", 0), last))
-    for id in "abcd":
-        assert abs(complex(first[id].x - second[id].x, first[id].y - second[id].y)) < 0.1
-
-
 def test_the_only_entity_of_a_topic_stands_in_its_middle(tmp_path: Path) -> None:
     folder, home = tmp_path / "docs", tmp_path / "home"
     write(folder, {"bread.md": "Olga Tamm baked rye bread for the whole street. Then Olga Tamm sold it at the market.\n"})
@@ -1564,12 +1511,6 @@ def test_the_only_entity_of_a_topic_stands_in_its_middle(tmp_path: Path) -> None
     (topic,) = load(app, "map", {})["communities"]
     (dot,) = load(app, "map", {"under": str(topic["n"])})["entities"]
     assert (dot["x"], dot["y"]) == (topic["x"], topic["y"])
-
-
-def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
-    for text in ("", "[]", '{"topics": 3, "radius": 1}', '{"topics": [{"way": [[1]], "units": ["a"]}], "radius": 1}'):
-        (tmp_path / "places.json").write_text(text, "utf-8")
-        assert last_map(tmp_path / "places.json") == {}
 
 
 def test_circles_lie_inside_each_other_and_side_by_side() -> None:
@@ -1586,5 +1527,3 @@ def test_circles_lie_inside_each_other_and_side_by_side() -> None:
             assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-5
             assert all(gap(one, found[other]) >= -1e-5 for other in ids[:at])
     assert arranged(children, lambda id: 1 + len(id) * 7 % 13) == found
-    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, found)
-    assert all(abs(again[id].x - one.x) < 1e-4 and abs(again[id].y - one.y) < 1e-4 for id, one in found.items())
