@@ -186,35 +186,6 @@ def reads_in_full(manifest: Manifest) -> bool:
     return manifest.parameters.get("extraction", KEYLESS) != KEYLESS
 
 
-def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[str]:
-    """Of an index that a model read: what its next run asks in other words than those it was made
-    with ("texts", "claims", "summaries", "reports"), since a prompt or a setting is another."""
-    before = manifest.parameters
-    from graphrag_mcp.index.report_writing import prompt_from as report_prompt
-
-    settings = with_tuned(settings, folder)
-    if not reads_in_full(manifest):
-        if not before.get("light"):
-            return []
-        from graphrag_mcp.index.summaries import params_from as summary_params
-
-        prompts = (("summaries", summary_params), ("reports", report_prompt))
-        asks = ((name, prompt(settings, folder).fingerprint) for name, prompt in prompts)
-        return [name for name, fingerprint in asks if fingerprint != before.get(name)]
-    from graphrag_mcp.index.claims import params_from as claim_params
-    from graphrag_mcp.index.extraction import params_from as extract_params
-
-    if before.get("agent"):
-        settings = replace(settings, gleanings="0")
-    now = {
-        "extraction": extract_params(settings, folder).fingerprint,
-        "claims": claim_params(settings, folder).fingerprint if settings.claims_enabled else "",
-        "reports": report_prompt(settings, folder).fingerprint,
-    }
-    kinds = {"extraction": "texts", "claims": "claims", "reports": "reports"}
-    return [kinds[name] for name, value in now.items() if value and value != before.get(name)]
-
-
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
     """The settings with what tuning found (`prompts/tuned.json`), where they are defaults."""
     try:

@@ -6,11 +6,9 @@ could not be embedded has none, and the next run finds it missing."""
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +18,6 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot, values_of
 from graphrag_mcp.text.terms import written_language
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
@@ -38,17 +35,6 @@ def missing(snapshot: Snapshot | None) -> int:
     return sum(
         snapshot.count(table) - snapshot.count(vectors) for table, vectors in VECTORS.items()
     )
-
-
-def cpu_seconds(snapshot: Snapshot) -> int:
-    """What the missing vectors cost with a small model in this process, by the length of the first
-    BATCH rows of each table."""
-    tokens = 0.0
-    for table, vectors in VECTORS.items():
-        for _, texts in islice(missing_texts(snapshot, (table,)), 1):
-            mean = sum(map(count_tokens, texts.values())) / len(texts)
-            tokens += mean * (snapshot.count(table) - snapshot.count(vectors))
-    return math.ceil(tokens / TOKENS_A_SECOND)
 
 
 def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None:

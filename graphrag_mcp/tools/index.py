@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -14,7 +13,7 @@ import anyio.to_thread
 from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NotFound
+from graphrag_mcp.errors import BadInput, Damaged, NotFound
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.losses import in_words as losses_told
 from graphrag_mcp.jobs import queue, run, start
@@ -191,30 +190,6 @@ def _notes_apart(app: App, corpus: str, base: Path) -> bool:
     ]
     has_notes = base in sources or folder.marked(base, corpus)
     return has_notes and not any(base != path and base.is_relative_to(path) for path in sources)
-
-
-def _notes_unseen(app: App, manifest: Manifest) -> list[str]:
-    """Which files in the folder of notes are others than this corpus has: a process ended before they were indexed,
-    or a person edited them. It makes no folder, and says nothing of one that cannot be looked at."""
-    from graphrag_mcp.sources import diff
-
-    if app.read_only or not app.settings.notes:
-        return []
-    tops = [source["path"] for source in manifest.sources.values() if source["kind"] == "folder"]
-    try:
-        base = Path(app.settings.notes).resolve()
-        if not any(base.is_relative_to(top) for top in tops):
-            where = f" in {base}" if _tells_paths() else ""
-            apart = _notes_apart(app, manifest.corpus, base)
-            return (
-                [f"Notes{where} are not indexed yet: index_documents reads them."] if apart else []
-            )
-        found = diff.changes(app.folder(manifest.corpus), manifest, app.settings, str(base))
-    except (GraphRAGError, OSError, RuntimeError):  # RuntimeError: links that lead in a circle
-        return []
-    uris = sorted({*found["new"], *found["changed"], *found["deleted"]})
-    what = f"{counted(len(uris), 'files')} in the folder of notes changed since they were indexed"
-    return [f"{what} ({_names(uris)}): index_documents reads them again."] if uris else []
 
 
 def _tells_paths() -> bool:
@@ -486,13 +461,12 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         lines.append(f"Folders: {', '.join(folders)}.")
     linked, sentences, result.hint = links.status(snapshot)
     result.counts |= linked
-    lines += [*sentences, *_unread(manifest), *_notes_unseen(app, manifest)]
+    lines += [*sentences, *_unread(manifest)]
     lines += [*_losses(snapshot, result), *_vectors(app, snapshot)]
     if manifest.stale:
         lines.append(f"Out of date until the next indexing: {', '.join(manifest.stale)}.")
     if manifest.of_another_release():
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them again."
-    lines += [*_asked_again(app, snapshot), *_begun(snapshot)]
     lines += map(_job_line, recent)
     if others := [f"{other} ({_documents(app, other)})" for other in known if other != name]:
         more = " and more." if len(others) > 20 else "."
@@ -511,39 +485,6 @@ def _notes(snapshot: Snapshot) -> list[str]:
     count = len(note_sources.ids(snapshot))
     advice = "a search that one answers shows it first and whole"
     return [f"Of the documents {count} are notes: {advice}."] if count else []
-
-
-def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
-    """What the next run asks the model again because prompts or settings are others."""
-    from graphrag_mcp.index import models
-
-    kinds = models.asked_again(app.settings, snapshot.manifest, snapshot.folder)
-    if not kinds:
-        return []
-    methods = snapshot.column("reports", "method")
-    texts = counted(snapshot.count("text_units"), "text_units")
-    reports = counted(sum(method.startswith("llm") for method in methods), "reports")
-    summaries = counted(snapshot.count("summaries"), "summaries")
-    named = {"texts": texts, "claims": f"the claims of {texts}"}
-    named |= {"summaries": summaries, "reports": reports}
-    listed = ", ".join(named[kind] for kind in kinds)
-    return [f"The next index_documents asks the model again: {listed} (other prompts or settings)."]
-
-
-def _begun(snapshot: Snapshot) -> list[str]:
-    """That a reading in full has left replies, of which the index has nothing."""
-    from graphrag_mcp.index import models
-    from graphrag_mcp.store import shared_replies
-
-    if models.reads_in_full(snapshot.manifest):
-        return []
-    with closing(shared_replies.book(snapshot.folder, indexing=False)) as book:
-        if not book.has("extract"):
-            return []
-    return [
-        "A reading of the texts in full was begun, and its replies are kept: "
-        'index_documents(method="llm") uses them and asks about the rest.'
-    ]
 
 
 def _unread(manifest: Manifest) -> list[str]:
@@ -615,39 +556,30 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
 
 
 def _vectors(app: App, snapshot: Snapshot) -> list[str]:
-    """By which model this corpus is searched by meaning and what lacks a vector, or what vectors would
-    do and cost; nothing for an empty corpus."""
-    from graphrag_mcp.index import vectors
+    """By which model this corpus is searched by meaning, and what lacks a vector; nothing for an empty
+    corpus."""
     from graphrag_mcp.llm.asker import vector_space, with_vectors
-    from graphrag_mcp.llm.protocols import LOCAL
 
-    settings = with_vectors(app.settings, snapshot.folder)
-    model, space = settings.embedding_model, vector_space(settings)
+    space = vector_space(with_vectors(app.settings, snapshot.folder))
     passages = snapshot.count("passages")
     missing = passages - snapshot.count("passages_vectors")
+    made_with = str(snapshot.manifest.parameters.get("embedding", ""))
     if not passages:
         return []
-    made_with = str(snapshot.manifest.parameters.get("embedding", ""))
-    if missing < passages and model and made_with and made_with != space:
+    if missing == passages and not space:
+        finds = "graphrag-mcp index FOLDER --vectors finds texts by questions in other words"
+        return [f"Vectors: none. {finds}."]
+    if made_with and not space:
+        return [
+            f"Vectors: made with {made_with}; no embedding model is set, so they are not compared."
+        ]
+    if made_with and space != made_with:
         what = f"made with {made_with}, not with {space} of the settings, and not compared"
         return [f"Vectors: {what}; index_documents makes them again."]
-    if not missing:
-        maker = made_with or space or "a model that is not known"
-        off = "" if model else "; no embedding model is set now, and they are not compared"
-        return [f"Vectors: every passage has one, by {maker}{off}."]
-    if model and not model.startswith(LOCAL):
-        cost = f"calls of {model}"
-    else:
-        cost = f"about {counted(vectors.cpu_seconds(snapshot), 'seconds')} of CPU"
-    if model or missing < passages:
-        lack = (
-            f"{missing:,} of {counted(passages, 'passages')} have none and are found by words alone"
-        )
-        return [f"Vectors: {lack}; index_documents makes them ({cost})."]
-    return [
-        "Vectors: none. graphrag-mcp index FOLDER --vectors finds texts by questions in other words or another "
-        f"language, for {cost} ({counted(passages, 'passages')}) and a model of 135 MB on this machine."
-    ]
+    if missing:
+        lack = f"{missing:,} of {counted(passages, 'passages')} have none"
+        return [f"Vectors: {lack} and are found by words alone; index_documents makes them."]
+    return [f"Vectors: every passage has one, by {made_with or space}."]
 
 
 def _documents(app: App, corpus: str) -> str:

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
@@ -100,19 +98,3 @@ def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Pa
         many = index(tmp_path / "many", server, report_min_size=1)
     assert [row["method"] for row in few.rows("reports").to_pylist()] == ["extractive"]
     assert [row["method"] for row in many.rows("reports").to_pylist()] != ["extractive"]
-
-
-def test_status_says_what_is_asked_again_under_other_prompts(tmp_path: Path) -> None:
-    folder = tmp_path / "corpora" / "kb"
-    with openai_server(answer) as server:
-        index(folder, server)
-        usual = {"home": tmp_path, "gleanings": "0", "report_min_units": 99}
-        assert "asks the model again" not in status(App(Settings(**usual)), "kb").text
-        (folder / "prompts").mkdir()
-        (folder / "prompts" / "extract_examples.md").write_text("An example of an earlier release.", "utf-8")
-        said = status(App(Settings(**usual)), "kb").text
-        assert "asks the model again: 1 text unit (other prompts or settings)." in said
-        said = status(App(Settings(**{**usual, "report_min_units": 3})), "kb").text
-        assert "asks the model again: 1 text unit, 0 reports (" in said
-        index(folder, server)
-        assert "asks the model again" not in status(App(Settings(**usual)), "kb").text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,6 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import OTHER_SCRIPT
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
 from tests.support.demonstration import demonstration
@@ -306,37 +304,6 @@ def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_n
     assert "summary" in kinds(index(corpus, docs, server, "light"))
     write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
     assert "extract" not in kinds(index(corpus, docs, server, "auto"))
-
-
-def test_status_says_that_a_reading_in_full_was_begun_and_what_light_asks_again(tmp_path: Path) -> None:
-    docs, corpus, asked = write(tmp_path / "docs", TEXTS), tmp_path / "corpora" / "c", Model()
-    in_full: list[str] = []
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        if '{"entities": [' in messages[0]["content"]:
-            in_full.append(messages[0]["content"])
-        if len(in_full) > 1:  # the second question is never answered
-            time.sleep(1)
-        return asked(messages, body)
-
-    with openai_server(answer) as server:
-        index(corpus, docs, server, "light")
-        said = status(App(Settings(home=tmp_path)), "c").text
-        assert "in full was begun" not in said and "asks the model again" not in said
-        request = IndexRequest(paths=(str(docs),), method="llm")
-        given = Settings(chat_model="m", base_url=server.url, max_retries=0, concurrency=1)
-        ended = index_documents(corpus, request, given, cancelled=lambda: len(in_full) > 1)
-        assert ended.status == "cancelled"
-        said = status(App(Settings(home=tmp_path)), "c").text
-        assert 'in full was begun, and its replies are kept: index_documents(method="llm")' in said
-        in_full.clear()
-        index(corpus, docs, server, "llm")
-        assert "in full was begun" not in status(App(Settings(home=tmp_path)), "c").text
-        index(corpus, docs, server, "light")
-    (corpus / "prompts").mkdir()
-    (corpus / "prompts" / "summarise.md").write_text("Sum up in $language: $texts", "utf-8")
-    said = status(App(Settings(home=tmp_path)), "c").text
-    assert "asks the model again: 4 summaries (other prompts or settings)." in said
 
 
 def test_an_index_for_an_agent_that_answered_nothing_is_light_with_a_model(tmp_path: Path, server: Server) -> None:
