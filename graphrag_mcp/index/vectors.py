@@ -22,8 +22,6 @@ from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
-# Of a small model in this process, multilingual-e5-small in 8 bits, in a second of CPU (llm/local.py).
-TOKENS_A_SECOND = 4_400
 BATCH = 1_000  # rows between two signs of progress: half a minute of a model in this process
 COLUMNS = {"passages": ["id", "title", "text"], "entities": ["id", "title", "description"]}
 
