@@ -140,9 +140,7 @@ class App:
         """The corpus that a call to index `paths` means: as in `corpus_for_writing`, but where there is none of this
         name yet and all files of `paths` lie in folders of the corpus that searches read, that corpus. Another would
         hold the same files, and searches would read it in place of the first. Texts without `paths` go to that corpus
-        as well. Folders outside of the roots do not count. It looks at WALK_NEAR entries of each folder at most, and
-        at none where the path lies in a folder of the corpus."""
-        from graphrag_mcp.sources import walk
+        as well. Folders outside of the roots do not count."""
         from graphrag_mcp.store import manifest
 
         named = self.corpus_for_writing(name, paths[0] if paths else "")
@@ -158,16 +156,9 @@ class App:
         sources = stored.sources.values() if stored else ()
         folders = [Path(source["path"]) for source in sources if source.get("path")]
         folders = [path for path in folders if any(path.is_relative_to(root) for root in roots)]
-        if not folders:
-            return named
-
-        def holds(path: Path) -> bool:
-            if any(path.is_relative_to(known) for known in folders):
-                return True
-            inner = {str(known) for known in folders if known.is_relative_to(path)}
-            return bool(inner) and not walk.others(str(path), inner, self.settings)
-
-        return folder.name if all(holds(Path(path).resolve()) for path in paths) else named
+        resolved = [Path(path).resolve() for path in paths]
+        held = all(any(path.is_relative_to(known) for known in folders) for path in resolved)
+        return folder.name if folders and held else named
 
     def corpus_for_reading(self, name: str = "") -> str:
         """The given name; else the corpus of the first root; else the only one with a folder of

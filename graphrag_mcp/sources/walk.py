@@ -60,7 +60,6 @@ OF_HOME = ("corpora", "drift", "explore", "jobs", "key", "tenants")
 HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at
-WALK_NEAR = 5_000  # entries that are looked at before a job begins: 0.1 s of CPU (60,000: 1.1 s)
 IGNORE_FILES = (".gitignore", ".graphragignore")  # in one folder the latter has the last word
 IGNORE_LIMIT = 256_000  # bytes of an ignore file; beyond it the folder is left out
 NAMED, ALIKE = 500, 100  # files that a result names as passed over; those of one reason
@@ -371,19 +370,6 @@ def find(
     found.files.sort(key=lambda file: file.uri)
     found.skipped = dict(sorted(found.skipped.items()))
     return found
-
-
-def others(folder: str, indexed: Collection[str], settings: Settings) -> bool:
-    """Does a folder hold files to index outside of the folders `indexed` in it? It looks at WALK_NEAR entries and no more,
-    since a call waits for it: where that is not all, the answer is yes. Never raises."""
-    walk = _Walk(Found(), settings, WALK_NEAR)
-    stack = [_Place(folder, "", folder, "/", _rules_above(folder))]
-    while stack and not walk.files and not walk.linked and walk.entries <= WALK_NEAR:
-        place = stack.pop()
-        if place.folder not in indexed:
-            with suppress(OSError):  # what cannot be read, is not indexed
-                stack += walk.enter(place, place.folder == folder)
-    return bool(walk.files or walk.linked) or walk.entries > WALK_NEAR
 
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
