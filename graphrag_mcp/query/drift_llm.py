@@ -134,9 +134,8 @@ def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Left) -> Non
             continue
         if walk.graph.nodes[id]["status"] == "frontier":
             session.opened(id, list(names.values()), count_tokens(text))
-        kind = "drift_primer" if id == walk.root else "drift_step"
         ask: Ask[Node | None] = Ask(
-            kind,
+            "drift_step",
             (Message("user", text),),
             model_replies.read_node,
             lambda: None,
