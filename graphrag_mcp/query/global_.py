@@ -38,13 +38,6 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
-SEED = "reports"  # of the hash that orders the reports of batches
-BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
-# at an explicit level; the reports nearest to the question go in
-MOST_BATCHES, MOST_REPORTS = 20, 1_000
-REPORT_CHARACTERS, ACCOUNT = 12_000, 30  # of one report; tokens of what stands before it
-RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
-FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
 
 
 def global_search(
