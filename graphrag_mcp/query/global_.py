@@ -69,7 +69,7 @@ def search(
     first = not request.cursor.strip()
 
     def plain(result: SearchResult) -> SearchResult:
-        result.text = block if first else ""
+        result.text, result.communities = block if first else "", []
         return show(result, parts, looked_for, budget, request, offsets[0], page)
 
     if request.answer and len(corpora) > 1:
