@@ -7,16 +7,14 @@ is imported when its command is given, or when the help of all is asked for."""
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import os
-import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
-from typing import Any, NoReturn
+from typing import Any
 
 from graphrag_mcp import __version__
 from graphrag_mcp.cli.output import as_utf8, failed
@@ -32,7 +30,7 @@ COMMANDS: dict[str, str] = _TABLES["commands"]  # command -> module.function in 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that knows its commands, so that it can group them and name the nearest."""
+    """A parser that knows its commands, so that its help can group them."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         name = str(options.get("prog", "")).partition(" ")[2]
@@ -42,11 +40,6 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **options)
         self.commands: dict[str, argparse.ArgumentParser] = {}
-        self.given: Sequence[str] = ()
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.given = list(sys.argv[1:] if args is None else args)
-        return super().parse_args(args, namespace)
 
     def format_help(self) -> str:
         return self._in_groups() if self.commands else super().format_help()
@@ -60,33 +53,6 @@ class Parser(argparse.ArgumentParser):
             lines += [f"{title}:", *wrapped, ""]
         lines += [f"{self.prog} COMMAND --help describes a command. {self.prog} --version", ""]
         return "\n".join([*lines, str(self.epilog), ""])
-
-    def error(self, message: str) -> NoReturn:
-        """Ends with status 2. A long list of choices is left out where the nearest is named."""
-        if found := re.search(r"invalid choice: '([^']*)'", message):
-            known: Iterable[str] = self.commands or _choices(self, message)
-            if near := nearest(found[1], known):
-                message = f"{message[: found.start()]}there is no {found[1]!r}. {near}"
-        elif found := re.match(r"unrecognized arguments: (--[^\s=]+)", message):
-            command = self.commands.get(self.given[0]) if self.given else None
-            if near := nearest(found[1], command._option_string_actions if command else ()):
-                message = f"there is no option {found[1]}. {near}"
-        super().error(message)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A question that names the most similar known word; "" where none is similar."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"Did you mean {found[0]}?" if found else ""
-
-
-def _choices(parser: argparse.ArgumentParser, message: str) -> list[str]:
-    """The choices of the argument that an error message names."""
-    for action in parser._actions:
-        names = ("/".join(action.option_strings), action.metavar, action.dest)
-        if action.choices and any(name and f"argument {name}:" in message for name in names):
-            return [str(choice) for choice in action.choices]
-    return []
 
 
 def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
