@@ -217,7 +217,7 @@ def _advise(check: ModelCheck, settings: Settings) -> None:
             f"A reply was cut off. Reports need {OUTPUT:,} tokens: look for a limit of the server or in chat_options, "
             "a small context, or a model that repeats itself."
         )
-    if check.usage.estimated:
+    if check.calls[0].usage.estimated:
         check.notes.append(
             "The server does not count tokens, so limits and costs are estimates by our own counter."
         )
