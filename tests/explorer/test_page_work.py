@@ -21,7 +21,6 @@ from tests.support.workload import until
 
 LETTER = "# A letter\n\nIda Noll lit the lamp of Ostra Point in 1911. Tobias Fenn kept the lamp for thirty years.\n"
 QUESTION = "Who lit the lamp?"
-POINTS = '{"points": [{"description": "Ida Noll lit the lamp [Data: Reports (1)]", "score": 70}]}'
 SAID = "Ida Noll lit it [Data: Sources (t1)]. **Tobias Fenn** kept it <img src=x onerror=alert(1)>."
 
 
@@ -136,7 +135,7 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
     assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
 
     def said(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        return POINTS if "list what they say that helps" in str(messages) else SAID
+        return SAID
 
     with openai_server(said) as model:
         with working(folder, home, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address:

@@ -46,7 +46,7 @@ def snapshot(sample_home: Path) -> Snapshot:
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
-    chat = ScriptedChat([*rules, ("low_level", '{"high_level": [], "low_level": []}')], **options)
+    chat = ScriptedChat([*rules], **options)
     return Asker(AnswerBook(book) if book else None, chat, None), chat
 
 
@@ -406,7 +406,7 @@ def test_an_answer_that_was_cut_off_is_shown_as_such_and_not_kept(sample_home: P
             said = await super().complete(*given, **wishes)
             return Reply(said.text, said.usage, self.finish)
 
-    chat = Cut([("<context>", SAID), ("low_level", '{"high_level": [], "low_level": []}')])
+    chat = Cut([("<context>", SAID)])
     door = Asker(AnswerBook(tmp_path), chat, None)
     results = []
     for chat.finish in ("length", "stop", "length"):
