@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -139,18 +138,12 @@ def validated(model: type[Model], reply: str) -> Model:
     found, reason = read(reply), ""
     if not found.whole:
         raise BadReply("the reply was cut off")
-    for value in _unwrapped(found.values):
-        try:
-            return model.model_validate(value)
+    for value in found.values:
+        try:  # some models put their one object into a list
+            return model.model_validate(value[0] if value and isinstance(value, list) else value)
         except ValidationError as error:
             reason = reason or fault(error)
     raise BadReply(reason or "there is no JSON object in the reply")
-
-
-def _unwrapped(values: tuple[Any, ...]) -> Iterator[Any]:
-    """Objects; some models put their one object into a list."""
-    for value in values:
-        yield from value[:1] if isinstance(value, list) else [value]
 
 
 def fault(error: ValidationError) -> str:

@@ -6,7 +6,6 @@ A reply of another form is refused with the reason, and the model is asked once 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import (
@@ -26,20 +25,15 @@ ANSWER_CHARACTERS = 40_000
 FOLLOW_UPS = 12  # read of one reply at most
 
 
-def distinct(queries: Iterable[str]) -> list[str]:
-    """The questions, each on a line, without questions that ask nearly the same as an earlier
-    question."""
-    found: dict[str, frozenset[str]] = {}
-    for query in filter(None, map(clean_query, queries)):
-        bag = words(query)
-        if query not in found and not any(near(bag, other) for other in found.values()):
-            found[query] = bag
-    return list(found)
-
-
 def _queries(value: Any) -> list[str]:
-    texts = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
-    return distinct(texts)[:FOLLOW_UPS]
+    """The questions of a list, each on a line, without those that ask nearly the same as an earlier one."""
+    found: dict[str, frozenset[str]] = {}
+    for text in value if isinstance(value, list) else ():
+        query = clean_query(text) if isinstance(text, str) else ""
+        bag = words(query)
+        if query and query not in found and not any(near(bag, other) for other in found.values()):
+            found[query] = bag
+    return list(found)[:FOLLOW_UPS]
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
