@@ -256,8 +256,15 @@ def read(snapshot: Snapshot, texts: Sequence[str], min_rating: float = 0.0) -> F
     if tagged := filters.of("tag"):
         ids = _with_tags(snapshot, tagged)
         filters.documents = ids if filters.documents is None else ids & filters.documents
-    notes = [_no_such_type(snapshot, filters.of("type")), _undated(facts, filters)]
-    notes.append(_no_such_tag(snapshot, filters.of("tag")))
+    notes = [_undated(facts, filters)]
+    if of_type := filters.of("type"):
+        types = values_of(snapshot.rows("entities", "", ["type"])["type"].unique())
+        usual = [kind for kind in DEFAULT_TYPES if kind in types]  # not what a model made up
+        notes.insert(0, _no_such("No entity is of type", of_type, types, usual))
+    if tagged:
+        counts = Counter(tag for tags in links.tags_of_documents(snapshot).values() for tag in tags)
+        most = sorted(counts, key=lambda tag: (-counts[tag], tag))
+        notes.append(_no_such("No document has the tag", tagged, counts, most))
     wrong = [
         condition.value.strip("*")
         for condition in filters.of("document", "uri")
@@ -326,39 +333,14 @@ def _with_tags(snapshot: Snapshot, conditions: Sequence[Condition]) -> frozenset
 # ---- notes -------------------------------------------------------------------------------------
 
 
-def _no_such_tag(snapshot: Snapshot, conditions: Sequence[Condition]) -> str:
-    """That no document has a tag that was asked for, and which tags most have."""
-    counts = (
-        Counter(tag for tags in links.tags_of_documents(snapshot).values() for tag in tags)
-        if conditions
-        else {}
-    )
-    lost = [
-        condition.value
-        for condition in conditions
-        if condition.value.casefold().strip("#/ ") not in counts
-    ]
-    if not lost:
-        return ""
-    most = sorted(counts, key=lambda tag: (-counts[tag], tag))[:SHOWN]
-    listed = ", ".join(one_line(tag, 40) for tag in most)
-    return f"No document has the tag {one_line(lost[0], 40)!r}; tags are {listed or 'none'}."
-
-
-def _no_such_type(snapshot: Snapshot, conditions: Sequence[Condition]) -> str:
-    """That no entity is of a type that was asked for, and which types there are."""
-    if not conditions:
-        return ""
-    known = values_of(snapshot.rows("entities", "", ["type"])["type"].unique())
-    lost = [
-        condition.value
-        for condition in conditions
-        if condition.value.casefold() not in map(str.casefold, known)
-    ]
-    if not lost:
-        return ""
-    listed = ", ".join(kind for kind in DEFAULT_TYPES if kind in known)  # not what a model made up
-    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
+def _no_such(
+    what: str, conditions: Sequence[Condition], known: Iterable[str], shown: Sequence[str]
+) -> str:
+    """That there is nothing of a value that was asked for, and which values there are."""
+    values = {value.casefold() for value in known}
+    lost = [one for one in conditions if one.value.casefold().strip("#/ ") not in values]
+    listed = ", ".join(one_line(value, 40) for value in shown[:SHOWN]) or "none"
+    return f"{what} {one_line(lost[0].value, 40)!r}; there are {listed}." if lost else ""
 
 
 def _undated(facts: Mapping[str, Fact], filters: Filters) -> str:
@@ -389,10 +371,6 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
         raise BadInput(what, f'{FORM}, e.g. "uri=notes/*"')
     name = match[1].strip().casefold().removeprefix("metadata.")
     op, value = match[2].replace("==", "="), match[3].strip("\"'“”")
-    if name == "min_rating":
-        if op not in ("=", ">="):
-            raise BadInput(f"min_rating{op} cannot be used", f"Use rating{op}")
-        name, op = "rating", ">="
     keys = sorted({key for fact in documents(snapshot).values() for key in fact["metadata"]})
     if name not in keys and name not in FIELDS:
         near = difflib.get_close_matches(name, [*FIELDS, *keys], n=1, cutoff=0.6)
@@ -426,8 +404,6 @@ def _check_value(name: str, op: str, value: str, date: str) -> None:
         raise BadInput(f"{shown!r} is no date, or could be two", advice)
     if name == "as_of" and op != "=":
         raise BadInput(f"as_of{op} cannot be used", "Use as_of=2024-05-03, or said>= and said<=")
-    if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
-        raise BadInput(f"{shown!r} is no number to compare with", f"Write one, as in {name}{op}3")
 
 
 # ---- testing -----------------------------------------------------------------------------------

@@ -124,12 +124,11 @@ def test_a_filter_that_cannot_be_read_is_told_what_there_is(notes: Snapshot, wro
 @pytest.mark.parametrize(
     "wrong",
     ["date>=2024-99-99", "date=2024-02-30", "date<=2024-13", "date!=2023-02-29", "date>=0000", "date>=2024x",
-     "date>=2024-05-03T25:00", "date=3/4/2024", "date=soon", "rating>=nan", "rating<=inf", "rating>=-Infinity", "rating>=1e999",
-     "min_rating=nan", "min_rating<=3", "stars>=nan", "stars<=infinity"],
+     "date>=2024-05-03T25:00", "date=3/4/2024", "date=soon", "rating>=nan", "rating<=inf", "rating>=-Infinity", "rating>=1e999"],
 )  # fmt: skip
 def test_a_value_that_no_date_or_number_has_is_refused(notes: Snapshot, wrong: str) -> None:
     for search in (local_search, global_search, search_text):
-        with pytest.raises(BadInput, match=r"is no date|must be a number|is no number|cannot be used"):
+        with pytest.raises(BadInput, match=r"is no date|must be a number|cannot be used"):
             search(notes, "harbour", filters=[wrong])
 
 
@@ -188,7 +187,7 @@ def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
     assert named and {line.split("|")[1] for line in named} <= set(rows)
     ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}
     middle = sorted(ranks.values())[len(ranks) // 2]
-    for given in ({"filters": [f"rating>={middle}"]}, {"filters": [f"min_rating={middle}"]}, {"min_rating": middle}):
+    for given in ({"filters": [f"rating>={middle}"]}, {"min_rating": middle}):
         found = global_search(sample, "", max_tokens=20_000, **given)  # type: ignore[arg-type]
         assert found.communities and all(ranks[id] >= middle for id in found.communities)
     assert any(ranks[id] < middle for id in global_search(sample, "", max_tokens=20_000).communities)

@@ -728,7 +728,7 @@ def test_documents_are_listed_by_their_tags(
 def test_a_tag_that_no_document_has_is_answered_with_those_there_are(vault: Snapshot) -> None:
     found = documents.list_documents(vault, filters=["tag=foo"])
     assert (
-        "No document has the tag 'foo'; tags are harbour, harbour/master, meeting, person."
+        "No document has the tag 'foo'; there are harbour, harbour/master, meeting, person."
         in found.hint
     )
 
