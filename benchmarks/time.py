@@ -38,6 +38,7 @@ PREFIX = re.compile(
     r"(?:the |last )?(few days|week|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday) (before|of) ",
     re.IGNORECASE,
 )
+SEASON = re.compile(r"(spring|summer|autumn|fall|winter)(?: of)? (\d{4})", re.IGNORECASE)
 
 
 def answered(answer: str) -> Interval | None:
@@ -47,6 +48,9 @@ def answered(answer: str) -> Interval | None:
         return date(year, 1, 1), date(year, 12, 31)
     text = re.sub(r"(?<=[a-z])[.,]+ ?(?=\d{4})|(?<=\d)(?=[A-Z])", " ", answer)
     days = expressions(text, language="en")
+    if season := SEASON.search(text):
+        anchor = Anchor(0, date(int(season[2]), 1, 1))
+        days = expressions(f"this {season[1]}", [anchor], "en")
     if not days:
         return None
     start, end = date.fromisoformat(days[0].start), date.fromisoformat(days[0].end)

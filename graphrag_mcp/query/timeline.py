@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,12 +16,10 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 
 UNITS = 500  # text units of an entity that are read
-DAY_WORDS = 3  # of a sentence that says its day
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
 Row = dict[str, Any]
 _STOPS = tuple(".!?。！？")
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 @dataclass(slots=True)
@@ -39,7 +36,6 @@ class Statement:
     cited: Citation | None = None
     said: str = ""  # the day on which it was said
     own: bool = True  # does it say itself of which days it speaks?
-    approximate: bool = False
     document: str = ""  # its content id
     raw: str = ""  # its text as it stands in the document
 
@@ -52,7 +48,7 @@ class Statement:
         """The first day, month or year of which the sentence speaks, as exact as the text."""
         label = times.span(*self.days[0]) if self.days else ""
         label = label if len(label) < 20 else self.start  # of several days the first
-        return f"{'about ' * self.approximate}{label} {self.clock}".strip()
+        return f"{label} {self.clock}".strip()
 
     def item(self) -> Item:
         label = "" if self.own else "said"
@@ -67,21 +63,17 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     if len(entities) == 1:
         found += _claims(snapshot, entities)
     dated = _by_time(found)
-    undated = len(found) - len(dated)
-    sentence = left_out((undated, "statements", "without a date"), *others)
-    items = [statement.item() for statement in dated]
-    worth = [(not statement.own, -quote.says(statement.text)) for statement in dated]
-    ranked = sorted(range(len(items)), key=worth.__getitem__)
-    kept = set()
-    for at in ranked:
-        room -= count_tokens(items[at].text) + 1
+    sentence = left_out((len(found) - len(dated), "statements", "without a date"), *others)
+    kept = []
+    for statement in sorted(dated, key=lambda one: (not one.own, -quote.says(one.text))):
+        room -= count_tokens(statement.item().text) + 1
         if room < 0:
             break
-        kept.add(at)
-    how_many = counted(len(items), "statements")
-    if len(kept) < len(items):
+        kept.append(statement)
+    how_many = counted(len(dated), "statements")
+    if len(kept) < len(dated):
         how_many += f", of which the {len(kept)} that tell most"
-    return [items[at] for at in sorted(kept)], how_many, sentence
+    return [statement.item() for statement in _by_time(kept)], how_many, sentence
 
 
 def of_passages(
@@ -159,13 +151,9 @@ def _naming(
 
 
 def _says(statement: Statement) -> bool:
-    """Does a sentence say something, with a day of its own in three words ("Mum died yesterday.")?"""
-    short = (
-        statement.own
-        and statement.raw.endswith(_STOPS)
-        and len(_WORD.findall(statement.raw)) >= DAY_WORDS
-    )
-    return short or quote.says(statement.raw) >= quote.LEANS
+    """Does a sentence say something, or a day of its own ("Mum died yesterday.")?"""
+    dated = statement.own and statement.raw.endswith(_STOPS)
+    return dated or quote.says(statement.raw) >= quote.LEANS
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[Statement]:
@@ -181,33 +169,33 @@ def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[Statement]:
 
 
 def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
-    text, first, last = row["text"][start:end], row["char_start"] + start, row["char_start"] + end
-    who = quote.speaker(row["text"], start)
-    shown = one_line(text, 500)
-    shown = shown if shown.startswith(who.strip()) else who + shown
+    first, last = row["char_start"] + start, row["char_start"] + end
     when = [expression for expression in spoken.when if first <= expression.char_start < last]
-    spoken_day = spoken.said_at(first)
-    place = {"char_start": first, "char_end": last, "said": spoken_day}
-    cited = citation(row).model_copy(
-        update=place | {"when": [asdict(expression) for expression in when]}
-    )
-    days = (
-        tuple((expression.start, expression.end) for expression in when)
-        or ((spoken_day, spoken_day),)[: bool(spoken_day)]
-    )
-    about = bool(when) and when[0].kind == "approximate"
-    note = spoken.note(one_line(text, 4_000), when)
-    note = note or (
-        f"(said {spoken_day})"
-        if spoken_day and when and days != ((spoken_day, spoken_day),)
-        else ""
-    )
-    day = days[0][0] if days else ""
-    moment = spoken.moment(spoken_day) if days[:1] == ((spoken_day, spoken_day),) else day
-    clock = spoken.document["clock"] if moment > day else ""
-    dated, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
+    said = spoken.said_at(first)
+    own_days = tuple((expression.start, expression.end) for expression in when)
+    days = own_days or (((said, said),) if said else ())
+    at_once = days[:1] == ((said, said),)  # it speaks first of the day on which it was said
+    moment = spoken.moment(said) if at_once else days[0][0] if days else ""
+    raw = one_line(row["text"][start:end], 4_000)
+    note = spoken.note(raw, when)
+    if when and said and not note and days != ((said, said),):
+        note = f"(said {said})"
+    who, shown = quote.speaker(row["text"], start), one_line(raw, 500)
+    place = {"char_start": first, "char_end": last, "said": said}
+    place["when"] = [asdict(expression) for expression in when]
+    cited = citation(row).model_copy(update=place)
     return Statement(
-        cited.id, shown, days, moment, clock, note, cited, spoken_day, dated, about, id, raw
+        id=cited.id,
+        text=shown if shown.startswith(who.strip()) else who + shown,
+        days=days,
+        moment=moment,
+        clock=spoken.document["clock"] if at_once and moment > said else "",
+        note=note,
+        cited=cited,
+        said=said,
+        own=bool(when),
+        document=row["document_id"],
+        raw=raw,
     )
 
 

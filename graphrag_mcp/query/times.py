@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
@@ -37,10 +37,6 @@ OUTDATED = frozenset(  # values of `status` in front matter that are shown besid
 # Names of metadata, without hyphens and underscores.
 VALID_FROM = "validfrom effectivedate effectivefrom effective".split()
 VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".split()
-# In the name of a file: -v2, _V1.10, (v3), version 2.
-_VERSION = re.compile(
-    r"[-_ .(](?:v|ver|version|rev)[-_ .]?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\d])\)?", re.IGNORECASE
-)
 _STOP = re.compile(r"[.!?。！？\n]")
 
 
@@ -94,27 +90,18 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
 @once
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say about their validity, by content id: their status, if it is not a usual
-    one; until when they are valid; which document supersedes them; and that another document is
-    a later version by its name. It is read once a generation."""
+    one; until when they are valid; and which document supersedes them. Read once a generation."""
     facts = documents(snapshot)
     found: dict[str, list[str]] = defaultdict(list)
-    pairs = _superseded(facts)
-    for old, new in pairs:
-        name = facts[new]["document"][0]
-        both = f"contradictory: it supersedes {name} and {name} supersedes it"
-        found[old].append(both if (new, old) in pairs else f"superseded by {name}")
-    later = _later_versions(facts)
+    for old, new in _superseded(facts):
+        found[old].append(f"superseded by {facts[new]['document'][0]}")
     for id, fact in facts.items():
         status = fact["metadata"].get("status") or []
         for word in status if isinstance(status, list) else [status]:
             if str(word).casefold() in OUTDATED:
                 found[id].append(f"status: {word}")
-        if id in later and not any("supersede" in text for text in found[id]):
-            found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
         begins, ends = fact["valid"]
-        bounds = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
-        over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
-        found[id] += [f"contradictory: {', '.join(bounds)}"] if over else bounds
+        found[id] += [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
     return {id: f"({'; '.join(texts)})" for id, texts in found.items() if texts}
 
 
@@ -131,28 +118,6 @@ def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
             same = by_name.get(str(name).strip().casefold(), set()) - {id}
             if len(same) == 1:
                 found.append((*same, id))
-    return found
-
-
-def _later_versions(facts: Mapping[str, Fact]) -> dict[str, str]:
-    """The next version by content id, where names in one folder differ only in the number behind a
-    v (report-v2, report_v3). A version that several documents have says nothing."""
-    series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = defaultdict(dict)
-    for id, fact in facts.items():
-        folder, _, name = fact["uri"].rpartition("/")
-        match = _VERSION.search(name)
-        if match is None or "#" in fact["uri"]:  # records of one file (events.csv#1972)
-            continue
-        before, after = name[: match.start()], name[match.end() :]
-        if any(map(str.isalpha, before)) and not any(map(str.isdigit, before)):
-            rest = (re.sub(r"[-_ .]+", " ", part).casefold() for part in (before, after))
-            number = tuple(map(int, match[1].split(".")))
-            series[folder, *rest].setdefault(number, []).append(id)
-    found: dict[str, str] = {}
-    for versions in series.values():
-        for older, newer in pairwise(sorted(versions)):
-            if len(versions[newer]) == 1:
-                found |= dict.fromkeys(versions[older], versions[newer][0])
     return found
 
 
@@ -266,16 +231,15 @@ class Times:
         ]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda expression: expression.anchor):
-            pairs = ((self.words(expression), interval(expression)) for expression in group)
+            pairs = (
+                (self.words(expression), span(expression.start, expression.end))
+                for expression in group
+            )
             meant = list(
                 dict.fromkeys(f"{words} = {days}" for words, days in pairs if days != date)
             )
             parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
         return f"({'; '.join(parts)})" if parts else ""
-
-
-def interval(when: When) -> str:
-    return "about " * (when.kind == "approximate") + span(when.start, when.end)
 
 
 def span(start: str, end: str) -> str:

@@ -1,8 +1,7 @@
 """Dates as people write them: of a document, in its metadata, file name or first lines, and of an argument.
 
-Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-Q3`, `2024-03` or
-`2024-03-04`, or "". Knows how a dozen languages write a day, a month or a quarter with its year, and
-nothing where day and month could be taken for each other (03/04/2024). The time of day is read of
+Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-03` or
+`2024-03-04`, or "". Knows how a dozen languages write a day or a month with its year, and nothing where day and month could be taken for each other (03/04/2024). The time of day is read of
 metadata alone (`clock`)."""
 
 from __future__ import annotations
@@ -26,14 +25,12 @@ HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 _TABLE = table(__file__)
 _SAID = Patterns(_TABLE["patterns"])
-MONTHS_OF: dict[str, dict[str, int]] = {  # by language, and by a word in folded form
-    language: {
-        folded(word): at for at, words in enumerate(months.split(), 1) for word in words.split("|")
-    }
-    for language, months in _TABLE["months"].items()
+MONTH_WORDS = {language: months.split() for language, months in _TABLE["months"].items()}
+MONTHS_OF = {  # by language, and by a word in folded form
+    language: {folded(word): at for at, words in enumerate(months, 1) for word in words.split("|")}
+    for language, months in MONTH_WORDS.items()
 }
 MONTHS = {word: at for months in MONTHS_OF.values() for word, at in months.items()}
-_QUARTER = {word: at for at, words in enumerate(_TABLE["quarters"], 1) for word in words.split()}
 PARTS = _TABLE["parts"]
 
 
@@ -74,8 +71,7 @@ _LABELLED = re.compile(rf"(?i)(?:{_TABLE['labels']})\s*[:：]\s*(.+)")
 
 
 def read(written: str) -> str:
-    """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
-    what is no date of the calendar, and where day and month could be exchanged."""
+    """A date that is written in a usual form: `2024`, `2024-03` or `2024-03-04`; "" for what is no date of the calendar, and where day and month could be exchanged."""
     if not written:
         return ""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
@@ -91,19 +87,16 @@ def advice(written: str) -> str:
     if match and 0 < int(match["a"]) <= 12 >= int(match["b"]) > 0:
         year, first, second = match["y"], int(match["a"]), int(match["b"])
         return f"{year}-{second:02}-{first:02} or {year}-{first:02}-{second:02}, whichever is meant"
-    return "a date that exists as 2024, 2024-05, 2024-05-03, Q3 2024 or 3 May 2024"
+    return "a date that exists as 2024, 2024-05, 2024-05-03 or 3 May 2024"
 
 
 def days(date: str) -> tuple[str, str]:
     """First and last day of what `read` gives."""
-    year, rest = int(date[:4]), date[5:]
-    if len(rest) == 5:
+    if len(date) == 10:
         return date, date
-    first, last = (int(rest), int(rest)) if len(rest) == 2 and rest[0] != "Q" else (1, 12)
-    if rest[:1] == "Q":
-        first, last = 3 * int(rest[1]) - 2, 3 * int(rest[1])
-    end = monthrange(year, last)[1]
-    return f"{date[:4]}-{first:02}-01", f"{date[:4]}-{last:02}-{end:02}"
+    if len(date) == 4:
+        return f"{date}-01-01", f"{date}-12-31"
+    return f"{date}-01", f"{date}-{monthrange(int(date[:4]), int(date[5:]))[1]}"
 
 
 def of_metadata(metadata: Mapping[str, Any]) -> str:
@@ -159,7 +152,7 @@ def in_name(name: str) -> str:
 def in_head(text: str) -> str:
     """The first date of the first lines that say something: `Date: 2024-03-02`, `By Ana Ruiz, 4 May
     2023`, `# Minutes of 27 May 2025`, a line that ends in a date, or the head of a turn; where none states a day, the month,
-    quarter or year of a title or of a line that says it alone."""
+    or year of a title or of a line that says it alone."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     first = day_first(text)
     for forms in (DAYS, SPANS):
@@ -298,24 +291,29 @@ def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str
     """The groups of a form as ISO 8601; "" for what the calendar does not have."""
     year = str(fields.get("y"))
     year = year if len(year) > 2 else f"20{year}"
-    if "q" in fields:
-        quarter = _QUARTER.get(folded(fields["q"] or ""), 0)
-        return f"{year}-Q{quarter}" if quarter else ""
-    month, day = fields.get("m"), fields.get("d")
+    month, day = number(fields.get("m") or ""), number(fields.get("d") or "")
     if fields.get("word"):
-        month = str(MONTHS.get(folded(fields["word"] or ""), 0))
+        month = MONTHS.get(folded(fields["word"] or ""), 0)
     if fields.get("a"):
         month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0), day_first)
+    exact = "d" in fields or "a" in fields
+    if (exact and not day) or (not month and fields.keys() & {"m", "word", "a"}):
+        return ""
+    return iso(number(year), month, day)
+
+
+def iso(year: int, month: int = 0, day: int = 0) -> str:
+    """2024, 2024-03 or 2024-03-04; "" for what the calendar does not have."""
     try:
-        found = date(number(year), number(month or "1"), number(day or "1"))
+        found = date(year, month or 1, day or 1).isoformat()
     except ValueError:
         return ""
-    return found.isoformat()[: 4 if month is None else 7 if day is None else 10]
+    return found[: 10 if day else 7 if month else 4]
 
 
-def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[str, str]:
+def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[int, int]:
     """Of two numbers of which one can be no month; month 0 where both could."""
     if first == second or second <= 12 < first or (day_first and first <= 12 >= second):
-        return str(second), str(first)
+        return second, first
     clear = first <= 12 and (second > 12 or day_first is False)
-    return (str(first), str(second)) if clear else ("0", "1")
+    return (first, second) if clear else (0, 0)

@@ -249,26 +249,6 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
     assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
 
 
-VERSIONS = {
-    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "", "report 2024.md": "",
-    "plan_draft_v1.2.md": "plan_draft_v1.10.md", "plan_draft_v1.10.md": "", "minutes-2024-03-02.md": "", "minutes-2024-04-02.md": "",
-    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "rules edition 2023.md": "", "rules edition 2024.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "events.csv#at 1972": "", "events.csv#at 1996": "", "form-2024.md": "",
-}  # fmt: skip
-
-
-def test_the_version_in_a_name_is_a_hint_and_leaves_nothing_out(tmp_path: Path) -> None:
-    texts = tuple(InlineText(f"The crane rule number {n} is in {name}.", name, name) for n, name in enumerate(VERSIONS))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    alias = {fact["document"][2]: fact["document"][0] for fact in times.documents(snapshot).values()}
-    hints = {fact["document"][2]: times.validity(snapshot).get(id, "") for id, fact in times.documents(snapshot).items()}
-    for name, later in VERSIONS.items():
-        assert hints[name] == (f"(a later version by its name: {alias[later]})" if later else ""), name
-    found = local_search(snapshot, "crane rule", max_tokens=8000)
-    assert "handbook-v1.md" in {one.title for one in found.citations} and "a later version by its name" in found.text
-    assert "handbook-v1.md" in {one.title for one in local_search(snapshot, "crane rule handbook", max_tokens=8000, filters=["as_of=2030"]).citations}
-
-
 # ---- the benchmark -----------------------------------------------------------------------------------
 
 
@@ -331,7 +311,7 @@ def test_no_date_is_invented(every: int) -> None:
             seen += 1
             assert 0 <= one.char_start < one.char_end <= len(text)
             assert date.fromisoformat(one.start) <= date.fromisoformat(one.end)
-            assert (one.kind in ("resolved", "approximate")) == bool(one.anchor)
+            assert (one.kind == "resolved") == bool(one.anchor)
             assert not one.anchor or one.anchor in days
             assert one.anchor or _says(text[one.char_start : one.char_end], one)
     assert seen > 20
@@ -431,10 +411,10 @@ def test_clocks_of_files_are_those_of_front_matter_and_fields(tmp_path: Path) ->
     assert text.index("2024-03-02 07:15") < text.index("2024-03-02 18:30")
 
 
-# ---- turns, months and approximate days in results ---------------------------------------------------
+# ---- turns and months in results ---------------------------------------------------
 
 TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
-[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again a few years ago.
+[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again three years ago.
 [15/03/2024, 12:00] Ana Ruiz: The harbour crane broke last week and was sold to Turku.
 """
 TALK = (
@@ -456,7 +436,7 @@ def test_a_stated_year_or_month_prints_as_one_and_the_day_of_a_document_as_what_
     lines = [line for line in list_documents(talk, by="statement").text.splitlines() if line.startswith("- ")]
     starts = [re.match(r"- (?:said )?[-\d]+", line) for line in lines]
     assert [one[0] for one in starts if one] == ["- 2019", "- 2021-05", "- 2023-12-30", "- said 2024-01-06", "- 2024-03-08"]
-    assert "a few years ago = about 2020 to 2022)" in lines[0]
+    assert "three years ago = 2021)" in lines[0]
     assert times.span("2019-01-01", "2021-12-31") == "2019 to 2021" and times.span("2019-01-02", "2021-12-31") == "2019-01-02 to 2021-12-31"
 
 
@@ -550,20 +530,6 @@ def test_what_a_model_reads_of_a_day_holds_no_later_words(talk: Snapshot) -> Non
         return [one.name for one in sections.sections_of(source, 2_000)] if source else []
 
     assert names("as_of=2023-01-01") == ["Sources"] and "Entities" in names()
-
-
-def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) -> None:
-    texts = (
-        InlineText("The crane rule A holds for the harbour.", "a", "Rule A", {"valid_from": "2024-01-01", "valid_until": "2023-01-01"}),
-        InlineText("The crane rule B holds for the harbour.", "b", "Rule B", {"supersedes": "Rule C"}),
-        InlineText("The crane rule C holds for the harbour.", "c", "Rule C", {"supersedes": "Rule B"}),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    told = sorted(times.validity(open_snapshot(tmp_path / "c")).values())
-    assert re.sub(r"d\d", "d", " ".join(told)) == (
-        "(contradictory: it supersedes d and d supersedes it) (contradictory: it supersedes d and d supersedes it)"
-        " (contradictory: valid from 2024-01-01, valid until 2023-01-01)"
-    )
 
 
 LAMP = """15/03/2024, 10:12 - Ana Ruiz: the harbour lamp was broken yesterday by a boat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.errors import BadInput
@@ -21,13 +21,13 @@ from graphrag_mcp.types import IndexRequest, InlineText
 
 WRITTEN = [
     ("2024-03-04", "2024-03-04"), ("4 March 2024", "2024-03-04"), ("March 4, 2024", "2024-03-04"), ("2024年3月4日", "2024-03-04"),
-    ("4. März 2024", "2024-03-04"), ("Q3 2024", "2024-Q3"), ("March 2024", "2024-03"), ("2024", "2024"), ("2024-3-4", "2024-03-04"),
+    ("4. März 2024", "2024-03-04"), ("March 2024", "2024-03"), ("2024", "2024"), ("2024-3-4", "2024-03-04"),
     ("4th of March, 2024", "2024-03-04"), ("Mon, 4 Mar 2024 09:14:00 +0100", "2024-03-04"), ("2024-03-04T10:00:00Z", "2024-03-04"),
     ("4.3.2024", "2024-03-04"), ("25/12/2024", "2024-12-25"), ("12/25/2024", "2024-12-25"), ("4/4/2024", "2024-04-04"), ("20240304", "2024-03-04"),
     ("Montag, den 4. März 2024", "2024-03-04"), ("le 4 mars 2024", "2024-03-04"), ("4 de marzo de 2024", "2024-03-04"), ("2024年3月4日 星期一", "2024-03-04"),
-    ("2024年3月", "2024-03"), ("2024年", "2024"), ("2024年第三季度", "2024-Q3"), ("3rd quarter of 2024", "2024-Q3"), ("3. Quartal 2024", "2024-Q3"),
-    ("3e trimestre 2024", "2024-Q3"), ("2024-Q3", "2024-Q3"), ("2024 March", "2024-03"), ("03/2024", "2024-03"), ("März 2024", "2024-03"), ("1868", "1868"),
-    ("3/4/2024", ""), ("30 February 2024", ""), ("2024-13", ""), ("2024-02-30", ""), ("Q5 2024", ""), ("March", ""), ("yesterday", ""), ("12", ""),
+    ("2024年3月", "2024-03"), ("2024年", "2024"), ("Q3 2024", ""),
+    ("2024 March", "2024-03"), ("03/2024", "2024-03"), ("März 2024", "2024-03"), ("1868", "1868"),
+    ("3/4/2024", ""), ("30 February 2024", ""), ("2024-13", ""), ("2024-02-30", ""), ("March", ""), ("yesterday", ""), ("12", ""),
     ("before 4 March 2024", ""), ("2024-03-04 or 2024-03-05", ""), ("FY2024", ""), ("", ""), ("0000", ""), ("2024-03-04T25:00", ""), ("{{date}}", ""),
 ]  # fmt: skip
 
@@ -40,10 +40,7 @@ def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(
 
 
 def test_a_period_has_a_first_and_a_last_day() -> None:
-    assert dates.days("2024-Q1") == ("2024-01-01", "2024-03-31") and dates.days("2024-02") == (
-        "2024-02-01",
-        "2024-02-29",
-    )
+    assert dates.days("2024-02") == ("2024-02-01", "2024-02-29")
     assert dates.days("2024") == ("2024-01-01", "2024-12-31") and dates.days("2024-02-03") == (
         "2024-02-03",
         "2024-02-03",
@@ -54,7 +51,7 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
     given = {
         "a": "4 March 2024",
         "b": "2024年3月4日",
-        "c": "Q3 2024",
+        "c": "2024-08",
         "d": "March 2024",
         "e": 1709510400,
         "f": "TBD",
@@ -79,12 +76,12 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
         )
 
     assert {fact["document"][2]: fact["date"] for fact in documents(snapshot).values()} == {
-        "a": "2024-03-04", "b": "2024-03-04", "c": "2024-Q3", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
+        "a": "2024-03-04", "b": "2024-03-04", "c": "2024-08", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
     }  # fmt: skip
     assert (
         found("date=4 March 2024") == "abe"
         and found("date=March 2024") == "abde"
-        and found("date=Q3 2024") == "c"
+        and found("date=August 2024") == "c"
     )
     assert (
         found("date>=July 1, 2024") == "ch"
@@ -97,7 +94,7 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
     )
     with pytest.raises(BadInput, match="2024-04-03 or 2024-03-04, whichever is meant"):
         found("date>=3/4/2024")
-    with pytest.raises(BadInput, match="Q3 2024 or 3 May 2024"):
+    with pytest.raises(BadInput, match="2024-05-03 or 3 May 2024"):
         found("when=last week")
     lines = [line for line in list_documents(snapshot).text.splitlines() if line.startswith("- [")]
     assert [line.split()[2].rstrip(",") for line in lines[:6]] == [
@@ -107,7 +104,7 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
         "2024-03-04",
         "2024-03-04",
         "2024-03-04",
-    ] and "2024-Q3" in lines[6]
+    ] and "2024-08" in lines[6]
 
 
 def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path: Path) -> None:
@@ -186,6 +183,7 @@ def test_a_day_in_a_name_that_the_calendar_does_not_have_dates_nothing(tmp_path:
     ] == ["", "", "2024-02-29"]
 
 
+@settings(deadline=None)  # the first example compiles every form
 @given(
     st.from_regex(
         r"[a-z_-]{0,3}(?:19|20)\d\d([-_. T/]?)\d{1,2}\1\d{1,2}(?:[T ]\d\d?:\d\d(?: ?[APap]M|[+-]\d\d:\d\d)?)?",
