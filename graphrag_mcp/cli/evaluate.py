@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.evaluate.evaluate import Search
 
 
-MODES = ("local", "fused", "hybrid", "basic", "global", "text")
+MODES = ("local", "fused", "basic", "global", "text")
 
 
 def eval(options: argparse.Namespace) -> int:

@@ -127,7 +127,7 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
     return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))
 
 
-MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
+MODES = ("auto", "fused", "local", "global", "drift", "basic", "text")
 
 
 def search(options: argparse.Namespace) -> int:

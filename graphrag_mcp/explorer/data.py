@@ -509,8 +509,7 @@ def document(snapshot: Snapshot, n: int) -> Data:
 
 
 def _links_of(snapshot: Snapshot, id: str) -> Data:
-    """The links in and out of a document with the lines that hold them, those that lead to nothing or to one of several
-    pages, and its tags."""
+    """The links in and out of a document with the lines that hold them, those that lead to nothing, and its tags."""
     found = links.links(snapshot)
     number = found.pages.number[id]
     out, into = found.out(number), found.into(number)
@@ -519,7 +518,6 @@ def _links_of(snapshot: Snapshot, id: str) -> Data:
         "in": _linked(snapshot, into[:LISTED]),
         "out": _linked(snapshot, [link for link in out if link.target >= 0][:LISTED]),
         "missing": _linked(snapshot, [link for link in out if link.target == -1][:LISTED]),
-        "ambiguous": _linked(snapshot, [link for link in out if link.target < -1][:LISTED]),
         "tags": [one_line(tag, TITLE) for tag in tags[:LISTED]],
         "more": _rest(into, LISTED) + _rest(out, LISTED),
     }

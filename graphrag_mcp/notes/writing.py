@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -15,34 +15,20 @@ from urllib.parse import quote
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.query import context
 from graphrag_mcp.query.ids import passages_of, section_of
-from graphrag_mcp.query.pages import pages
 from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
 from graphrag_mcp.text.citing import Fingerprint, file_and_key
-from graphrag_mcp.text.terms import lists_of
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
-_TO = r"\s?(?:[-\u2010-\u2015]|\.\.)\s?"  # between the ends of a range
-_EACH = re.compile(
-    rf"(?<![\w.~/-])(?P<first>{_ID})(?:{_TO}(?P<last>{_ID}|\d{{1,9}}(?![\w.])))?", re.IGNORECASE
-)
+_EACH = re.compile(rf"(?<![\w.~/-]){_ID}")
 _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
 # Ids alone in a bracket, as [t1.2, d4] or [Data: Sources (t33, t4); Entities (e12)]. `a1/d1` can be
 # read in several ways, a list of such in 2^n: what was read is not read otherwise (++).
-_IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}(?:{_TO}(?:{_ID}|\d{{1,9}}\b))?|{_GROUPS}|\band\b|[\s,;()])++"
+_IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++"
 # No link: `(` behind it begins the target of one, and `[` too where it does not begin the next ids.
-_CITED = re.compile(
-    rf"(?P<wiki>\[)?\[(?P<ids>{_IDS})\](?(wiki)\])(?!\(|\[(?!\[?{_IDS}\]))", re.IGNORECASE
-)
-# A word of the form of an id that stands elsewhere, as in (t5) and [see t5].
-_LOOSE = re.compile(
-    rf"(?<![\w.~/=&?#$%@:-]){_ID}(?:{_TO}(?:{_ID}|\d{{1,9}}\b))?(?![\w~/=]|[.#@]\w|-[^\W\d])",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(r"\[[^\[\]\n]*\Z")
-_PAGE_LINK = re.compile(r"!?\[\[([^\[\]|#\n]+)")
+_CITED = re.compile(rf"(?<!\[)\[(?P<ids>{_IDS})\](?!\]|\(|\[(?!{_IDS}\]))")
 _CODE = re.compile(
     r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
@@ -56,14 +42,13 @@ _LARGE = 9_999  # numbers above are none that marks count on from
 @dataclass
 class Linked:
     """A text whose ids have become marks, and the definitions of these; `cited`: the texts that they name;
-    `ids`: those of `cited`; `topics`: ids of communities, which stand in no document; `left`: what looks like an id and is no link."""
+    `ids`: those of `cited`; `topics`: ids of communities, which stand in no document."""
 
     text: str
     definitions: list[str] = field(default_factory=list)
     cited: dict[Fingerprint, str] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,133 +60,48 @@ class Target:
     whole: bool = False
 
 
-def linked(
-    snapshot: Snapshot | None, path: Path, text: str, before: str = "", old: str = ""
-) -> Linked:
+def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
-    in all of it. What get_source showed of a citation of `old` whose text has changed or gone is that citation again.
-    NotFound names ids of nothing: a note is not written with them. In capitals or as the ends of a range
-    ([D4], [t5-t7]) they may be no ids: those of nothing stay in the text."""
-    result, marks = Linked(""), _Marks(before, text)
-    text = _read_back(text, old, marks)
+    in all of it. NotFound names ids of nothing: a note is not written with them."""
+    marks = _Marks(before, text)
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
-    known = pages(snapshot) if snapshot is not None else None
 
-    def is_text(at: int) -> bool:
-        """Is this no code and no link to a page whose name has the form of an id?"""
+    def is_code(at: int) -> bool:
         before = bisect(code, (at, len(text))) - 1
-        name = _PAGE_LINK.match(text, at)
-        is_page = name is not None and known is not None and known.find(name[1]) != -1
-        return not is_page and (before < 0 or at >= code[before][1])
+        return before >= 0 and at < code[before][1]
 
-    groups = [
-        (match, [*map(_ids_of, _EACH.finditer(match["ids"]))])
-        for match in _CITED.finditer(text)
-        if is_text(match.start())
-    ]
-    cited = dict.fromkeys(id for _, given in groups for ids, _ in given for id in ids)
+    groups = [match for match in _CITED.finditer(text) if not is_code(match.start())]
+    ids = {match: list(dict.fromkeys(_EACH.findall(match["ids"]))) for match in groups}
+    cited = list(dict.fromkeys(id for of in ids.values() for id in of))
     if len(cited) > MOST:
-        raise BadInput(
-            f"the note cites {len(cited)} ids, and may cite {MOST}", "Write several notes"
-        )
-    parts = {id: Linked("") for id in cited}
+        what = f"the note cites {len(cited)} ids, and may cite {MOST}"
+        raise BadInput(what, "Write several notes")
+    result = Linked("", ids=cited)
     targets = {
-        id: None if snapshot is None else _target(snapshot, path, id, part)
-        for id, part in parts.items()
+        id: None if snapshot is None else _target(snapshot, path, id, result) for id in cited
     }
-    exact = dict.fromkeys(id for _, given in groups for ids, exact in given if exact for id in ids)
-    if unknown := [id for id in exact if targets[id] is None]:
+    if unknown := [id for id in cited if targets[id] is None]:
         names = ", ".join(unknown[:10])
-        what = (
-            f"nothing has the id {names}" if len(unknown) == 1 else f"nothing has the ids {names}"
-        )
+        what = f"nothing has the id{'s' * (len(unknown) > 1)} {names}"
         advice = "What they named has changed or is gone, or is in another corpus: search again, or leave them out"
         raise NotFound(what, advice)
-    links = dict[str, str]()
+    links = {
+        id: target if isinstance(target, str) else f"[{marks.of(target)}]"
+        for id, target in targets.items()
+        if target is not None
+    }
     shown, at = [], 0
-    for match, given in groups:
-        named = dict.fromkeys(id for ids, _ in given for id in ids)
-        if not all(ids for ids, _ in given) or any(targets[id] is None for id in named):
-            continue
-        for id in named:
-            target = targets[id]
-            if id not in links and target is not None:
-                links[id] = target if isinstance(target, str) else f"[{marks.of(target)}]"
-                result.cited |= parts[id].cited
-                result.ids.append(id)
-                result.topics += parts[id].topics
+    for match in groups:
         before = text[max(match.start() - 1, 0) : match.start()]
         # A mark behind `!` makes a picture, one behind another mark a link, and `:` behind it a definition.
         joins = before == "!" or (before == "]" and match.start() > at)
         behind = text[match.end() : match.end() + 1]
         joined = behind == "[" or (before in ("", "\n") and behind == ":")
-        cites = ", ".join(dict.fromkeys(links[id] for id in named))
-        result.left += _left(text, at, match.start(), is_text)
+        cites = ", ".join(dict.fromkeys(links[id] for id in ids[match]))
         shown += [text[at : match.start()], " " * joins, cites, " " * joined]
         at = match.end()
-    result.left += _left(text, at, len(text), is_text)
     result.text, result.definitions = "".join([*shown, text[at:]]), marks.written
     return result
-
-
-def _read_back(text: str, old: str, marks: _Marks) -> str:
-    """The text with marks for what `note_sources.with_ids` showed of citations of the old text."""
-    by_label = lists_of((citation.label, citation) for citation in citing.citations(old))
-    if not by_label:
-        return text
-    code = [match.span() for match in _CODE.finditer(text)]
-    labels = "|".join(map(re.escape, sorted(by_label, key=len, reverse=True)))
-    states = "changed since|gone since|not in this corpus"
-
-    def read(shown: re.Match[str]) -> str:
-        if any(start <= shown.start() < end for start, end in code):
-            return shown[0]
-        return ", ".join(f"[{marks.again(citation)}]" for citation in by_label[shown[1]])
-
-    return re.sub(rf"\[({labels}), (?:{states})\]", read, text)
-
-
-def _ids_of(given: re.Match[str]) -> tuple[list[str], bool]:
-    """The ids that one id or a range means, [] for a range that is none; and whether it is an id as results have it."""
-    name, slash, alias = given["first"].rpartition("/")
-    first = f"{name}{slash}{alias.lower()}"
-    if not given["last"]:
-        return [first], alias.islower()
-    (stem, start), (end_stem, end) = (
-        (id.rstrip("0123456789"), id[len(id.rstrip("0123456789")) :])
-        for id in (alias.lower(), given["last"].rpartition("/")[2].lower())
-    )
-    numbers = range(int(start), int(end) + 1)
-    of_one_kind = end_stem in ("", stem) and 0 < len(numbers) <= MOST
-    return [f"{name}{slash}{stem}{number}" for number in numbers] if of_one_kind else [], False
-
-
-def _left(text: str, start: int, end: int, is_text: Callable[[int], bool]) -> list[str]:
-    """What has the form of an id between these characters; in capitals, what stands in brackets."""
-    return [
-        found[0]
-        for found in _LOOSE.finditer(text, start, end)
-        if is_text(found.start())
-        and is_text(max(found.start() - 2, 0))
-        and (found[0].islower() or _OPEN.search(text, max(found.start() - 300, 0), found.start()))
-    ]
-
-
-def names_something(snapshot: Snapshot | None, word: str) -> bool:
-    """Does a word of the form of an id, or of a range, name something of the corpus?"""
-    if snapshot is None:
-        return False
-    for match in _EACH.finditer(word):
-        for id in _ids_of(match)[0] or [match["first"]]:
-            name, _, alias = id.rpartition("/")
-            if name not in ("", snapshot.manifest.corpus):
-                continue
-            if alias[0] == "c" and alias[1:].isdecimal():
-                if context.numbered(snapshot, "reports", [int(alias[1:])]):
-                    return True
-            elif _span(snapshot, alias):
-                return True
-    return False
 
 
 class _Marks:
@@ -218,15 +118,7 @@ class _Marks:
 
     def of(self, target: Target) -> str:
         """The mark of a source; the same for what the note cites already."""
-        return self.number((*citing.place_of(target.address), target.fingerprint), target)
-
-    def again(self, cited: citing.Citation) -> str:
-        """The mark of a source that the note cited before."""
-        address = quote(cited.path, safe=_SAFE) + ("#" if cited.fragment else "")
-        address += quote(cited.fragment, safe=_SAFE)
-        return self.number(cited.key, Target(address, cited.fingerprint, cited.whole))
-
-    def number(self, key: tuple[str, str, Fingerprint], target: Target) -> str:
+        key = (*citing.place_of(target.address), target.fingerprint)
         if key not in self.known:
             self.last += 1
             while self.last in self.taken:
@@ -360,12 +252,11 @@ def composed(title: str, linked: Linked, date: str, writer: str) -> str:
 
 
 def appended(old: str, title: str, linked: Linked, date: str, writer: str) -> str:
-    """A note with more text at its end, above the definitions of its citations. It keeps the line
-    of the documents among which it was written, since its old text is not checked against others."""
+    """A note with more text at its end, above the definitions of its citations."""
     matter, rest = _divided(old, title, date, writer)
     rest, definitions = citing.definitions(rest)
-    definitions = sorted([*definitions, *linked.definitions], key=citing.is_collection)
-    return f"{matter}\n{rest.strip()}\n\n{_body(title, linked.text, definitions, old)}\n"
+    body = _body(title, linked.text, [*definitions, *linked.definitions], old)
+    return f"{matter}\n{rest.strip()}\n\n{body}\n"
 
 
 def replaced(old: str, title: str, linked: Linked, date: str, writer: str) -> str:

@@ -222,7 +222,7 @@ const linking = (end) => (one) => [...paper(one[end]), one.part && end === "to" 
 
 // The links of one document.
 function linked(data) {
-  const lists = [...some("Links to it", data.in.map(linking("from"))), ...some("Its links", data.out.map(linking("to"))), ...some("Links to what is not in the index", data.missing.map(written)), ...some("Links to one of several pages", data.ambiguous.map(written))];
+  const lists = [...some("Links to it", data.in.map(linking("from"))), ...some("Its links", data.out.map(linking("to"))), ...some("Links to what is not in the index", data.missing.map(written))];
   return [note(data.tags.map((tag) => "#" + tag).join(" ")), ...lists, left(data.more, "links"),
     lists.length ? element("p", { class: "note" }, link("links", "Links of all documents")) : ""];
 }

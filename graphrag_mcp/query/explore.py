@@ -51,7 +51,7 @@ def explore_graph(
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
     start, goal = (str(end).strip().strip("[]`\"' ") for end in (start, goal))
     if [kind.strip().lower() for kind in kinds] == [links.LINKS]:
-        return links.explore(snapshot, result, start, goal, direction, hops, nodes, budget)
+        return links.explore(snapshot, result, start, goal, direction, budget)
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         result.state, result.text = "not_found", "This corpus has no entities yet."
         result.next_call = 'index_documents(paths=["..."])'

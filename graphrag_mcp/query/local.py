@@ -6,7 +6,6 @@ of the ranking. An empty question gives an overview. Without `answer` it asks no
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,6 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import columns, finish, one_line, shorten
 from graphrag_mcp.packing.page import OVERHEAD, Page, finished, page_of
 from graphrag_mcp.query import hits, note_hits, rank, render
-from graphrag_mcp.query.candidates import PROPOSED
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import (
@@ -49,9 +47,8 @@ if TYPE_CHECKING:
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
 
-MODES = ("local", "fused", "hybrid", "basic")
+MODES = ("local", "fused", "basic")
 BASIC = 10  # passages of the mode `basic`
-ENTITIES, PAIR = 10, 0.5  # of the mode `hybrid`; worth of two in one passage, beside their own
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
@@ -488,40 +485,12 @@ def find(
         )
     if filters is not None:
         found = replace(found, considered={**found.considered, "filtered": len(found.passages)})
-    if mode == "hybrid" and found.passages:
-        found = _ranked_by_entities(snapshot, found, filters)
     if filters is not None and filters.first:
         passages = filters.including(snapshot, found.passages, INCLUDED if query else None)
         found = replace(found, passages=passages)
     if mode == "basic":
         found = replace(found, passages=found.passages[:BASIC])
     return found
-
-
-def _ranked_by_entities(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> Ranking:
-    """The passages by the entities of the question that they hold, rare ones counting more, and by
-    the pairs of them; plain text counts nothing."""
-    from graphrag_mcp.query.entities import naming, ranked
-
-    chosen = ranked(snapshot, found)
-    if filters is not None:
-        chosen = [entity for entity in chosen if filters.entity(entity.row)]
-    best = [(entity.row, entity.score()) for entity in chosen[:ENTITIES]]
-    worth = {row["id"]: score / (1 + math.log(max(row["frequency"], 1))) for row, score in best}
-    known = {passage.id: passage for passage in found.passages}
-    more = [passage for row, _ in best for passage in naming(snapshot, row)]
-    for passage in more if filters is None else filters.passing(snapshot, more):
-        known.setdefault(passage.id, passage)
-    scored: list[Ranked] = []
-    for passage in known.values():
-        values = sorted((worth[id] for id in worth.keys() & passage.entity_ids), reverse=True)
-        parts = {"entities": sum(values), "relationships": PAIR * sum(values[1:])}
-        scored.append(replace(passage, parts=parts))
-    # equal ones stay in the order of the text
-    scored.sort(key=lambda passage: -round(passage.total(), 9))
-    kept = rank.scaled([passage for passage in scored if passage.total() > 0][:PROPOSED])
-    considered = {"passages": len(kept), "entities": len(worth)}
-    return replace(found, passages=kept, considered=considered)
 
 
 def asked(part: Part, query: str, explain: bool = False) -> Source | None:

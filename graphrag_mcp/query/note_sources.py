@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphrag_mcp.packing.budget import one_line, passage_alias
@@ -20,15 +19,13 @@ from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.decode import front_matter
 from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import Lines, content_id, counted, lists_of, terms
+from graphrag_mcp.text.terms import counted, lists_of, terms
 
-State = Literal["same", "changed", "gone", "absent"]  # absent: a file that this corpus lacks
+State = Literal["same", "changed", "gone"]  # gone: the corpus has no such document (any more)
 Row = dict[str, Any]
 Passages = list[tuple[Row, Counter[str]]]  # with their terms
 
-DIFFERING = ("changed", "gone")
 _WITHIN = re.compile(r"(?:L\d+(?:-L?\d+)?|page=\d+)")  # fragments that name a place in a document
 
 
@@ -80,30 +77,15 @@ def changed(snapshot: Snapshot, among: Collection[str]) -> dict[str, tuple[int, 
 
 
 def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    """`changed` for the notes whose sources differ now from those in an older generation. Only
-    notes that are new, or that cite a document whose text is another now, are compared."""
-    before, now = ids(old), ids(snapshot)
-    affected, facts = set(now - before), times.documents(snapshot)
-    if times.documents(old).keys() != facts.keys():  # a note may cite a note
-        was, is_ = _resolver(old), _resolver(snapshot)
-        for note, citations in _citations(snapshot, sorted(now & before)).items():
-            uri = facts[note]["uri"]
-            # What is gone under its name may stand under another one, then or now.
-            pairs = [(was(uri, citation), is_(uri, citation)) for citation in citations]
-            if any(then != now or not now for then, now in pairs):
-                affected.add(note)
-    then, uris = _by_uri(old), {facts[id]["uri"] for id in affected}
-    earlier = changed(old, {id for uri in uris if (id := then.get(uri, "")) in before})
-    return {
-        uri: pair
-        for uri, pair in changed(snapshot, affected).items()
-        if earlier.get(uri, (0, 0))[0] != pair[0]
-    }
+    """`changed` for the notes whose sources differ now from those in an older generation."""
+    before = changed(old, ids(old))
+    now = changed(snapshot, ids(snapshot))
+    return {uri: pair for uri, pair in now.items() if before.get(uri, (0, 0))[0] != pair[0]}
 
 
 def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -> str:
     """`(note by Ada, 2026-05-01; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also
-    that all are as they were, and what became of the collection; `day`: of the note."""
+    that all are as they were; `day`: of the note."""
     if not is_note(snapshot, document):
         return ""
     writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
@@ -114,45 +96,10 @@ def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -
 
 
 def state(snapshot: Snapshot, document: str) -> str:
-    """What became of the sources of a note, and of the collection since it was written or replaced:
-    `5 sources, unchanged; 668 documents as they were`."""
+    """What became of the sources of a note: `5 sources, unchanged`, `2 of 5 sources changed since`."""
     found = sources(snapshot, document)
-    total, absent = (
-        counted(len(found), "sources"),
-        sum(source.state == "absent" for source in found),
-    )
-    same = f"{absent} of {total} not in this corpus" if absent else f"{total}, unchanged"
-    status = since(found) or (same if found else "names no sources")
-    return "; ".join(filter(None, (status, _collection_since(snapshot, document))))
-
-
-@once
-def seen(snapshot: Snapshot) -> citing.Fingerprint:
-    """The number of the documents of a generation, notes aside, and a hash of their texts: where a note has the same,
-    there is no text that its writer could not have found, under whatever path, in whatever corpus. The bytes of the
-    files would not tell: a picture that is described later, or a better reader, gives another text of the same file."""
-    found = sorted(
-        content_id(text)
-        for batch in snapshot.batches("documents", ["id", "text"])
-        for id, text in rows_of(batch)
-        if id not in ids(snapshot)
-    )
-    return citing.Fingerprint(len(found), sha256(" ".join(found).encode()).hexdigest()[:16])
-
-
-def _collection_since(snapshot: Snapshot, document: str) -> str:
-    """What became of the documents since a note was written; "" where the note does not say which there were."""
-    (text,) = values_of(snapshot.by_key("documents", [document], "id", ["text"])["text"])
-    then, now = citing.seen(text), seen(snapshot)
-    if then is None:
-        return ""
-    if then == now:
-        return (
-            f"{counted(now.length, 'documents')} as {'it was' if now.length == 1 else 'they were'}"
-        )
-    if then.length == now.length:
-        return "documents edited or replaced"
-    return f"{counted(then.length, 'documents')} then, {now.length:,} now"
+    unchanged = f"{counted(len(found), 'sources')}, unchanged" if found else "names no sources"
+    return since(found) or unchanged
 
 
 def since(found: Sequence[Source]) -> str:
@@ -193,8 +140,7 @@ def _shown(source: Source) -> str:
     """A citation as a reader of the index sees it."""
     if source.state == "same":
         return f"[{source.id}]"
-    became = "not in this corpus" if source.state == "absent" else f"{source.state} since"
-    return f"[{source.citation.label}, {became}]"
+    return f"[{source.citation.label}, {source.state} since]"
 
 
 def differences(
@@ -204,11 +150,11 @@ def differences(
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
     alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
-    status = state(snapshot, document).partition("; ")[0]
+    status = state(snapshot, document)
     same = dict.fromkeys(source.id for source in found if source.state == "same")
     head = f"[{alias}] {one_line(title, 120)}: {status}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
-    differing = {source.citation.key: source for source in found if source.state in DIFFERING}
+    differing = {source.citation.key: source for source in found if source.state != "same"}
     passages: dict[str, Passages] = {}
     for source in differing.values():
         if source.document and source.document not in passages:
@@ -281,38 +227,18 @@ def _by_uri(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _differing(found: Iterable[Source]) -> int:
-    return sum(source.state in DIFFERING for source in found)
+    return sum(source.state != "same" for source in found)
 
 
 def _read(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, tuple[Source, ...]]:
     """The sources of several notes; each document that they cite is read once."""
     facts, resolved = times.documents(snapshot), _resolver(snapshot)
     cited = _citations(snapshot, note_ids)
-    of: dict[tuple[str, int], str] = {}
-    for note, citations in cited.items():
-        for number, citation in enumerate(citations):
-            of[note, number] = resolved(facts[note]["uri"], citation)
-    found = _of_documents(snapshot, cited, of)
-    found |= _moved_rows(
-        snapshot, {key: source for key, source in found.items() if source.state != "same"}
-    )
-    gone = {key: source for key, source in found.items() if source.state == "gone"}
-    found |= _of_documents(snapshot, cited, _under_other_names(snapshot, gone))
-    for (note, number), source in gone.items():
-        if found[note, number] is source and _is_absent(snapshot, facts[note]["uri"], source):
-            found[note, number] = replace(source, state="absent")
-    return {
-        note: tuple(found[note, number] for number in range(len(citations)))
+    of = {
+        (note, number): resolved(facts[note]["uri"], citation)
         for note, citations in cited.items()
+        for number, citation in enumerate(citations)
     }
-
-
-def _of_documents(
-    snapshot: Snapshot,
-    cited: Mapping[str, Sequence[citing.Citation]],
-    of: Mapping[tuple[str, int], str],
-) -> dict[tuple[str, int], Source]:
-    """The sources by content id of the note and number, each compared with the document that `of` gives for it."""
     found: dict[tuple[str, int], Source] = {}
     by_document = lists_of((id, key) for key, id in of.items())
     order = sorted(by_document)
@@ -325,161 +251,13 @@ def _of_documents(
         for document in order[at : at + times.AT_ONCE]:
             keys = by_document[document]
             citations = [cited[note][number] for note, number in keys]
-            text, document_passages = texts.get(document, ""), passages.get(document, [])
-            found |= zip(
-                keys, _compared(snapshot, document, text, document_passages, citations), strict=True
-            )
-    return found
-
-
-def _under_other_names(
-    snapshot: Snapshot, gone: Mapping[tuple[str, int], Source]
-) -> dict[tuple[str, int], str]:
-    """The documents in which texts stand whose own file is gone: it has another name, or another one was like it, or
-    the note was moved. A part of a document counts at its line or in a file of the same name, and where all documents
-    that have it so are alike: what many files say ("Approved.") is no evidence that one was renamed. For a file of which
-    the index saw that it was deleted, only documents count that came after the note: a twin was another source."""
-    facts, deleted = times.documents(snapshot), _renamed(snapshot)
-    after = {
-        key: _number(facts[key[0]])
-        for key, source in gone.items()
-        if any(uri in deleted for uri in _uris(snapshot, facts[key[0]]["uri"], source.citation))
-    }
-    named = lists_of((_file_name(source.citation.path), key) for key, source in gone.items())
-    moved = [id for id, fact in facts.items() if _file_name(fact["uri"]) in named]
-    parts = (moved[at : at + times.AT_ONCE] for at in range(0, len(moved), times.AT_ONCE))
-    rows = (snapshot.by_key("documents", part, "id", ["id", "text"]) for part in parts)
-    found = _holding(snapshot, gone, rows, lambda id, _: named[_file_name(facts[id]["uri"])], after)
-    rest = {key: source.citation for key, source in gone.items() if key not in found}
-    if rest:  # few where a folder has another name
-        whole = lists_of((of.fingerprint.length, key) for key, of in rest.items() if of.whole)
-        parts_of = [key for key, of in rest.items() if not of.whole]
-        apart = ids(snapshot)  # a note repeats what its sources say
-
-        def asked(id: str, length: int) -> Sequence[tuple[str, int]]:
-            return [*whole.get(length, ()), *(() if id in apart else parts_of)]
-
-        every = snapshot.batches("documents", ["id", "text"], times.AT_ONCE)
-        found |= _holding(snapshot, gone, every, asked, after)
-    return found
-
-
-def _holding(
-    snapshot: Snapshot,
-    gone: Mapping[tuple[str, int], Source],
-    tables: Iterable[Any],
-    asked: Callable[[str, int], Sequence[tuple[str, int]]],
-    after: Mapping[tuple[str, int], int],
-) -> dict[tuple[str, int], str]:
-    """The documents of these tables (`id`, `text`) that hold what is gone; `asked`: what a document of this length is
-    asked for; `after`: the number above which it counts."""
-    facts, apart = times.documents(snapshot), ids(snapshot)
-    standing: dict[tuple[str, int], dict[str, str]] = {}
-    for id, text in (row for table in tables for row in rows_of(table)):
-        bare, number = "".join(text.split()), _number(facts[id])
-        keys = [key for key in asked(id, len(bare)) if number > after.get(key, 0)]
-        if not keys:
-            continue
-        searchable, lines = citing.Searchable(text), Lines(text)
-        last = lines.at(len(text))
-        held: dict[citing.Fingerprint, list[int]] = {}  # the lines at which each text begins
-        for key in keys:
-            citation = gone[key].citation
-            of, uri = citation.fingerprint, facts[id]["uri"]
-            if citation.whole:
-                holds = of.length == len(bare) and searchable.is_all(of)
-            elif (
-                id in apart
-                or of.length > len(bare)
-                or not _is_evidence(citation, range(1, last + 1), uri)
-            ):
-                holds = False  # a note repeats what its sources say
-            else:
-                if of not in held:
-                    held[of] = [lines.at(start) for start, _ in searchable.each(of)]
-                holds = bool(held[of]) and _is_evidence(citation, held[of], uri)
-            if holds:
-                standing.setdefault(key, {})[id] = bare
+            text, inside = texts.get(document, ""), passages.get(document, [])
+            compared = _compared(snapshot, document, text, inside, citations)
+            found |= zip(keys, compared, strict=True)
     return {
-        key: min(texts)
-        for key, texts in standing.items()
-        if gone[key].citation.whole or len(set(texts.values())) == 1
+        note: tuple(found[note, number] for number in range(len(citations)))
+        for note, citations in cited.items()
     }
-
-
-def _number(fact: Mapping[str, Any]) -> int:
-    """The number of a document (4 of d4): one that came later has a higher one."""
-    return int(fact["document"][0][1:])
-
-
-def _file_name(path: str) -> str:
-    return file_and_key(path)[0].rpartition("/")[2]
-
-
-def _is_evidence(citation: citing.Citation, lines: Sequence[int], uri: str) -> bool:
-    """Do the lines on which the text of a citation stands, or the name of its file, say that this is its document?"""
-    line = re.match(r"L(\d+)", citation.fragment)
-    return line is None or int(line[1]) in lines or _file_name(uri) == _file_name(citation.path)
-
-
-def _is_absent(snapshot: Snapshot, note: str, source: Source) -> bool:
-    """Is the file of a source there, beside what the corpus holds? Only below the folder that holds those of the
-    corpus: what lies elsewhere on this machine is not told."""
-    label, _, rest = note.partition("/")
-    folder = snapshot.manifest.sources.get(label, {}).get("path", "")
-    if not os.path.isabs(folder) or os.path.isabs(source.citation.path):
-        return False
-    path = os.path.normpath(os.path.join(folder, os.path.dirname(rest), source.citation.path))
-    tops = [top for top in folders(snapshot).values() if os.path.isabs(top)]
-    if len({os.path.splitdrive(place)[0] for place in (*tops, path)}) > 1:
-        return False
-    top = os.path.commonpath(tops)
-    below = top != os.path.dirname(top) and os.path.commonpath((top, path)) == top
-    uris = _uris(snapshot, note, source.citation)
-    return below and os.path.isfile(path) and _files(snapshot).isdisjoint(uris)
-
-
-@once
-def _files(snapshot: Snapshot) -> frozenset[str]:
-    """The uris of the files that a corpus holds."""
-    return frozenset(file_and_key(uri)[0] for uri in _by_uri(snapshot))
-
-
-def _moved_rows(
-    snapshot: Snapshot, lost: Mapping[tuple[str, int], Source]
-) -> dict[tuple[str, int], Source]:
-    """The sources that are whole rows of a table and stand in another row of it by now, by content id of the note
-    and number: rows are numbered, and one may have come or gone before them."""
-    facts, by_uri = times.documents(snapshot), _by_uri(snapshot)
-    by_file: dict[str, list[tuple[tuple[str, int], Source]]] = {}
-    for key, source in lost.items():
-        if (
-            source.citation.whole and source.citation.fragment
-        ):  # the last rows of a shorter table are no documents
-            uris = (
-                [source.uri]
-                if source.uri
-                else _uris(snapshot, facts[key[0]]["uri"], source.citation)
-            )
-            for uri in uris:
-                by_file.setdefault(file_and_key(uri)[0], []).append((key, source))
-    found: dict[tuple[str, int], Source] = {}
-    for file, pairs in by_file.items():
-        ids = [id for uri, id in by_uri.items() if file_and_key(uri)[0] == file]
-        rows = snapshot.by_key("documents", ids, "id", ["id", "text"]).to_pylist()
-        lengths = {source.citation.fingerprint.length for _, source in pairs}
-        prints = {
-            row["id"]: citing.fingerprint(row["text"])
-            for row in rows
-            if len("".join(row["text"].split())) in lengths
-        }
-        same = {of.characters: id for id, of in prints.items()}
-        same |= {of: id for id, of in prints.items()}
-        for key, source in pairs:
-            if id := same.get(source.citation.fingerprint):
-                alias, _, _, uri, _ = facts[id]["document"]
-                found[key] = Source(source.citation, "same", uri, id, alias)
-    return found
 
 
 def _citations(snapshot: Snapshot, note_ids: Sequence[str]) -> dict[str, list[citing.Citation]]:

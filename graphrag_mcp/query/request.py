@@ -42,8 +42,7 @@ class Request:
     """What is asked of a local or a global search.
 
     `keywords` are looked for beside the question, `history` adds names of earlier turns. Modes:
-    local and fused are the whole ranking; basic leaves out the graph and ends after ten passages;
-    hybrid leaves out plain text, so that passages count by the entities that they hold. `explain`
+    local and fused are the whole ranking; basic leaves out the graph and ends after ten passages. `explain`
     says of each item why it is there. With `answer` a model answers, as `options` say; a later page
     has no answer."""
 

@@ -49,11 +49,6 @@ ON_IT = 0.3  # of the score of a document's best sentence
 QUERY = 1_000  # characters of that question
 THREADS = 3  # documents of which the mails of their thread are named
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
-# A link or image, also one that is cut at an end of the text.
-_LINKED = re.compile(
-    r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,2000}\)|\A[^\[\]\n]{0,200}\]\([^()\n]{0,2000}\)|"
-    r"!?\[[^\[\]\n]{0,300}(?:\]\([^()\n]{0,2000})?\Z"
-)
 
 
 def get_source(
@@ -190,8 +185,7 @@ def passage_items(
     if len(short_ids) > IDS:
         notes.append(f"{len(short_ids)} ids were given; the first {IDS} were read.")
     unknown = [reference for reference, aliases in meant.items() if not aliases]
-    whole = raw or bool(query.strip())
-    found, asked_for, left_out = _found(snapshot, short_ids[:IDS], unknown, around, whole)
+    found, asked_for = _found(snapshot, short_ids[:IDS], unknown, around)
     if not found:
         named_ids = ", ".join(reference[:40] for reference in unknown[:5])
         removed = any(was_given(snapshot, reference) for reference in unknown)
@@ -199,9 +193,6 @@ def passage_items(
         raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(reference[:40] for reference in unknown[:10])}.")
-    if left_out:
-        of_links = counted(left_out, "passages")
-        notes.append(f"Left out: {of_links} of links (raw=true shows them).")
     of = list(dict.fromkeys(row["document_id"] for row in found.values()))
     notes += filter(None, (threads.told(snapshot, id) for id in of[:THREADS]))
     notes += filter(None, (_note(snapshot, id) for id in of))
@@ -293,26 +284,19 @@ def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
 
 
 def _found(
-    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int, whole: bool
-) -> tuple[dict[str, Row], dict[str, str], int]:
-    """The passages behind ids, the id that each was asked for with, and how many of documents are
-    left out, since they only hold links, where these are not asked for as a `whole`. Adds ids of
-    nothing to `unknown`."""
+    snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int
+) -> tuple[dict[str, Row], dict[str, str]]:
+    """The passages behind ids, and the id that each was asked for with. Adds ids of nothing to `unknown`."""
     found: dict[str, Row] = {}
     asked_for: dict[str, str] = {}
-    left_out: set[str] = set()
     for alias in aliases:
         rows = section(snapshot, alias) if "#" in alias else passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
-        if (alias[0] == "d" or alias[-1] == "+") and not whole:
-            kept = [row for row in rows if not _only_links(row["text"])] or rows
-            left_out |= {row["id"] for row in rows} - {row["id"] for row in kept}
-            rows = kept
         for row in with_neighbours(snapshot, rows, min(max(around, 0), 10)):
             found.setdefault(row["id"], row)
             asked_for.setdefault(row["id"], alias)
-    return found, asked_for, len(left_out - found.keys())
+    return found, asked_for
 
 
 def _bearing(
@@ -434,9 +418,3 @@ def _passage_item(
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
     tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
     return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
-
-
-def _only_links(text: str) -> bool:
-    """Does it hold no words but those of links, as a sitemap?"""
-    words = sum(map(str.isalnum, _LINKED.sub("", text)))
-    return not readable(text) or ("](http" in text and 4 * words < len(_LINKED.findall(text)))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -47,65 +47,69 @@ for _code, _simple in SIMPLIFY.items():
 _QUOTED = re.compile(
     r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»'
 )
-
-
-_EITHER = re.compile(r"\s(?:OR|\|)(?:\s+(?:OR|\|))*(?=\s)")  # "car show" OR "car meet"
+_EITHER = re.compile(r"\s(?:OR|\|)(?=\s)")  # "car show" OR "car meet"
 WORDS = 4  # of an alternative without quotation marks
 QUOTATIONS = 100  # of one query
 # The soft hyphen, zero width space, word joiner and byte order mark divide no word.
 UNSEEN = "\u00ad\u200b\u2060\ufeff"
-# Markdown and LaTeX write a backslash before a sign that would mean something: MAX\_RETRY, 50\%.
 _PLAIN = {**SIMPLIFY, **dict.fromkeys(map(ord, UNSEEN))}
+# Markdown and LaTeX write a backslash before a sign that would mean something: MAX\_RETRY, 50\%.
 _ESCAPE = re.compile(rf"\\(?=[{re.escape(string.punctuation)}])")
 
-# Readers write a raised number as `^2`, and NFKC makes `²` the digit 2: "10² Mio" is not "102 Mio".
-_RAISED = "[⁺⁻⁰¹²³⁴-⁹]+"
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """What a passage must contain: the plain forms of a quotation, at the beginning of a word, or of the `bare` words
+    beside OR, as whole words: SEC is not in "6.56 secs"."""
+
+    written: str
+    forms: tuple[str, ...]
+    bare: bool = False
+
+    def within(self, text: str, anywhere: bool) -> bool:
+        """Does a plain text contain it? `anywhere`: also inside a word, as "suing" in "issuing"."""
+        unescaped = _ESCAPE.sub("", text)
+        return all(
+            (form in of if anywhere and not self.bare else _is_word(of, form, end=self.bare))
+            for form in self.forms
+            for of in ((text,) if "\\" in form else (unescaped,))
+        )
+
+
+def literals_of(query: str) -> tuple[list[Literal], bool]:
+    """The literals of a query, and does one of them suffice? Without OR these are its quotations, and all are needed;
+    with OR its quotations and the up to WORDS bare words on each side. BadInput for too many."""
+    query = query.replace("\0", " ")
+    marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
+    sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
+    either = len(sides) > 1
+    found: dict[str, Literal] = {}
+    for words in sides:
+        quotations = [next(marks) for word in words if word == "\0"]
+        for mark in quotations:
+            if form := plain(mark):
+                found.setdefault(mark, Literal(mark, (form,)))
+        if either and words and not quotations:
+            if len(words) > WORDS:  # a sentence
+                return [], False
+            written = " ".join(words)
+            found.setdefault(written, Literal(written, tuple(map(plain, words)), bare=True))
+    if len(found) > QUOTATIONS:  # each is compared with every passage
+        what = f"the query has {len(found)} quoted strings, and at most {QUOTATIONS} are looked for"
+        raise BadInput(what, "Ask in several calls")
+    return list(found.values()), either
 
 
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
-    return [literal for group in groups(query) for literal in group]
-
-
-def groups(query: str) -> list[list[str]]:
-    """The strings that a passage must contain, as they were written. Of each group it must contain
-    one string. A group is a quotation, or the strings on both sides of OR: quotations, words, or
-    several words. BadInput for too many quotations."""
-    query = query.replace("\0", " ")
-    marks = (next(filter(None, match.groups())) for match in _QUOTED.finditer(query))
-    sides = [side.split() for side in _EITHER.split(_QUOTED.sub(" \0 ", query))]
-    last, found = len(sides) - 1, list[list[str]]()
-    if last and len(sides[0]) > WORDS and not _QUOTED.search(query):
-        return []  # a sentence
-    for at, side in enumerate(sides):
-        parts = [(next(marks), True) if word == "\0" else (word, False) for word in side]
-        phrase = " ".join(side) if last and 1 < len(side) <= WORDS and "\0" not in side else ""
-        if phrase:
-            parts = [(phrase, True)]
-        for n, (text, whole) in enumerate(parts):
-            if len(text) < 2 and not (whole or is_cjk(text)):
-                continue  # every passage holds a letter
-            if at and not n and found:
-                found[-1].append(text)
-            elif whole or (at < last and n == len(parts) - 1):
-                found.append([text])
-    kept = dict.fromkeys(tuple(literal for literal in group if plain(literal)) for group in found)
-    literals = {literal for group in kept for literal in group}
-    if len(literals) > QUOTATIONS:  # each is compared with every passage
-        what = (
-            f"the query has {len(literals)} quoted strings, and at most {QUOTATIONS} are looked for"
-        )
-        raise BadInput(what, "Ask in several calls")
-    return [list(group) for group in kept if group]
+    return [literal.written for literal in literals_of(query)[0]]
 
 
 def plain(text: str) -> str:
-    """The text in the form in which literals are compared: NFKC, raised numbers as `^2`, case folded,
-    traditional characters as simplified characters, white space as one space, no line breaks in Chinese
-    words, nothing UNSEEN."""
+    """The text in the form in which literals are compared: NFKC, case folded, traditional characters as simplified
+    characters, white space as one space, no line breaks in Chinese words, nothing UNSEEN."""
     if text.isascii():  # the rest changes nothing there
         return " ".join(text.casefold().split())
-    text = re.sub(_RAISED, lambda found: "^" + found[0].replace("⁻", "-"), text)
     whole = unwrapped(unicodedata.normalize("NFKC", text))
     return " ".join(whole.casefold().translate(_PLAIN).split())
 
@@ -128,58 +132,29 @@ def pattern(literal: str) -> str:
     return found
 
 
-def _holding(
-    snapshot: Snapshot,
-    sought: Sequence[Sequence[str]],
-    most: bool = False,
-    bare: Container[str] = (),
-    apart: bool = True,
-) -> list[tuple[dict[str, Any], set[str]]]:
-    """Rows of the passages that hold one literal of each group (of any with `most`), with all that they
-    hold: within words only where no word begins with one, and those that are `bare` only as whole
-    words, which may stand `apart`. A literal without a backslash is looked for in the text without its escapes. Every passage is
-    read, for the best by words need not be all that hold them."""
-    folded = [{plain(literal): literal for literal in group} for group in sought]
-    read = [pair for group in folded for pair in group.items()]
-    if not most:
-        read = [*max(folded, key=lambda group: min(map(len, group))).items()]
-    alternatives = "|".join(
-        pattern(max(literal.split(), key=len) if apart and written in bare else literal)
-        for literal, written in read
-    )
+Held = tuple[
+    dict[str, Any], set[str]
+]  # a row of a passage, and the literals that it holds, as written
+
+
+def _holding(snapshot: Snapshot, literals: Sequence[Literal]) -> list[Held]:
+    """The passages that hold one of these literals, with all that each holds: inside of words only where no passage
+    holds one at the beginning of a word. Every passage is read, for the best by words need not be all."""
+    alternatives = "|".join(pattern(max(literal.forms, key=len)) for literal in literals)
     texts = snapshot.rows("passages", "", ["id", "text"])
-    column = texts["text"]
-    if "^" in alternatives:
-        column = pc.replace_substring_regex(column, f"({_RAISED})", r"^\1")
-        column = pc.replace_substring(column, "⁻", "-")
-    normal = pc.call_function("utf8_normalize", [column], pc.Utf8NormalizeOptions("NFKC"))
+    options = pc.Utf8NormalizeOptions("NFKC")
+    normal = pc.call_function("utf8_normalize", [texts["text"]], options)
     whole = pc.replace_substring_regex(normal, f"[{UNSEEN}]", "")
     kept = pc.match_substring_regex(whole, alternatives, ignore_case=True)
     ids = values_of(texts["id"].filter(kept))
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     candidates = [(row, plain(row["text"])) for row in rows]
-    for within in (False, True):
-
-        def holds(text: str, literal: str, written: str, within: bool = within) -> bool:
-            text = text if "\\" in literal else _ESCAPE.sub("", text)
-            if written in bare:
-                words = literal.split() if apart else [literal]
-                return all(_is_word(text, word, end=True) for word in words)
-            return literal in text if within else _is_word(text, literal)
-
+    for anywhere in (False, True):
         matched = [
-            (
-                row,
-                [
-                    {form for key, form in group.items() if holds(text, key, form)}
-                    for group in folded
-                ],
-            )
+            (row, {each.written for each in literals if each.within(text, anywhere)})
             for row, text in candidates
         ]
-        if found := [
-            (row, set().union(*forms)) for row, forms in matched if (any if most else all)(forms)
-        ]:
+        if found := [(row, held) for row, held in matched if held]:
             return found
     return []
 
@@ -208,7 +183,8 @@ def naming(
 ) -> list[dict[str, Any]]:
     """Rows of the passages that contain one of these names as whole words, in upper or lower case,
     best first."""
-    rows = [row for row, _ in _holding(snapshot, [names], bare=frozenset(names), apart=False)]
+    sought = [Literal(name, (plain(name),), bare=True) for name in names]
+    rows = [row for row, _ in _holding(snapshot, sought)]
     if kept is not None:
         passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])
         ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
@@ -225,19 +201,7 @@ def is_word(text: str, name: str, cased: bool = True) -> bool:
     return _is_word(" ".join(text.split()), name, end=True)
 
 
-def bare_alternatives(query: str) -> frozenset[str]:
-    """The words beside OR that stand without quotation marks. They mean words, several of them all of these:
-    SEC is not in "6.56 secs"."""
-    if not _EITHER.search(query):
-        return frozenset()
-    marked = {next(filter(None, match.groups())) for match in _QUOTED.finditer(query)}
-    return frozenset(quoted(query)) - marked
-
-
-READ = 40  # passages of each of several literals that are put in turns
 MOST = "No passage holds all of these: those with most of them come first."
-# Literals that are looked up when they stand nowhere.
-LITERALS, ALTERNATIVES = 5, 15
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
@@ -278,49 +242,37 @@ def search(
     if offsets is None:
         return finish(local.stale(result), budget)
     sources: list[Source] = []
+    asked_for, either = literals_of(query)
     literals: list[str] = []
-    lost: list[tuple[list[str], list[str]]] = []
+    lost: list[list[str]] = []
     for name, snapshot, kept in local.narrowed(corpora, filters):
         found, literals, note = matches(snapshot, query, kept)
         sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
-        lost.append(absent(snapshot, query, literals, bool(found.passages) and not note))
-        for message in (kept.note if kept else "", note):
-            result.hint = joined(
-                result.hint, f"In {name}: {message}" if name and message else message
-            )
-    missing, apart = (
-        [word for word in first if all(word in words for words in of)]
-        for first, of in ((of[0], of) for of in zip(*lost, strict=True))
-    )
-    nowhere = ""
+        lost.append(absent(snapshot, query))
+        for message in filter(None, (kept.note if kept else "", note)):
+            result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
+    missing = [word for word in lost[0] if all(word in words for words in lost)]
     if missing:
         where = "this corpus" if len(corpora) == 1 else "these corpora"
         more = f" and {len(missing) - ABSENT} more" if len(missing) > ABSENT else ""
         listed = ", ".join(repr(one_line(word, 80)) for word in missing[:ABSENT])
-        nowhere = f"Nowhere in {where}: {listed}{more}."
-    if apart:
-        listed = ", ".join(repr(one_line(part, 80)) for part in apart)
-        nowhere = joined(nowhere, f"No passage holds all words of {listed}.")
-    result.hint = joined(result.hint, nowhere)
+        result.hint = joined(result.hint, f"Nowhere in {where}: {listed}{more}.")
     result.coverage["passages"] = sum(len(source.found.passages) for source in sources)
     useful = [source for source in sources if source.useful]
     if not useful:
-        sought = (
-            ", ".join(f'"{one_line(literal, 80)}"' for literal in literals) or "any of these words"
-        )
+        sought = ", ".join(f'"{one_line(literal, 80)}"' for literal in literals)
         count = sum(snapshot.manifest.counters.get("passages", 0) for _, snapshot in corpora)
-        sought = f"{counted(count, 'passages')} holds {sought}"
-        return finish(_nothing(result, sought, bool(filters), bool(nowhere)), budget)
+        sought = f"{counted(count, 'passages')} holds {sought or 'any of these words'}"
+        return finish(_nothing(result, sought, bool(filters), bool(missing)), budget)
     if empty := [source.corpus for source in sources if not source.useful]:
         result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and (word := identifier(query)):
         none = f"None holds {one_line(word, 80)!r} as it is written, only parts of it."
         result.hint = joined(result.hint, none)
-    several = len(literals) > 1 and (bool(_EITHER.search(query)) or MOST in result.hint)
-    window = render.WINDOW if several else 0
-    bare = bare_alternatives(query)
-    words = (word for literal in literals if literal in bare for word in literal.split())
+    several = len(literals) > 1 and (either or MOST in result.hint)
+    words = (word for literal in asked_for if literal.bare for word in literal.written.split())
     shown = list(dict.fromkeys([*literals, *words])) or [query]
+    window = render.WINDOW if several else 0
     form = Form(literals=shown, every=bool(literals), window=window)
     request = Request(query, form=form, beside=beside)
     return local.show(result, useful, budget, offsets[0], page, request)
@@ -347,102 +299,71 @@ def identifier(query: str) -> str:
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
 ) -> tuple[Ranking, list[str], str]:
-    """What matches and passes, best first, with the literals of the query, as written; where none holds
-    all that is quoted, those with most of it, and sentences that say so."""
-    used = query[:QUERY_CHARACTERS]
-    bare = bare_alternatives(used)
-    sought = groups(used)
-    ways = [(sought, False), (sought, True)][: len(sought) or 1]
-    if not sought and (word := identifier(used)):
-        ways.insert(0, ([[word]], False))
-
-    def passing(required: list[list[str]], most: bool) -> Ranking:
-        found = _matches(snapshot, used, required, most, bare)
-        if kept is None:
-            return found
-        passages = kept.passing(snapshot, found.passages)
-        return replace(found, passages=[p for p in passages if kept.includes(p.entity_ids)])
-
-    required, most = ways.pop(0)
-    while not (found := passing(required, most)).passages and ways:
-        required, most = ways.pop(0)
-    literals = [literal for group in required for literal in group]
-    return found, literals, MOST if most and found.passages else ""
-
-
-def absent(
-    snapshot: Snapshot, query: str, literals: Sequence[str], found: bool = False
-) -> tuple[list[str], list[str]]:
-    """Words of the query, and of its literals, that stand nowhere in the corpus, as they were
-    written, in this order; and parts of OR whose words stand in no passage together. `found`: something
-    holds all that is quoted, so that only the other words are looked up, and what may stand instead."""
-    used = query[:QUERY_CHARACTERS]
-    known, unknown = term_worth(snapshot, terms_of(used))
-    either = _EITHER.search(used)
-    sought = [] if found and not either else literals[: ALTERNATIVES if either else LITERALS]
-    bare = bare_alternatives(used)
-    rows = (
-        _holding(snapshot, [[literal] for literal in sought], True, bare) if len(sought) > 1 else []
-    )
-    present = {form for _, forms in rows for form in forms}
-    lost = [
-        literal
-        for literal in sought
-        if literal not in present
-        and not (literal in bare and " " in literal)  # its words follow
-        and not _holding(snapshot, [[literal]], bare=bare)
-    ]
-    words = [word.strip(MARKS) for word in _EITHER.sub(" ", _QUOTED.sub(" ", used)).split()]
-    words = [word for word in words if no_form_occurs(word, known, set(unknown))]
-    linked = in_addresses(snapshot, words)
-    lost = list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
-    several = [part for part in sought if part in bare - present and " " in part]
-    return lost, [part for part in several if not any(word in part.split() for word in words)]
-
-
-def _matches(
-    snapshot: Snapshot,
-    query: str,
-    sought: Sequence[Sequence[str]],
-    most: bool = False,
-    bare: Container[str] = (),
-) -> Ranking:
-    """Passages best first: the whole query found literally before its words found apart; of
-    literals those with `most` of them, then the rarest, then definitions, then those in the case that
-    they are written in; what stands in addresses alone comes last, since their words are no terms."""
+    """What matches and passes, best first, with the literals of the query that were looked for; where no passage
+    holds all that is quoted, those with most of it, and a sentence that says so."""
+    literals, either = literals_of(query[:QUERY_CHARACTERS])
+    single = not literals and identifier(query)
+    if single:
+        literals = [Literal(single, (plain(single),))]
     worth, _ = term_worth(snapshot, terms_of(query))
     asked = Question(query, terms=worth)
-    literals = [literal for group in sought for literal in group]
-    if sought:
-        matched = _holding(snapshot, sought, most, bare)
-        if not most and len(literals) > len(sought):
-            return Ranking(asked, _by_turns(snapshot, literals, matched, worth))
-    else:
-        rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS).to_pylist()
-        matched = [(row, set()) for row in rows]
+    held = _holding(snapshot, literals) if literals else []
+    if not held and (not literals or single):
+        literals = []
+        rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS)
+        held = [(row, set[str]()) for row in rows.to_pylist()]
+    if kept is not None:
+        passing = kept.passing(snapshot, [_ranked(row, 0.0) for row, _ in held])
+        ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
+        held = [(row, forms) for row, forms in held if row["id"] in ids]
+    written = [literal.written for literal in literals]
+    if either and literals:
+        return Ranking(asked, _by_turns(snapshot, literals, held, worth)), written, ""
+    whole = [pair for pair in held if len(pair[1]) == len(written)]
+    note = MOST if held and not whole else ""
+    return Ranking(asked, _in_order(snapshot, query, written, whole or held, worth)), written, note
+
+
+def absent(snapshot: Snapshot, query: str) -> list[str]:
+    """Literals of the query, and words beside them, that stand nowhere in the corpus, as they were written."""
+    used = query[:QUERY_CHARACTERS]
+    literals, _ = literals_of(used)
+    known, unknown = term_worth(snapshot, terms_of(used))
+    lost = list(literals)
+    while lost and (held := {form for _, forms in _holding(snapshot, lost) for form in forms}):
+        lost = [literal for literal in lost if literal.written not in held]
+    bare = (word for each in literals if each.bare for word in each.written.split())
+    beside = {*_EITHER.sub(" ", _QUOTED.sub(" ", used)).split()} - {*bare}
+    words = (word.strip(MARKS) for word in used.split() if word in beside)
+    words = [word for word in words if no_form_occurs(word, known, set(unknown))]
+    linked = in_addresses(snapshot, words)
+    nowhere = [literal.written for literal in lost]
+    return list(dict.fromkeys([*nowhere, *(word for word in words if word not in linked)]))
+
+
+def _in_order(
+    snapshot: Snapshot,
+    query: str,
+    written: Sequence[str],
+    held: Sequence[Held],
+    worth: Mapping[str, float],
+) -> list[Ranked]:
+    """Passages best first: those with most literals, then definitions, then those with the whole query or literals as
+    written, then by words."""
     score, whole = bm25(snapshot, worth), plain(query)
-    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in matched}
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
-    number = Counter(form for _, forms in matched for form in forms)
     order = []
-    for row, forms in matched:
-        id, text = row["id"], row["text"]
-        exact = whole in plain(text)
-        first = all(literal in text for literal in literals) if literals else exact
-        value = 0.9 * raw[id] / top + 0.1 * exact
-        passage = _ranked(row, value)
-        rare = (
-            -sum(not forms.isdisjoint(group) for group in sought),
-            sum(number[form] for form in forms),
-        )
-        defined = bool(literals) and defines(text, literals)
-        order.append((*rare, not defined, not first, -round(value, 9), id, passage))
-    found = [passage for *_, passage in sorted(order, key=lambda place: place[:6])]
-    if most:  # those of several corpora are merged by their scores
-        found = [
-            replace(passage, score=1 - 0.3 * at / len(found)) for at, passage in enumerate(found)
-        ]
-    return Ranking(asked, found)
+    for row, forms in held:
+        exact = whole in plain(row["text"])
+        first = all(form in row["text"] for form in written) if written else exact
+        defined = bool(written) and defines(row["text"], written)
+        value = 0.9 * raw[row["id"]] / top + 0.1 * exact
+        order.append((-len(forms), not defined, not first, -round(value, 9), row["id"], row))
+    order.sort(key=lambda place: place[:5])
+    # By these the passages of several corpora are merged.
+    scores = [1 - 0.3 * at / len(order) if written else -place[3] for at, place in enumerate(order)]
+    return [_ranked(place[-1], value) for place, value in zip(order, scores, strict=True)]
 
 
 def _ranked(row: Mapping[str, Any], score: float) -> Ranked:
@@ -452,43 +373,17 @@ def _ranked(row: Mapping[str, Any], score: float) -> Ranked:
 
 def _by_turns(
     snapshot: Snapshot,
-    literals: Sequence[str],
-    rows: Sequence[tuple[dict[str, Any], set[str]]],
+    literals: Sequence[Literal],
+    held: Sequence[Held],
     worth: Mapping[str, float],
 ) -> list[Ranked]:
-    """The passages that hold one of several literals: the best one on each of these in turn. What holds
-    many of them is a table or a menu as often as not, so those with fewest come first, then those of
-    documents that have been shown less, then by the words of the literal and those beside the literals."""
-    parts = [terms_of(literal) for literal in literals]
-    # Words that stand as they were written come before those that stand apart.
-    written = {
-        literal: {row["id"] for row, _ in rows if plain(literal) in plain(row["text"])}
-        for literal in literals
-    }
-    beside = sorted(worth.keys() - {term for terms in parts for term in terms})
-    every = {row["id"]: (row, len(forms)) for row, forms in rows}
-    turns: list[dict[str, float]] = []  # for each literal the value of the passages that hold it
-    for literal, terms in zip(literals, parts, strict=True):
-        score = bm25(snapshot, {term: worth[term] for term in [*terms, *beside] if term in worth})
-        holding = (row for row, forms in rows if literal in forms)
-        turns.append({row["id"]: score(row["terms"], row["n_terms"]) for row in holding})
-    value = {id: max(turn.get(id, 0.0) for turn in turns) for id in every}
-    shown = Counter[str]()
-
-    def place(id: str) -> tuple[int, int, float, str]:
-        row, held = every[id]
-        return held, shown[row["document_id"]], -round(value[id], 9), id
-
-    order: dict[str, None] = {}
-    waiting = [
-        (sorted(turn, key=lambda id: (id not in whole, place(id)))[:READ], whole)
-        for turn, whole in zip(turns, written.values(), strict=True)
-    ]
-    while any(ids for ids, _ in waiting):
-        for ids, whole in waiting:
-            ids[:] = [id for id in ids if id not in order]
-            if ids:
-                order[(best := min(ids, key=lambda id: (id not in whole, place(id))))] = None
-                shown[every[best][0]["document_id"]] += 1
-    order |= dict.fromkeys(sorted(every.keys() - order.keys(), key=place))
-    return [_ranked(every[id][0], 1 - 0.3 * at / len(order)) for at, id in enumerate(order)]
+    """The passages that hold one of several literals: the best one on each of these in turn. What holds many of them
+    is a table or a menu as often as not, so those with fewest come first, then by words."""
+    score = bm25(snapshot, worth)
+    value = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
+    order = sorted(
+        held, key=lambda pair: (len(pair[1]), -round(value[pair[0]["id"]], 9), pair[0]["id"])
+    )
+    turns = [[row for row, forms in order if literal.written in forms] for literal in literals]
+    rows = {row["id"]: row for turn in zip_longest(*turns) for row in turn if row is not None}
+    return [_ranked(row, 1 - 0.3 * at / len(rows)) for at, row in enumerate(rows.values())]

@@ -5,14 +5,11 @@ fingerprint of the text that was cited.
 
     [1]: ../radar-station.md#L14 "cited 212 8f3ab2c4d5e6f708-51c0d2aa"
 
-    [documents-seen]: #texts "cited all 668 3f2a9c0d1e2f4b5a"
-
 Any viewer of Markdown shows the mark as a link and not the definition. The address says where the text stood, the
 title how many characters it has without white space, their hash, and a hash of where its words end; `cited all` says
-that all of a document or of a row of a table is meant. The last line says how many documents there were when the note was written, with a hash of
-their texts. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
+that all of a document or of a row of a table is meant. So the text is found again wherever it has moved in its document, and what became of it needs nothing but
 the note and the document. Notes of earlier releases have links of this form within their lines,
-or no hash of words, which count as well. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
+or no hash of words, which count as well, and a line `[documents-seen]`, which does not. The hash is the rolling hash of Karp and Rabin, "Efficient randomized pattern-matching algorithms"
 (1987), modulo 2^64: all windows of a document are compared at once."""
 
 from __future__ import annotations
@@ -33,7 +30,6 @@ _CITED = (
 )
 _TITLE = rf'"{_CITED}"'
 _SEEN = "documents-seen"
-_OF_TEXTS = "texts"  # fragment of the line's address; notes with none there have a hash of ids, which no other corpus has
 LONGEST = 3_000  # characters of a target
 _TARGET = rf"(?P<target>[^\s()<>]{{1,{LONGEST}}})"
 _LINK = re.compile(rf"\[(?P<label>[^\[\]\n]{{0,300}})\]\({_TARGET} {_TITLE}\)")
@@ -215,25 +211,6 @@ def fingerprint(text: str) -> Fingerprint:
 def definition(mark: int | str, target: str, of: Fingerprint, whole: bool = False) -> str:
     """A citation as it is written at the end of a note; `target` is percent-encoded."""
     return f'[{mark}]: {target} "cited {"all " if whole else ""}{of}"'
-
-
-def collection(of: Fingerprint) -> str:
-    """The documents among which a note was written, as its last definition. It leads to the note itself, so
-    a text that holds `[documents-seen]` links to no other document."""
-    return definition(_SEEN, f"#{_OF_TEXTS}", of, whole=True)
-
-
-def is_collection(definition: str) -> bool:
-    """Is this definition the line of the documents among which a note was written?"""
-    return definition.startswith(f"[{_SEEN}]")
-
-
-def seen(text: str) -> Fingerprint | None:
-    """The documents among which a note was written; None where it does not say which."""
-    found = [match for match in _DEFINITION.finditer(text) if match["mark"] == _SEEN]
-    if not found or _target_of(found[-1]) != f"#{_OF_TEXTS}":
-        return None
-    return _citation(found[-1], "").fingerprint
 
 
 def citations(text: str) -> Iterator[Citation]:

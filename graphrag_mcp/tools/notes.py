@@ -39,7 +39,6 @@ UNREAD = (
     "Read it with get_source, which shows the check value, so that you overwrite nothing "
     "unread. Where its file was edited by hand, call index_documents first"
 )
-NAMED = 10  # words that look like ids
 OPS = ("new", "append", "replace", "undo")
 
 Title = Annotated[contract.Text, contract.called("note_title")]
@@ -171,7 +170,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
     another one than `check` says, and where the text cannot be a note."""
     from graphrag_mcp.notes import folder as files
     from graphrag_mcp.notes import writing
-    from graphrag_mcp.query.note_sources import check_of, seen
+    from graphrag_mcp.query.note_sources import check_of
     from graphrag_mcp.text import citing
 
     title = " ".join(note.title.split())
@@ -203,11 +202,9 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             return written_note
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
-        linked = writing.linked(snapshot, path, note.text, before, old or "")
+        linked = writing.linked(snapshot, path, note.text, before)
         if snapshot is not None:
             _check_read(app, snapshot, by, linked.ids)
-        if snapshot is not None and not before:
-            linked.definitions.append(citing.collection(seen(snapshot)))
         make = writing.appended if note.op == "append" else writing.replaced
         if old is None:
             text = writing.composed(title, linked, day, by)
@@ -215,26 +212,13 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             text = make(old, title, linked, day, by)
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
-    left = list(dict.fromkeys(linked.left))
-    known = [word for word in left if writing.names_something(snapshot, word)]
-    if unknown := [word for word in left if word not in known]:
-        written_note.remarks.append(
-            f"Not in the index: {', '.join(word[:40] for word in unknown[:NAMED])}."
-        )
-    if left := known:
-        more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
-        remark = f"Not linked, for a citation is ids alone in square brackets: {', '.join(word[:40] for word in left[:NAMED])}{more}"
-        written_note.remarks.append(
-            f'{remark}. If they are sources, op="replace" with e.g. [t5] or [t5, d2].'
-        )
     if linked.topics:
         written_note.topics = len(linked.topics)
         remark = (
             f"{', '.join(linked.topics)} became words: a topic is a view of all documents, and no text that is followed. "
             "Cite passages for facts"
         )
-        beside = "; beside the note stands whether the documents are as they were"
-        written_note.remarks.append(f"{remark}{beside if citing.seen(text) else ''}.")
+        written_note.remarks.append(f"{remark}.")
     elif note.op in ("new", "replace") and not any(citing.citations(text)):
         written_note.remarks.append(
             "The note cites nothing, so searches cannot say when it is out of date."

@@ -95,7 +95,7 @@ def strings(node: ast.AST) -> list[str]:
     ('remove_documents(ids=["my notes.md"], dry_run=false)', "graphrag-mcp remove 'my notes.md' --yes"),
     ("call again with remove_missing=true", "call again with --remove-missing"),
     ('get_source(ids=["d4"], changes=true) shows', "graphrag-mcp source d4 --changes shows"),
-    ("3 passages of links (raw=true shows them)", "3 passages of links (--raw shows them)"),
+    ("(links, images or rules only: raw=true shows them)", "(links, images or rules only: --raw shows them)"),
     ('Nearest: get_source (e5), "get_entity"', 'Nearest: get_source (e5), "get_entity"'),
     ('local_search(query="...", corpus="x")', "graphrag-mcp search QUERY --corpus x"),
     ('Ask with claim_work(corpus="a").', "Ask with the tool claim_work."),

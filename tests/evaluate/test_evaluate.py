@@ -125,7 +125,7 @@ def app(sample_home: Path) -> App:
 
 @pytest.fixture(scope="module")
 def measured(app: App) -> EvalResult:
-    modes = ["local", "fused", "hybrid", "basic", "global", "text"]
+    modes = ["local", "fused", "basic", "global", "text"]
     rows = app.snapshot("sample").rows("documents", "", ["id", "uri", "title"]).to_pylist()
     held = [Citation(id="", title=row["title"], uri=row["uri"], document_id=row["id"], char_start=0, char_end=0) for row in rows]
     return evaluate("sample", read_questions(QUESTIONS), modes, engine(app, "sample"), documents=held)

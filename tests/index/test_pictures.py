@@ -15,7 +15,6 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import note_sources
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff, read
@@ -154,22 +153,6 @@ def test_what_is_read_while_no_model_is_named_is_described_when_the_same_is_name
         assert "Picture" not in texts(corpus)["plan.pptx"]
         indexed(corpus, folder, server)
         assert "Picture: A chart in green" in texts(corpus)["plan.pptx"]
-
-
-def test_pictures_that_are_described_later_are_no_documents_as_they_were(
-    folder: Path, tmp_path: Path, without_ocr: None
-) -> None:
-    corpus, same = tmp_path / "home" / "c", tmp_path / "home" / "same"
-    for name in ("photo.png", "paper.pdf"):  # without a description they have no text
-        (folder / name).unlink()
-    with openai_server(seen) as server:
-        indexed(corpus, folder, None)
-        before = note_sources.seen(open_snapshot(corpus))
-        indexed(corpus, folder, server)
-        indexed(same, folder, server)
-    after = note_sources.seen(open_snapshot(corpus))
-    assert before.length == after.length == 1 and before != after
-    assert after == note_sources.seen(open_snapshot(same))
 
 
 def test_a_picture_that_a_model_refuses_leaves_the_rest(folder: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import MOST, groups, quoted, search_text
+from graphrag_mcp.query.text_search import MOST, quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -177,7 +177,7 @@ def test_global_gives_the_best_cited_sentence_of_each_document(snapshot: Snapsho
     assert result.state == "context" and result.citations
     assert not re.search(r"\b[0-9a-f]{32}\b", result.text)
     lines = [line for line in result.text.splitlines() if line.startswith("- ")]
-    assert 2 < len(lines) == len(set(lines)) <= 40 and "eelgrass" in lines[0].lower()
+    assert 2 < len(lines) == len(set(lines)) <= 40 and any("eelgrass" in line.lower() for line in lines[:5])
     cited = {one.id: one for one in result.citations}
     for line in lines:
         assert cited[re.match(r"- \[(t[\d.]+)\] ", line)[1]]  # type: ignore[index]
@@ -351,18 +351,6 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert 'query="the court' in short.next_call
 
 
-def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path) -> None:
-    links = "\n\n".join(" * ".join(f"[Part {n}.{k}](https://a.example/a/long/way/to/the/part/{n}/{k}.html)" for k in range(30)) for n in range(9))
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(f"The mill of Orl closed in 1950.\n\n{links}"),)), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    read = get_source(found, ["d1"])
-    assert "closed in 1950" in read.text and "Part 3" not in read.text and "links, images" not in read.text
-    assert "passages of links (raw=true shows them)" in read.hint
-    assert "Part 3.3" in get_source(found, ["d1"], raw=True, max_tokens=20_000).text
-    last = get_source(found, ["d1"], raw=True, max_tokens=20_000).sources[-1]["id"]
-    assert last in get_source(found, [last]).text  # asked for by itself, it is shown
-
-
 @pytest.fixture(scope="module")
 def escaped(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     texts = (
@@ -381,14 +369,6 @@ def test_a_word_that_a_soft_hyphen_divides_is_found(tmp_path: Path) -> None:
     found = open_snapshot(tmp_path / "c")
     assert not search_text(found, '"Gaddafi" OR "harbour of Orl"').hint
     assert "took the" in search_text(found, '"Gaddafi"').text and "took the" in local_search(found, "Gaddafi").text
-
-
-def test_a_raised_number_is_found_in_either_form_and_is_no_part_of_the_number_before_it(tmp_path: Path) -> None:
-    texts = ("The deck has 50 m^2 and 10^-6 bar.", "The hold has 70 m² and 10² barrels, at 10⁻⁶ bar.")
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    asked = {'"50 m²"': 1, '"50 m^2"': 1, '"70 m²"': 1, '"70 m^2"': 1, '"10⁻⁶ bar"': 2, '"10^-6 bar"': 2, '"102 barrels"': 0}
-    assert {query: len(search_text(found, query).citations) for query in asked} == asked
 
 
 @pytest.mark.parametrize(
@@ -469,14 +449,14 @@ def test_several_words_beside_or_are_all_looked_for_and_a_number_is_a_word(tmp_p
     assert "was late" in found.text and "sold a ferry" in found.text and found.hint == "Nowhere in this corpus: 'zebra'."
     apart = search_text(snapshot, "mill May OR JPY")
     assert "JPY8" in apart.text and "Venn" not in apart.text
-    assert apart.hint == "No passage holds all words of 'mill May'."
+    assert apart.hint == "Nowhere in this corpus: 'mill May'."
     lost = [f"zebra{n}" for n in range(9)]
     assert all(repr(word) in search_text(snapshot, " OR ".join([*lost, "weir"])).hint for word in lost)
 
 
 def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
-    assert groups("old mill OR pump") == [["old mill", "pump"]]
-    assert groups('"ferry" "pump" OR weir OR "gate" "lock" x') == [["ferry"], ["pump", "weir", "gate"], ["lock"]]
+    assert quoted("old mill OR pump") == ["old mill", "pump"]
+    assert quoted('"ferry" "pump" OR weir OR "gate" "lock" x') == ["ferry", "pump", "weir", "gate", "lock"]
     texts = (
         "In Orl the weir and the ferry were sold by the harbour board.",
         "Keene wrote that the ferry was late again in May.",
