@@ -41,10 +41,10 @@ from graphrag_mcp.query import (
     threads,
 )
 from graphrag_mcp.query.asking import asks_for_all
-from graphrag_mcp.query.documents import characteristic
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
+from graphrag_mcp.query.groups import characteristic
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests

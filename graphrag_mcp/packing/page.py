@@ -38,7 +38,6 @@ class Page:
 
     room: int
     characters: int = CHARACTERS - 3_000
-    seen: dict[str, frozenset[int]] = field(default_factory=dict)  # runs of words by id
     full: set[str] = field(default_factory=set)  # ids of what was shown in full
     told: set[str] = field(default_factory=set)  # documents of these; summaries that were shown
     blocks: list[str] = field(default_factory=list)

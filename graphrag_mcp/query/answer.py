@@ -147,7 +147,7 @@ def reports_section(snapshot: Snapshot, query: str, level: int = -1) -> packing.
     """The community reports to read for a question, best first: those near to it, and topics of the
     highest level where it names nothing; with a `level` those of the level."""
     if level >= 0:
-        chosen = reports.whole_level(snapshot, query, level)[0][: reports.READ]
+        chosen = reports.whole_level(snapshot, query, level)[: reports.READ]
     else:
         near = reports.select(snapshot, query)[0]
         chosen = reports.opening(snapshot, query, near, REPORTS)

@@ -20,24 +20,14 @@ from graphrag_mcp.types import Citation, ReportResult
 Row = dict[str, Any]
 
 NEXT = 60  # tokens that the next call takes
-EACH = 3  # documents shown of each part of a topic
-_STATEMENT = re.compile(r".*?\[Data: [^\[\]]*\]", re.DOTALL)
+_SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")
 
 
 def get_community_report(
     snapshot: Snapshot, community_id: str, *, max_tokens: int = 4_000
 ) -> ReportResult:
     budget, note = packing.clamp_budget(max_tokens, 4_000)
-    asked = str(community_id).strip().strip("[]` ")
-    match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
-    found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
-    if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
-        found = snapshot.served("reports", [asked])
-    if not found:
-        known = f"{id_range(snapshot, 'c')}; global_search finds them"
-        removed = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
-        raise NotFound(f"there is no community {asked[:60]!r}{removed}", known)
-    row = found[0]
+    row = _row(snapshot, str(community_id).strip().strip("[]` "))
     family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     ids = [*filter(None, [parent]), *children]
@@ -59,7 +49,7 @@ def get_community_report(
     )
     above = next((report["title"] for report in kin if report["id"] == parent), "")
     page = page_of(result, budget - (NEXT if budget >= SMALL else 0))
-    missing = _report(snapshot, page, row, result, above)
+    missing = _fill(snapshot, page, row, result, above)
     result.truncated = missing > 0
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
@@ -68,28 +58,36 @@ def get_community_report(
     return finish(result, budget)
 
 
-def _report(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above: str) -> int:
-    """Add the report to the page, in one shape for all methods: the summary and the first statement of
-    each finding where the whole has no room. How many tokens of it were left out."""
+def _row(snapshot: Snapshot, asked: str) -> Row:
+    """The report of a community by its number or content id."""
+    match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
+    found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
+    if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
+        found = snapshot.served("reports", [asked])
+    if not found:
+        known = f"{id_range(snapshot, 'c')}; global_search finds them"
+        removed = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
+        raise NotFound(f"there is no community {asked[:60]!r}{removed}", known)
+    return found[0]
+
+
+def _fill(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above: str) -> int:
+    """Add the head, the report in whole paragraphs and the documents of the topic to the page: how many
+    tokens of the report were left out."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
     lines = [
         f"# {one_line(row['title'], 200)} ({result.id})",
         f"{share}; level {row['level']}, {who}.",
     ]
-    if topic.names or result.members:
-        names = ", ".join(topic.names) or ", ".join(result.members[:5])
+    if names := ", ".join(topic.names or result.members[:5]):
         lines.append(f"Names: {names}")
     if above:
         lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
-    documents = topics.summarised(snapshot, topic, row)
-    parts = [] if documents else topics.within(snapshot, topic)[0]
-    if documents and (below := topics.inside(snapshot, topic)):
+    if below := topics.inside(snapshot, topic):
         lines.append(f"Inside: {below}")
-    whole = re.sub(r"\A# .*\n+", "", row["full_content"])
-    tokens = count_tokens(whole)
-    text = whole if tokens < page.room else _brief(row)
-    left = max(tokens - count_tokens(text), 0)
+    page.add("\n".join([*lines, ""]))
+    text = re.sub(r"\A# .*\n+", "", row["full_content"])
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
         context.note(result, context.LATE)
@@ -97,46 +95,31 @@ def _report(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, abov
         if removed:
             texts = f"{counted(len(removed), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
-    text = _with_places(packing.short_references(text, named), cited)
-    page.add("\n".join([*lines, ""]))
-    full = False
-    for block in re.split(r"\n{2,}", text.strip()):
+    documents = topics.summarised(snapshot, topic, row) or _documents(snapshot, topic.central)
+    blocks = re.split(r"\n{2,}", _with_places(packing.short_references(text, named), cited).strip())
+    left, full = 0, False
+    for block in blocks:
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
         full = full or not page.add(block, places)
         left += count_tokens(block) if full else 0
     if documents:
         page.add("\nDocuments:")
-        taken = 0
-        while taken < len(documents) and page.add(documents[taken]):
-            taken += 1
+    taken = 0
+    while taken < len(documents) and page.add(documents[taken]):
+        taken += 1
+    if taken < len(documents):
         page.room += NEXT
-        if taken < len(documents):
-            more = f'list_documents(filters=["topic={result.id}"])'
-            page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
-    for part in parts:
-        topics.describe(snapshot, part)
-        page.add(
-            f"\n{one_line(part.title, 80)} [c{part.n}], {counted(len(part.main), 'documents')}:"
-        )
-        _add_documents(snapshot, page, part.central[:EACH])
-    if not documents and not parts and topic.central:
-        page.add("\nDocuments:")
-        _add_documents(snapshot, page, topic.central)
+        more = f'list_documents(filters=["topic={result.id}"])'
+        page.add(f"- {counted(len(documents) - taken, 'more documents')}: {more}")
     return left
 
 
-def _add_documents(snapshot: Snapshot, page: Page, passages: Sequence[str]) -> None:
-    """Add a line for the document of each passage: the id of the passage and what the document is called.
-    Of documents that begin alike there is one line."""
+def _documents(snapshot: Snapshot, passages: Sequence[str]) -> list[str]:
+    """`- [t12] Title (How it begins…)` for the document of each passage."""
     read = hits.read(snapshot, [(id, 0.0) for id in passages], openings=True)
-    first: dict[str, hits.Hit] = {}
-    for hit in read:
-        first.setdefault(hit.begins or hit.document, hit)
-    for hit in first.values():
-        page.add(" ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))))
-
-
-_SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")
+    return [
+        " ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))) for hit in read
+    ]
 
 
 def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
@@ -152,20 +135,3 @@ def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
         parts += [before, found[0], *dict.fromkeys(filter(None, at))]
         end = found.end()
     return "".join([*parts, text[end:]])
-
-
-def _brief(row: Row) -> str:
-    """The summary, and each finding with its first statement."""
-    found = [row["summary"]]
-    for finding in context.findings(row):
-        heading, explanation = (
-            str(finding.get("summary", "")),
-            str(finding.get("explanation", "")).strip(),
-        )
-        first = _STATEMENT.match(explanation)
-        if explanation.startswith(heading):
-            found.append(f"- {first[0] if first else explanation}")
-        else:
-            reference = re.search(r"\[Data: [^\[\]]*\]", explanation)
-            found.append(f"- {heading} {reference[0] if reference else ''}")
-    return "\n\n".join(found)

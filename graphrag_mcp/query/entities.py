@@ -11,12 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.names import extract, lexicon
-from graphrag_mcp.names.cjk import is_han
+from graphrag_mcp.names import lexicon
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import plugin, spelling
 from graphrag_mcp.query.candidates import PROPOSED
-from graphrag_mcp.query.question import MARKS
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
@@ -90,7 +88,6 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
 
 # Words beside a name: el señor X.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as".split())
-_MARKS = MARKS.replace("'", "")
 # 北京市长 is not 北京
 _UNTITLED = frozenset(("location", "organization", "natural object", "event"))
 _SURNAMES = frozenset(
@@ -122,10 +119,9 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:
         return named[0], [row for row in _namesakes(snapshot, key) if row["id"] != named[0]["id"]]
-    called, titled = _called(asked)
-    if called and normalise_name(called) != key:
-        meant, others = resolve(snapshot, called)
-        if meant is not None and not (titled and meant["type"] in _UNTITLED):
+    if (bare := called(asked)) != asked:
+        meant, others = resolve(snapshot, bare)
+        if meant is not None and meant["type"] not in _UNTITLED:
             return meant, others
     named = named or [row for row in near if holds(row, key)]
     if len(named) == 1:
@@ -136,8 +132,15 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 
 def called(asked: str) -> str:
-    """What was asked for, without forms of address: Zumstein of Mr Zumstein."""
-    return _called(composed(asked)[:300])[0] or asked
+    """What was asked for, without the titles in front of it or at its end: Zumstein of Mr Zumstein, 田中 of
+    田中さん."""
+    words = composed(asked)[:300].split()
+    while len(words) > 1 and words[0].casefold().rstrip(".") in _BESIDE | lexicon.TITLES:
+        del words[0]
+    name = " ".join(words)
+    titles = (*lexicon.JA_TITLES, *lexicon.ZH_TITLES, *lexicon.KO_TITLES)
+    title = next((title for title in titles if name.endswith(title)), "")
+    return name.removesuffix(title).strip() or asked
 
 
 def holds(row: Mapping[str, Any], key: str) -> bool:
@@ -146,40 +149,6 @@ def holds(row: Mapping[str, Any], key: str) -> bool:
         length = len(row["key"]) - len(key)
         return row["type"] == "person" and row["key"].startswith(key) and 0 < length < 4
     return f" {key} " in f" {row['key']} "
-
-
-def _called(asked: str) -> tuple[str, bool]:
-    """The one name in what was asked for, where all else is a form of address: 田中さん, 김민수 씨는,
-    王女士; "" for none. And is there a word that only people are called by?"""
-    bare = asked.strip()
-    title = next((suffix for suffix in lexicon.ZH_TITLES if bare.endswith(suffix)), "")
-    if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
-        return bare[: -len(title)], True
-    strong = {
-        (mention[4], mention[5]) for mention in extract.mentions(asked, short=True) if mention[3]
-    }
-    if len(strong) != 1:
-        return "", False
-    start, end = strong.pop()
-    before, after = (part.replace("’", "'").split() for part in (asked[:start], asked[end:]))
-    if len(after) > 1 and after[0] == "'s":
-        return "", False  # Fenn's doctor: someone else
-    rest = [word.strip(_MARKS).casefold() for word in (*before, *after)]
-    titled = any(word and word not in _BESIDE and word[0] != "'" for word in rest)
-    return (asked[start:end], titled) if all(map(_is_address, rest)) else ("", False)
-
-
-def _is_address(word: str) -> bool:
-    """Is this a form of address, an article or a particle?"""
-    korean = (word.removesuffix(particle) for particle in ("", *lexicon.JOSA))
-    return (
-        not word
-        or word[0] == "'"
-        or any(word in forms for forms in (_BESIDE, lexicon.TITLES, lexicon.JA_TITLES))
-        or word.rstrip(".") in lexicon.TITLES
-        or word in lexicon.JOSA
-        or any(stem in lexicon.KO_TITLES for stem in korean)
-    )
 
 
 def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
@@ -35,7 +35,6 @@ Row = dict[str, Any]
 
 RELATED = 12  # relationships of an entity that are shown
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
-STATEMENT = 260  # characters of a sentence on a relationship
 
 
 def get_entity(
@@ -203,41 +202,20 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
 
 def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     """The documents that name an entity, oldest first and undated ones last: `- [t12] 2024-05-03 Title`,
-    with the number of text units that name it where there are several, what was written of it, and
-    the page, slide or cells of the first of these units."""
-    rows = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["id", "document_id", "n"])
-    listed = rows.to_pylist()
-    units = lists_of((unit["document_id"], unit["n"]) for unit in listed)
-    at = _first_named(snapshot, row, {unit["n"]: unit["id"] for unit in listed}, units)
+    with the number of text units that name it where there are several, and what was written of it."""
+    found = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id", "n"])
+    units = lists_of(rows_of(found))
     facts, names = times.documents(snapshot), names_of(snapshot)
     written = summaries.of_documents(snapshot, list(units))
-    order = sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]))
     items = []
-    for id in order:
+    for id in sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"])):
+        first = f"t{min(units[id])}"
+        where = packing.located(facts[id]["uri"], "", names[id])
+        named = " ".join(filter(None, (facts[id]["date"], names[id], where)))
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
-        where = at.get(id) or packing.located(facts[id]["uri"], "", names[id])
-        name = "" if where and packing.repeats(facts[id]["uri"], names[id]) else names[id]
-        named = f"{' '.join(filter(None, (name, where)))}{several}{about}"
-        line = " ".join(filter(None, [facts[id]["date"], named]))
-        items.append(Item(f"t{min(units[id])}", f"- [t{min(units[id])}] {line}"))
+        items.append(Item(first, f"- [{first}] {named}{several}{about}"))
     return items
-
-
-def _first_named(
-    snapshot: Snapshot, entity: Row, ids: Mapping[int, str], units: Mapping[str, Sequence[int]]
-) -> dict[str, str]:
-    """`(audit-report.pdf p. 3)` of each document (content id) with places: where the first of its text
-    units names the entity, the whole unit where it stands in other words. `ids`: content ids of text
-    units by number; `units`: numbers by document."""
-    first = {ids[min(numbers)]: document for document, numbers in units.items()}
-    placed = snapshot.with_places([{"id": id} for id in first])
-    cited = context.unit_citations(snapshot, [row["id"] for row in placed if "places" in row])
-    names = [entity["title"], *entity["names"]]
-    return {
-        first[id]: context.where(context.part_citation(unit, names)).strip()
-        for id, unit in cited.items()
-    }
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
@@ -252,11 +230,4 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     for row, other in zip(light, far, strict=True):
         row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
     light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
-    items = []
-    ids = [row["id"] for row in light[:most]]
-    for row, pair, text, cited in statements(snapshot, ids, STATEMENT, id):
-        other = next((end for end in pair if end["id"] != id), entity)
-        data = {"id": f"r{row['n']}", "entity": one_line(other["title"], 80)}
-        data |= {"entity_id": f"e{other['n']}", "weight": row["weight"]}
-        items.append(Item(data["id"], text, cited, score=row["weight"], data=data))
-    return items
+    return statements(snapshot, [row["id"] for row in light[:most]], id)

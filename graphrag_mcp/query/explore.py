@@ -4,7 +4,7 @@ the most central entities down. No model is asked."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
@@ -12,11 +12,11 @@ from graphrag_mcp.packing.budget import Item, Section, clamp_budget, finish, one
 from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context, entities, links, plugin
 from graphrag_mcp.query.entities import resolve
-from graphrag_mcp.query.graph import Path, around, connect, graph_of
+from graphrag_mcp.query.graph import Path, around, connect
 from graphrag_mcp.query.notes import joined
-from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
+from graphrag_mcp.store.tables import Snapshot, notes_alone, rows_of, values_of
 from graphrag_mcp.text.terms import bracketed, counted, lists_of, normalise_name
-from graphrag_mcp.types import Citation, EntityResult, ExploreResult
+from graphrag_mcp.types import EntityResult, ExploreResult
 
 Found = TypeVar("Found", EntityResult, ExploreResult)
 
@@ -25,10 +25,9 @@ DEFAULT_TOKENS = 4_000
 HOPS = (1, 1, 4)  # default, least, most
 NODES = (30, 2, 200)
 GROUP = 5  # entities in one line, text units of a name
-# relationships of one result: with more, the longest results would have no room for entities
-SENTENCES = 44
-SIDE = 6  # entities shown of either side where there is no path
-ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
+SENTENCES = 44  # relationships of one result: with more, the longest results would have no room for entities
+STATEMENT = 260  # characters of a sentence on a relationship
+CENTRAL, LARGEST = 20, 40  # entities and communities of an overview
 NAMES = ["id", "n", "title", "type", "degree"]
 
 
@@ -89,7 +88,7 @@ def explore_graph(
     paths = connect(snapshot, ends[0]["id"], ends[1]["id"])
     if paths:
         return _connected(snapshot, result, ends, paths, budget)
-    return _apart(snapshot, result, ends, budget)
+    return _apart(result, ends, budget)
 
 
 def candidates(
@@ -160,36 +159,30 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
     return items
 
 
-def statements(
-    snapshot: Snapshot, ids: Sequence[str], longest: int, start: str = ""
-) -> Iterator[tuple[Row, list[Row], str, Citation | None]]:
-    """Relationships with the rows of both ends, a line with the best sentence that says so, or the
-    description, and the place of it. The name of `start`, which stands above, is left out. A
+def statements(snapshot: Snapshot, ids: Sequence[str], start: str = "") -> list[Item]:
+    """`- [r7] Ida Holm (e3) - Orl (e5), weight 2: a sentence [t12]`: relationships, each with the best
+    sentence that says so, or its description. The name of `start`, which stands above, is left out. A
     sentence that says it of several pairs is written once."""
     found = snapshot.served("relationships", ids)
     rows = _entities(snapshot, {row[end] for row in found for end in ("source_id", "target_id")})
     first = [row["evidence"][0]["text_unit_id"] for row in found if row["evidence"]]
     units = context.unit_citations(snapshot, first)
     shown: dict[tuple[str, int], str] = {}
-    for row in found:
-        if row["source_id"] in rows and row["target_id"] in rows:
-            ends, alias = [rows[row["source_id"]], rows[row["target_id"]]], f"r{row['n']}"
-            sentence, cited = context.relationship_statement(row, units, longest)
-            if cited is not None:
-                again = shown.setdefault((cited.id, cited.char_start), alias)
-                text = sentence if again == alias else f"as {again}"
-                sentence = f"{text} [{cited.id}]{context.where(cited) if text is sentence else ''}"
-            names = " - ".join(_named(end) for end in ends if end["id"] != start)
-            yield row, ends, f"- [{alias}] {names}, weight {row['weight']:g}: {sentence}", cited
-
-
-def _edge_items(snapshot: Snapshot, ids: Sequence[str], budget: int, start: str = "") -> list[Item]:
-    longest, chosen = 120 if budget < 1_500 else 260, ids[: max(12, min(budget // 40, SENTENCES))]
     items = []
-    for row, ends, text, cited in statements(snapshot, chosen, longest, start):
-        data = {"id": f"r{row['n']}", "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
+    for row in found:
+        if row["source_id"] not in rows or row["target_id"] not in rows:
+            continue
+        ends, id = [rows[row["source_id"]], rows[row["target_id"]]], f"r{row['n']}"
+        sentence, cited = context.relationship_statement(row, units, STATEMENT)
+        if cited is not None:
+            again = shown.setdefault((cited.id, cited.char_start), id)
+            text = sentence if again == id else f"as {again}"
+            sentence = f"{text} [{cited.id}]{context.where(cited) if text is sentence else ''}"
+        names = " - ".join(_named(end) for end in ends if end["id"] != start)
+        data = {"id": id, "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
         data["weight"] = round(row["weight"], 3)
-        items.append(Item(data["id"], text, cited, data=data))
+        line = f"- [{id}] {names}, weight {row['weight']:g}: {sentence}"
+        items.append(Item(id, line, cited, score=row["weight"], data=data))
     return items
 
 
@@ -220,7 +213,8 @@ def _neighbours(
     seen = enumerate(found.found, 1)
     rings = [f"{at_steps.count(at)} of {all_} at {counted(at, 'steps')}" for at, all_ in seen]
     head += f"Entities near it, strongest first: {', '.join(rings)}."
-    edges = _edge_items(snapshot, [id for _, id in found.edges.values()], budget, row["id"])
+    ids = [id for _, id in found.edges.values()][:SENTENCES]
+    edges = statements(snapshot, ids, row["id"])
     in_edges = {item.data[end] for item in edges if item.data for end in ("source", "target")}
     near = {id: row for id, row in rows.items() if f"e{row['n']}" not in in_edges}
     others = {id: hop for id, hop in found.steps.items() if hop and id in near}
@@ -267,7 +261,7 @@ def _connected(
         data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities]}
         data |= {"relationships": ids, "strength": float(f"{path.strength:.3g}")}
         items.append(Item(f"p{number}", f"{number + 1}. {kind}: {chain}", data=data))
-    edges = _edge_items(snapshot, links, budget)
+    edges = statements(snapshot, links[:SENTENCES])
     sections = [
         Section("Paths", items, 0.4, into="paths"),
         Section("Relationships", edges, 0.6, into="edges"),
@@ -282,24 +276,9 @@ def _connected(
     return finish(result, budget)
 
 
-def _apart(
-    snapshot: Snapshot, result: ExploreResult, ends: Sequence[Row], budget: int
-) -> ExploreResult:
-    """No path: what each side reaches."""
-    result.state, graph = "not_found", graph_of(snapshot)
-    lines = [f"There is no path between {_named(ends[0])} and {_named(ends[1])}."]
-    sides: dict[str, int] = {}
-    for row in ends:
-        near = around(snapshot, row["id"], 2, SIDE + 1).steps
-        rows = _entities(snapshot, near)
-        sides |= near
-        size = graph.reached(row["id"])
-        among = ", ".join(_named(rows[id]) for id in near if id in rows and id != row["id"])
-        among = f", among them {among}" if among else ""
-        lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
-    items = _entity_items(_entities(snapshot, sides), sides)
-    sections = [Section("Entities", items, 1.0, into="nodes")]
-    result = _composed(result, sections, budget, "\n".join(lines))
+def _apart(result: ExploreResult, ends: Sequence[Row], budget: int) -> ExploreResult:
+    result.state = "not_found"
+    result.text = f"There is no path between {_named(ends[0])} and {_named(ends[1])}."
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
     result.next_call = f'local_search(query="{query}")'
     return finish(result, budget)
@@ -307,37 +286,34 @@ def _apart(
 
 # ---- where to begin ------------------------------------------------------------------------------
 
-TREE = ["id", "n", "level", "parent", "children", "size"]
-
 
 def _from_above(
     snapshot: Snapshot, result: ExploreResult, budget: int, number: int | None = None
 ) -> ExploreResult:
-    """Central entities, of the corpus or of one community, and the two top levels under it."""
+    """Central entities and the largest communities, of the corpus or directly under one community."""
+    columns = ["id", "n", "level", "parent", "size"]
     if number is None:
-        found = snapshot.rows("communities", "level <= 1", TREE).to_pylist()
+        found = snapshot.rows("communities", "level = 0", columns).to_pylist()
         counters, members = snapshot.manifest.counters, None
         counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
-        counts.append(f"{counted(len(_roots(found)), 'communities')} at the top")
+        counts.append(f"{counted(len(found), 'communities')} at the top")
         intro = f"# The graph of {result.corpus}\n{', '.join(counts)}."
     else:
-        tops = snapshot.by_key("communities", [number], "n", [*TREE, "entity_ids"]).to_pylist()
+        tops = snapshot.by_key("communities", [number], "n", [*columns, "entity_ids"]).to_pylist()
         if not tops:
             what = f"there is no community c{number}"
             raise NotFound(what, "Call explore_graph() for the top of the tree")
-        below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
-        where = f"id IN ({below}) OR parent IN ({below})"
-        found = snapshot.rows("communities", where, TREE).to_pylist()
+        found = snapshot.by_key("communities", [tops[0]["id"]], "parent", columns).to_pylist()
         members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
         report = values_of(snapshot.by_key("reports", [number], "n", ["title"])["title"])
         title = one_line(report[0], 120) if report else "Community"
-        under = f"{counted(len(_roots(found)), 'communities')} directly under it"
+        under = f"{counted(len(found), 'communities')} directly under it"
         intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
         result.view = f"community/{number}"
-    rows = _entities(snapshot, entities.central(snapshot, 20, members))
+    rows = _entities(snapshot, entities.central(snapshot, CENTRAL, members))
     sections = [
         Section("Entities", _entity_items(rows, dict.fromkeys(rows, 0)), 0.5, into="nodes"),
-        Section("Communities", _tree_items(snapshot, found), 0.5, into="communities"),
+        Section("Communities", _communities(snapshot, found, number), 0.5, into="communities"),
     ]
     result = _composed(result, sections, budget, intro)
     if rows:
@@ -349,28 +325,15 @@ def _from_above(
     return finish(result, budget)
 
 
-def _roots(communities: Sequence[Row]) -> list[Row]:
-    inside = {row["id"] for row in communities}
-    return [row for row in communities if row["parent"] not in inside]
-
-
-def _tree_items(snapshot: Snapshot, communities: Sequence[Row]) -> list[Item]:
-    """The largest roots, each followed by the largest communities under it, indented."""
-    largest = sorted(communities, key=lambda row: (-row["size"], row["id"]))
-    shown: list[tuple[Row, Row | None]] = []
-    for root in _roots(largest)[:ROOTS]:
-        below = [row for row in largest if row["parent"] == root["id"]]
-        shown += [(root, None), *((row, root) for row in below[:BRANCHES])]
-    ids = [row["id"] for row, _ in shown]
-    titles = snapshot.by_key("reports", ids, "id", ["id", "title"]).to_pylist()
-    title = {row["id"]: row["title"] for row in titles}
+def _communities(snapshot: Snapshot, communities: Sequence[Row], parent: int | None) -> list[Item]:
+    """The largest of these communities, which are under community `parent`, or at the top."""
+    largest = sorted(communities, key=lambda row: (-row["size"], row["id"]))[:LARGEST]
+    titles = snapshot.by_key("reports", [row["id"] for row in largest], "id", ["id", "title"])
+    title = dict(rows_of(titles))
     items = []
-    for row, parent in shown:
-        alias, name = f"c{row['n']}", one_line(title.get(row["id"], "(no report yet)"), 100)
-        more = f", {len(row['children'])} under it" if row["children"] else ""
-        size = f"({counted(row['size'], 'entities')}{more})"
-        text = f"{'  ' if parent else ''}- [{alias}] {name} {size}"
-        data = {"id": alias, "title": name, "level": row["level"], "size": row["size"]}
-        data["parent"] = f"c{parent['n']}" if parent else ""
-        items.append(Item(alias, text, data=data))
+    for row in largest:
+        id, name = f"c{row['n']}", one_line(title.get(row["id"], "(no report yet)"), 100)
+        data = {"id": id, "title": name, "level": row["level"], "size": row["size"]}
+        data["parent"] = f"c{parent}" if parent else ""
+        items.append(Item(id, f"- [{id}] {name} ({counted(row['size'], 'entities')})", data=data))
     return items

@@ -30,7 +30,6 @@ from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.request import Fields, Request
-from graphrag_mcp.query.survey import Line
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
@@ -143,8 +142,7 @@ def show(
             result.communities += _add_reports(page, part, query, request.level)
     surveyed = survey.survey(sources, worth)
     lines = surveyed.lines[offset:]
-    topic_of = _topics_of(parts, lines) if any(line.summary for line in lines) else None
-    taken = offset + render.show_survey(page, surveyed, offset, topic_of=topic_of)
+    taken = offset + render.show_survey(page, surveyed, offset, told=True)
     rest, on_it = len(surveyed.lines) - taken, surveyed.lines[: surveyed.on_it]
     documents = len({(line.hit.corpus, line.hit.document) for line in on_it})
     others = len(surveyed.documents()) - documents + surveyed.others
@@ -154,17 +152,6 @@ def show(
     if not rest and surveyed.others:
         page.add(f"{counted(surveyed.others, 'more documents')} with some of these words.")
     return finished(result, page, rest, taken, cursor)
-
-
-def _topics_of(parts: Sequence[Part], lines: Sequence[Line]) -> Callable[[Line], str]:
-    """`[c5] Title` of the topic of each line's document; "" where the index has none."""
-    heads: dict[tuple[str, str], str] = {}
-    for corpus, snapshot, _ in parts:
-        ids = {line.hit.document for line in lines if line.hit.corpus == corpus}
-        prefix = f"{corpus}/" if corpus else ""
-        for id, (n, title) in topics.titles_of(snapshot, ids).items():
-            heads[corpus, id] = f"[{prefix}c{n}] {title}"
-    return lambda line: heads.get((line.hit.corpus, line.hit.document), "")
 
 
 def _worth(parts: Sequence[Part], query: str, *, asking: bool = True) -> dict[str, float]:
@@ -181,8 +168,6 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     if not written:
         return []
     chosen, _ = reports.select(snapshot, query, level)
-    if kept is not None and kept.first:
-        chosen = reports.included_first(snapshot, chosen, kept)
     chosen = [report for report in chosen if report.id in written]
     documents = kept.documents if kept is not None else None
     items, _ = reports.finding_items(snapshot, query, chosen, documents)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
-from graphrag_mcp.packing.budget import citation, located, one_line, passage_alias, repeats
-from graphrag_mcp.query import context, note_sources, series, summaries, times
+from graphrag_mcp.packing.budget import citation, located, one_line, repeats
+from graphrag_mcp.query import context, note_sources, summaries, times
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates, places, quote
@@ -50,8 +50,7 @@ class Source:
 
 @dataclass(slots=True)
 class Hit:
-    """One passage: `body` is the readable text of `raw`; `passage` and `document` are content ids;
-    `also` are the ids of passages that repeat it."""
+    """One passage: `body` is the readable text of `raw`; `passage` and `document` are content ids."""
 
     score: float
     raw: str
@@ -70,7 +69,6 @@ class Hit:
     note: bool = False  # written by an agent or a person from other documents
     places: str = ""  # as the table of places has them
     summary: str = ""  # what was written of its text, where that holds words of the question
-    also: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -204,9 +202,9 @@ def _body(raw: str, title: str, uri: str) -> str:
 @once
 def names_of(snapshot: Snapshot) -> dict[str, str]:
     """The name of each document in results, by content id. It is the title, with the path if
-    another document has the same title; the file name if there is no other title, or in a
-    series; and the path for kinds of documents of a plug-in."""
-    facts, of_series = times.documents(snapshot), series.by_document(snapshot)
+    another document has the same title; the file name if there is no other title; and the path for
+    kinds of documents of a plug-in."""
+    facts = times.documents(snapshot)
     apart = note_sources.ids(snapshot)  # a note changes the name of no document
     others = [fact for id, fact in facts.items() if id not in apart]
     of_others = _counts(others)
@@ -215,11 +213,8 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     for id, fact in facts.items():
         titles, files = of_all if id in apart else of_others
         title, uri = one_line(fact["document"][2], TITLE), one_line(fact["uri"], 300)
-        short = series.name(fact, of_series.get(id))
         if plugins.verbatim(uri):
             found[id] = uri
-        elif short and files[short.casefold()] <= 1 and titles[short.casefold()] <= 1:
-            found[id] = one_line(short, TITLE)
         elif not title or (id not in apart and repeats(uri, title)):
             file = _file(uri)
             found[id] = file if files[file.casefold()] == 1 else uri
@@ -295,20 +290,7 @@ def of_ranked(
                 summary = summaries.covering(written[hit.document], hit.citation.char_start)
                 hit.summary = summary.text if summary else ""
             found[number, hit.passage] = hit
-        _name_copies(source, [passage for _, other, passage in ranked if other == number], hits)
     return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
-
-
-def _name_copies(source: Source, ranked: Sequence[Ranked], found: Sequence[Hit]) -> None:
-    """Put the ids of passages with the same text beside the hits."""
-    copies = {passage.id: passage.copies for passage in ranked if passage.copies}
-    copied = sorted({id for ids in copies.values() for id in ids})
-    columns = ("id", "n", "part", "parts")
-    rows = source.snapshot.by_key("passages", copied, "id", columns).to_pylist() if copied else []
-    prefix = f"{source.corpus}/" if source.corpus else ""
-    alias = {row["id"]: f"{prefix}{passage_alias(row)}" for row in rows}
-    for hit in found:
-        hit.also += [alias[id] for id in copies.get(hit.passage, ()) if id in alias]
 
 
 def worth_of(sources: Sequence[Source]) -> dict[str, float]:

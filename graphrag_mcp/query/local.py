@@ -310,7 +310,7 @@ def show_several(
     for number, (question, sources) in enumerate(asked[:last]):
         left = last - number
         share = page.room // left
-        part = Page(share, page.characters // left, page.seen, page.full, page.told)
+        part = Page(share, page.characters // left, page.full, page.told)
         part.add(f"## {one_line(question, ECHO)}")
         useful = [source for source in sources if source.useful]
         nearest = hits.merged(hits.apart(useful))[: PER_QUESTION + LINES_PER_QUESTION]
@@ -352,9 +352,8 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form, without: b
     if in_time := form.sort == "time":
         most += LINES_PER_QUESTION
         found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
-    above = {hit.id: {hit.id, *hit.also} & page.full for hit in found}
-    known = sorted({id for hit in found[:most] for id in above[hit.id]})
-    rest = [hit for hit in found if not above[hit.id]]
+    known = sorted(hit.id for hit in found[:most] if hit.id in page.full)
+    rest = [hit for hit in found if hit.id not in page.full]
     full = 0 if without or all(map(is_faint, sources)) else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
     worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)

@@ -1,12 +1,12 @@
 """The renderer of searches: hits and lines become blocks of a page (packing/page.py).
 
 Passages are shown in full, best first, as long as they are strong and have room; weaker ones as one
-line each; what repeats another is named with it."""
+line each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -16,7 +16,7 @@ from graphrag_mcp.packing.page import Page
 from graphrag_mcp.query import hits
 from graphrag_mcp.query.hits import STRONG, Hit, Worth
 from graphrag_mcp.query.plugin import defines
-from graphrag_mcp.query.survey import Line, Survey
+from graphrag_mcp.query.survey import Survey
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.text.tokens import count_tokens
@@ -31,10 +31,7 @@ LINE = 160  # characters of a weak hit's sentence
 NAME = 24  # characters of the name of a document that stands above
 AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters of one
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
-ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
-FEW = 10  # weaker lines behind those on the question; a cursor leads to more
-BRIEF, TITLE = 60, 60  # characters of a weaker line and of the name before it
 WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
 WINDOW = 220  # tokens of a passage where one result answers several questions
 
@@ -68,7 +65,7 @@ class Limits:
 
 
 def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Limits) -> int:
-    """Add hits to the page, best first; gives the number of hits that were shown or named. At least
+    """Add hits to the page, best first; gives the number of hits that were shown. At least
     one hit is shown, however little room there is. With `form.every` all are shown: the best of
     them in full in half of the room; others, and hits of plug-ins that define no literal, as
     lines."""
@@ -76,7 +73,11 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         return 0
     candidates = found if form.every else [hit for hit in found if hit.body] or found
     top = candidates[0].score or 1.0
-    kept = _without_repeats(page, candidates, limits.floor)
+    kept = [
+        hit
+        for at, hit in enumerate(candidates)
+        if (hit.score >= limits.floor or not at) and hit.id not in page.full
+    ]
     strong = [
         hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)
     ]
@@ -102,9 +103,11 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         if not page.told.isdisjoint((hit.document, hit.summary)):
             hit.summary = ""  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
-        unit = _unit(hit.id)
-        days = {other.said for id, other in page.citations.items() if _unit(id) == unit}
-        if number == lines or not page.add(line_of(hit, worth, form.literals, days), cited):
+        above = _unit(hit.id) in map(
+            _unit, page.citations
+        )  # then its id tells of which document it is
+        unnamed = replace(hit, name="", begins="") if above else hit
+        if number == lines or not page.add(line_of(unnamed, worth, form.literals), cited):
             return next(at for at, other in enumerate(found) if other is hit)
         page.told |= {hit.summary} - {""}
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
@@ -144,23 +147,15 @@ def head_of(hit: Hit, body: str) -> str:
         name = f"{hit.uri}:{hit.citation.line_start}-{hit.citation.line_end}"
     whole = "whole document" if hit.whole and body == hit.body else ""
     begins = hit.opening(body)
-    return _joined(f"[{hit.id}]", name, begins, hit.day, hit.validity, whole, _also(hit))
+    return _joined(f"[{hit.id}]", name, begins, hit.day, hit.validity, whole)
 
 
-def line_of(
-    hit: Hit, worth: Worth, literals: Sequence[str] = (), days: Collection[str] = ()
-) -> str:
+def line_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     """A weak hit: id, name and its best sentence for the question, or what was written of its text; of
-    a text that is shown as it is, its line. `days`: as in `line`."""
+    a text that is shown as it is, its line."""
     if plugins.verbatim(hit.uri):
         return "\n".join(lines_as_they_are(hit, worth, literals))
-    return line(hit, sentence_of(hit, worth, literals), days)
-
-
-def _unit(id: str) -> str:
-    """`t33` for the passage `t33.2`."""
-    unit, _, part = id.rpartition(".")
-    return unit if part.isdecimal() else id
+    return line(hit, sentence_of(hit, worth, literals))
 
 
 def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
@@ -175,162 +170,64 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
     return quote.clipped(sentence, cut, LINE)
 
 
-def line(hit: Hit, text: str, days: Collection[str] = ()) -> str:
-    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with. `days`
-    on which the passages of its text unit that are shown above were said ("" for the day of the document):
-    beside such a passage it has no title, since its id tells of which document it is, and no date that all
-    of them have."""
+def line(hit: Hit, text: str) -> str:
+    """`- [t12.3] 2024-05-03 Title: a sentence`, without a title that the sentence begins with."""
     name, rest = hit.name, text[len(hit.name) :][:1]
     repeated = text.casefold().startswith(name.casefold()) and not rest.isalnum()
-    known = _joined(hit.called(text), hit.opening(text))
-    if days:
-        known = hit.where(text) if hit.place(text) else ""
-    elif repeated:
-        known = hit.where(text)
-    name = f"{known}:".removeprefix(":")
+    known = hit.where(text) if repeated else _joined(hit.called(text), hit.opening(text))
     note = hit.times.note(text, date=hit.date)
-    if days:
-        date = "" if set(days) == {hit.citation.said} else hit.date
-    else:
-        date = hit.day
-    return _joined(f"- [{hit.id}]", date, name, text, note, hit.validity, _also(hit), hit.why())
+    name = f"{known}:".removeprefix(":")
+    return _joined(f"- [{hit.id}]", hit.day, name, text, note, hit.validity, hit.why())
 
 
-def brief(hit: Hit, text: str) -> str:
-    """`- [t12] notes.txt: How its text begins…`: the line of a weaker hit, from which a reader tells what
-    its document is about; beside a title, or in a long document, the first words of the text."""
-    begins = hit.begins or one_line(text, BRIEF)
-    return _joined(f"- [{hit.id}]", hit.day, f"{one_line(hit.called(), TITLE)}:", begins)
-
-
-def _also(hit: Hit) -> str:
-    more = f" and {len(hit.also) - 4} more" if len(hit.also) > 4 else ""
-    return f"(also {', '.join(hit.also[:4])}{more})" if hit.also else ""
+def _unit(id: str) -> str:
+    """`t33` for the passage `t33.2`."""
+    unit, _, part = id.rpartition(".")
+    return unit if part.isdecimal() else id
 
 
 def _joined(*parts: str) -> str:
     return " ".join(filter(None, parts))
 
 
-def _without_repeats(page: Page, found: Sequence[Hit], floor: float) -> list[Hit]:
-    """Relevant hits, without those that repeat another, which are named with it."""
-    kept: dict[str, Hit] = {}
-    for at, hit in enumerate(found):
-        if hit.score < floor and at:
-            break
-        if hit.id in page.full:
-            continue
-        runs = runs_of(hit.body)
-        others = (  # a note and its sources never stand for each other
-            (id, other)
-            for id, other in page.seen.items()
-            if id != hit.id and not hit.note and (id in page.full or id in kept)
-        )
-        same = next((id for id, other in others if alike(runs, other)), "")
-        if not same:
-            page.seen |= {} if hit.note else {hit.id: runs}
-            kept[hit.id] = hit
-        elif same in kept and hit.id not in kept[same].also:
-            kept[same].also.append(hit.id)
-    return list(kept.values())
-
-
-def runs_of(text: str) -> frozenset[int]:
-    """Hashes of all runs of five words (of five characters where words have no blanks)."""
-    words = [word for word in text.casefold().split() if any(map(str.isalnum, word))]
-    if len(words) < len(text) / 30:
-        words = [ch for ch in text if ch.isalnum()]
-    starts = range(max(len(words) - SHINGLE + 1, 1))
-    return frozenset(hash(tuple(words[at : at + SHINGLE])) for at in starts)
-
-
-def alike(runs: frozenset[int], other: frozenset[int]) -> bool:
-    return len(runs & other) >= ALIKE * len(runs | other)
-
-
 # ---- lines -------------------------------------------------------------------------------------------
 
 
 def show_survey(
-    page: Page,
-    surveyed: Survey,
-    offset: int = 0,
-    by_time: bool = False,
-    topic_of: Callable[[Line], str] | None = None,
+    page: Page, surveyed: Survey, offset: int = 0, by_time: bool = False, told: bool = False
 ) -> int:
-    """Add the lines of a survey from `offset` on: those on the question in order of worth, of time or of
-    topics, then FEW weaker ones, by their first words where not all have room. Gives how many lines
-    that are."""
+    """Add the lines of a survey from `offset` on: those on the question in order of worth or of time, then
+    the weaker ones. With `told` a line has the summary of its text, if there is
+    one. Gives how many lines had room."""
     on_it = surveyed.lines[offset : max(surveyed.on_it, offset)]
-    if topic_of is None:
-        taken = show_lines(page, on_it, by_time)
-    else:
-        taken = show_by_topic(page, on_it, topic_of)
+    texts = [each.told if told else each.text for each in on_it]
+    taken = _show_lines(page, [*zip((each.hit for each in on_it), texts, strict=True)], by_time)
     if taken < len(on_it):
         return taken
-    weaker = surveyed.lines[offset + taken :]
-    weaker = weaker[:FEW] if on_it else weaker
-    texts = [line(each.hit, each.told) for each in weaker]
-    if sum(map(count_tokens, texts)) > page.room:
-        texts = [brief(each.hit, each.told) for each in weaker]
-    for added, (each, text) in enumerate(zip(weaker, texts, strict=True)):
-        if not page.add(f"{WEAKER}\n{text}" if not added else text, each.hit.cited("")):
-            return taken + added
-    return taken + len(weaker)
+    for number, each in enumerate(surveyed.lines[offset + taken :]):
+        text = line(each.hit, each.told)
+        if not page.add(text if number else f"{WEAKER}\n{text}", each.hit.cited(each.told)):
+            return taken + number
+    return len(surveyed.lines) - offset
 
 
-def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, indent: str = "") -> int:
-    """Add the lines to the page, in order of worth or of time: how many had room. The first line of a page
-    is cut to its room; from the second line of a document on its name is short."""
-    order, named = found, set[str]()
+def _show_lines(page: Page, found: Sequence[tuple[Hit, str]], by_time: bool) -> int:
+    """Add hits with their texts to the page, in order of worth or of time: how many had room. The first
+    line of a page is cut to its room; from the second line of a document on its name is short."""
     if by_time:  # of the best lines that have room
-        prices = accumulate(
-            count_tokens(indent + line(sentence.hit, sentence.text)) + 2 for sentence in found
-        )
+        prices = accumulate(count_tokens(line(hit, text)) + 2 for hit, text in found)
         most = max(sum(price <= page.room for price in prices), 1)
-        order = sorted(found[:most], key=lambda sentence: hits.by_time(sentence.hit))
-    for added, sentence in enumerate(order):
-        hit = sentence.hit
-        if hit.document in named:
-            hit = replace(hit, name=one_line(hit.name, NAME))
+        found = sorted(found[:most], key=lambda pair: hits.by_time(pair[0]))
+    named = set[str]()
+    for added, (hit, text) in enumerate(found):
+        short = replace(hit, name=one_line(hit.name, NAME)) if hit.document in named else hit
         named.add(hit.document)
-        text = indent + line(hit, sentence.text)
-        if not page.add(text, sentence.hit.cited(sentence.text)):
-            return added + _add_cut(page, sentence.hit, sentence.text)
-    return len(order)
-
-
-def _add_cut(page: Page, hit: Hit, text: str) -> bool:
-    """Add the first line of a page, cut to its room."""
-    if page.citations or page.room < PART:
-        return False
-    short = quote.cut(text, {}, page.room - HEAD)
-    return page.add(f"- [{hit.id}] {short}", hit.cited(short))
-
-
-def show_by_topic(page: Page, found: Sequence[Line], topic_of: Callable[[Line], str]) -> int:
-    """Add as many of these lines as have room, best first; gives their number. They stand below the
-    heading of their topic, in the order of the best line of each topic; `topic_of` gives the
-    heading, "" for none. A line shows the summary of its text, if there is a summary."""
-    shown: dict[str, list[tuple[str, Line]]] = {}
-    room, characters = page.room, page.characters
-    for sentence in found:
-        topic, bullet = topic_of(sentence), line(sentence.hit, sentence.told)
-        heads = [f"\n{topic}"] if topic and topic not in shown else []
-        room -= sum(count_tokens(text) + 2 for text in (bullet, *heads))
-        characters -= sum(len(text) + 2 for text in (bullet, *heads))
-        if room < 0 or characters < 0:
-            break
-        shown.setdefault(topic, []).append((bullet, sentence))
-    for topic, pairs in shown.items():
-        if topic:
-            page.add(f"\n{topic}" if page.blocks else topic)
-        for bullet, sentence in pairs:
-            page.add(bullet, sentence.hit.cited(sentence.told))
-    taken = sum(map(len, shown.values()))
-    if not taken and found:
-        return int(_add_cut(page, found[0].hit, found[0].told))
-    return taken
+        if not page.add(line(short, text), hit.cited(text)):
+            if page.citations or page.room < PART:
+                return added
+            text = quote.cut(text, {}, page.room - HEAD)
+            return added + page.add(f"- [{hit.id}] {text}", hit.cited(text))
+    return len(found)
 
 
 # ---- texts that are shown as they are ------------------------------------------------------------------

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
@@ -15,11 +15,7 @@ from graphrag_mcp.query import context
 from graphrag_mcp.query.asking import asks_for_all, only_asks, without_asking
 from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
-from graphrag_mcp.text.terms import lists_of, query_terms, terms
-
-if TYPE_CHECKING:
-    from graphrag_mcp.query.filters import Filters
-
+from graphrag_mcp.text.terms import query_terms, terms
 
 Row = dict[str, Any]
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # lists of ids would take longer
@@ -51,22 +47,17 @@ THRESHOLD = 1.0  # a rating from which a report is relevant
 FINDING = 500  # characters of a finding
 READ = 40  # reports read in full at most
 TOP = 4  # topics of the highest level beside the reports near to a question
-INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks for
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
-# a parent is at least this much as relevant as its best child, else its branch would be cut
-FROM_CHILD = 0.8
 
 
 @dataclass(slots=True)
 class Rated:
-    """A report with its rating. `own` is the rating by its own words; `rating` adds what its
-    children lend it."""
+    """A report with its rating by the words of a question."""
 
     id: str
     level: int
     parent: str  # "" for a root
     childless: bool
-    own: float
     rating: float
     weight: float  # its text units as a share of those of the report that has most
     rank: float
@@ -79,39 +70,21 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
     family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
     most = max((row["n_text_units"] for row in rows), default=0) or 1
+    similar: dict[str, float] = {}
+    if worth := asked_about(snapshot, query):
+        proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
+        whole = sum(worth.values())
+        texts = rows_of(proposed.select(["id", "terms"]))
+        similar = {id: similarity(text, worth) / whole for id, text in texts}
+    scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     found = {}
     for row in rows:
         parent, childless = family.get(row["id"], ("", True))
-        weight = row["n_text_units"] / most
-        place = row["id"], row["level"], parent, childless
-        found[row["id"]] = Rated(*place, 0.0, 0.0, weight, row["rank"])
-    if worth := asked_about(snapshot, query):
-        _rate(snapshot, worth, found)
+        rating, weight = similar.get(row["id"], 0.0) * scale, row["n_text_units"] / most
+        found[row["id"]] = Rated(
+            row["id"], row["level"], parent, childless, rating, weight, row["rank"]
+        )
     return found
-
-
-def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Rated]) -> None:
-    """Rate the reports that full text proposes, and all that they are part of."""
-    proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
-    words = dict(rows_of(proposed.select(["id", "terms"])))
-    above = {every[id].parent for id in words} - {""}
-    ancestors: set[str] = set()
-    while above := {id for id in above if id in every} - ancestors:
-        ancestors |= above
-        above = {every[id].parent for id in above}
-    missing = sorted(ancestors - words.keys())
-    words |= dict(rows_of(snapshot.by_key("reports", missing, "id", ["id", "terms"])))
-    whole = sum(worth.values())
-    similar = {id: similarity(text, worth) / whole for id, text in words.items()}
-    scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
-    for id, value in similar.items():
-        every[id].own = every[id].rating = value * scale
-    for report in sorted(
-        (every[id] for id in words), key=lambda report: (-report.level, report.id)
-    ):
-        if report.parent in words:
-            parent = every[report.parent]
-            parent.rating = max(parent.rating, FROM_CHILD * report.rating)
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
@@ -130,7 +103,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
         chosen, rated = at_level(every, max(level, 0)), 0
     else:
         known = {id: report for id, report in every.items() if report.rating > 0}
-        chosen = _finest(known.values()) if level < 0 else at_level(known, level)
+        chosen = _apart(known.values()) if level < 0 else at_level(known, level)
         chosen, rated = [report for report in chosen if report.rating >= THRESHOLD], len(known)
     kept = sorted(chosen, key=by_rating)[:READ]
     pruned = rated - len(kept) if rated else 0
@@ -151,12 +124,10 @@ def opening(snapshot: Snapshot, query: str, near: Sequence[Rated], most: int) ->
     return [*near, *others[: TOP if near else most]]
 
 
-def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
+def whole_level(snapshot: Snapshot, query: str, level: int) -> list[Rated]:
     """The reports of a level, and reports above it that have no children: nearest to the question
-    first; and counts of reports."""
-    every = all_rated(snapshot, query)
-    chosen = sorted(at_level(every, level), key=by_rating)
-    return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
+    first."""
+    return sorted(at_level(all_rated(snapshot, query), level), key=by_rating)
 
 
 def by_rating(report: Rated) -> tuple[float, float, float, str]:
@@ -171,32 +142,15 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     return [report for report in fits if report.level == level or report.childless]
 
 
-def _finest(rated: Iterable[Rated]) -> list[Rated]:
-    """Relevant reports without a relevant part, or more relevant by their own words than it."""
-    relevant = {report.id: report for report in rated if report.rating >= THRESHOLD}
-    below = lists_of((report.parent, report) for report in relevant.values())
-    kept, frontier = [], [report for report in relevant.values() if report.parent not in relevant]
-    while frontier:
-        report = frontier.pop()
-        inside = [child for child in below[report.id] if child.rating >= FROM_CHILD * report.own]
-        frontier += inside
-        kept += [] if inside else [report]
-    return kept
-
-
-def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
-    """Reports on the included entities, followed by the others; if none is relevant, the finest
-    reports on these entities."""
-    ids = [row["id"] for row in filters.first]
-    paths = values_of(snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"])
-    on = {id for path in paths for id in path}
-    included = [report for report in kept if report.id in on]
-    known = {report.id for report in included}
-    finest = dict.fromkeys(path[-1] for path in paths if path and known.isdisjoint(path))
-    every = all_rated(snapshot, "") if finest else {}
-    included += [every[id] for id in finest if id in every]
-    first = [replace(report, rating=INCLUDED + report.rating) for report in included]
-    return [*first, *(report for report in kept if report.id not in on)]
+def _apart(rated: Iterable[Rated]) -> list[Rated]:
+    """The relevant reports; of a report and a part of it the one that is more relevant."""
+    kept: dict[str, Rated] = {}
+    above: set[str] = set()  # what these are parts of
+    for report in sorted(rated, key=by_rating):
+        if report.rating >= THRESHOLD and report.parent not in kept and report.id not in above:
+            kept[report.id] = report
+            above.add(report.parent)
+    return list(kept.values())
 
 
 def finding_items(

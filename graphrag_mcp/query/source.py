@@ -15,9 +15,8 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, Item, Section, finish, one_line
 from graphrag_mcp.packing.page import Page, compose
-from graphrag_mcp.query import context, hits, local, note_sources, render, summaries, threads
+from graphrag_mcp.query import context, hits, local, note_sources, summaries, threads
 from graphrag_mcp.query.filters import Filters, Narrowed
-from graphrag_mcp.query.hits import names_of
 from graphrag_mcp.query.ids import (
     IDS,
     KINDS,
@@ -208,8 +207,7 @@ def passage_items(
         for row in rows:  # the sentences that are shown of it have the place of all of it
             if place := places.of_row(row):
                 row["places"] = places.write([(0, place)])
-        rows, repeated, order = _bearing(snapshot, found, asked_for, query, budget)
-        notes += [repeated] if repeated else []
+        rows, order = _bearing(snapshot, found, asked_for, query, budget)
     begins = hits.openings_of(snapshot, of) if len(of) > 1 and order else {}
     for row in rows:
         document_id: str = row["document_id"]
@@ -301,10 +299,9 @@ def _found(
 
 def _bearing(
     snapshot: Snapshot, found: dict[str, Row], asked_for: Mapping[str, str], query: str, budget: int
-) -> tuple[list[Row], str, dict[str, int]]:
+) -> tuple[list[Row], dict[str, int]]:
     """The passages with only the best sentences on the question, of each id that was `asked_for` its
-    share of the budget and at least one; which are left out since they say the same as another; and
-    the place of each passage among those of its id, the best one at 0."""
+    share of the budget and at least one; and the place of each passage among those of its id, the best one at 0."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
     of_id = lists_of((asked_for[id], id) for id in found)
     share = min(max(int(budget * TEXT) // max(len(of_id), 1) - HEAD, LEAST), BEARING)
@@ -313,9 +310,6 @@ def _bearing(
     scores = {passage.id: passage.score for passage in ranking.passages if passage.id in found}
     kept: dict[str, list[quote.Quote]] = {}
     order: dict[str, int] = {}
-    seen: list[frozenset[int]] = []
-
-    same: list[str] = []
     for ids in of_id.values():
         if plugins.verbatim(found[ids[0]]["uri"]):  # it has no sentences
             kept |= {id: [] for id in ids}
@@ -336,14 +330,6 @@ def _bearing(
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
-        runs = render.runs_of(
-            " ".join(sentence.text for quotes in chosen.values() for sentence in quotes)
-        )
-        if any(render.alike(runs, other) for other in seen):
-            name = names_of(snapshot)[found[ids[0]]["document_id"]]
-            same.append(f"{name} [{packing.passage_alias(found[ids[0]])}]")
-            continue
-        seen.append(runs)
         kept |= chosen
         order |= {id: place for place, id in enumerate(chosen)}
     for id, quotes in kept.items():
@@ -352,8 +338,7 @@ def _bearing(
                 found[id]["text"], sorted(quotes, key=lambda sentence: sentence.start)
             )
             found[id] |= {"text": text, "n_tokens": count_tokens(text)}
-    note = f"Same text as others shown: {', '.join(same)}." if same else ""
-    return [row for id, row in found.items() if id in kept], note, order
+    return [row for id, row in found.items() if id in kept], order
 
 
 def _best_of(

@@ -19,7 +19,7 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import lists_of, tells_topic, terms
+from graphrag_mcp.text.terms import lists_of, tells_topic
 
 MOST = 200  # documents that are read, and lines
 ROOM = 40  # lines that few documents share
@@ -29,6 +29,7 @@ FADING = 0.5  # worth of each next passage of a document
 # Share of the best one's worth from which a document is on the question, and a line. 20 questions on 668
 # news articles: of 605 such lines 310 were of articles on the subject. Weaker ones fill the room.
 ON_IT = 0.15
+FEW = 10  # weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
@@ -52,8 +53,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Lines, best first; how many of them, the first ones, are on the question; and how many documents
-    hold words of the question beside those of the lines."""
+    """Lines, best first; how many of them, the first ones, are on the question, before FEW weaker ones;
+    and how many documents hold words of the question beside those of the lines."""
 
     lines: list[Line]
     on_it: int = 0
@@ -104,14 +105,11 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     lines = _with_summaries(sources, lines, named, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
-    chosen = _once([replace(line, value=line.value / best) for line in lines])[:MOST]
+    lines = [replace(line, value=line.value / best) for line in lines[:MOST]]
+    number = sum(line.value >= ON_IT for line in lines)
+    chosen = lines[: number + FEW]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
-    repeated = sum(len(line.hit.also) for line in chosen)
-    return Survey(
-        chosen,
-        sum(line.value >= ON_IT for line in chosen),
-        max(len(values) - len(shown) - repeated, 0),
-    )
+    return Survey(chosen, number, len(values) - len(shown))
 
 
 def document_values(source: Source) -> dict[str, float]:
@@ -239,24 +237,6 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
     room = quote.LONGEST - len(hit.begins)  # the line is not longer than that of a title
     text = " … ".join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
     return Line(hit, text, found[0].score)
-
-
-def _once(lines: Sequence[Line]) -> list[Line]:
-    """Without lines that repeat one before, numbers included; the ids of these stand with it."""
-    kept: list[tuple[Line, set[str]]] = []
-    for line in lines:
-        words = set(terms(line.text))
-        same = next((earlier for earlier, other in kept if _says_the_same(words, other)), None)
-        if same is None:
-            kept.append((line, words))
-        elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
-            same.hit.also.append(line.hit.id)
-    return [line for line, _ in kept]
-
-
-def _says_the_same(words: set[str], other: set[str]) -> bool:
-    numbers = any(any(map(str.isdigit, word)) for word in words ^ other)
-    return not numbers and quote.repeats(words, [other])
 
 
 def of_then(hit: Hit, kept: Filters | None) -> Hit:

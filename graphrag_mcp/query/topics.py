@@ -1,204 +1,38 @@
 """The topics of a corpus: its communities, with what is characteristic of each, and their map.
 
-Terms of a community are weighed by p(term | community) * log(p(term | community) / p(term)). What a
-model or an agent wrote about a community stands in place of what is found by counting.
-
-And the entities of a type that most documents name, each with a sentence that names it."""
+What a model or an agent wrote about a community stands in place of what is found by counting."""
 
 from __future__ import annotations
 
 import math
 import re
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import HIGHEST, located, one_line, referenced_ids
 from graphrag_mcp.packing.page import Page, finished, page_of
-from graphrag_mcp.query import (
-    context,
-    digests,
-    entities,
-    hits,
-    note_sources,
-    render,
-    series,
-    summaries,
-    times,
-)
+from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
-from graphrag_mcp.query.hits import Hit, names_of
+from graphrag_mcp.query.hits import Hit
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
-from graphrag_mcp.text.titles import parts
-from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.terms import counted, is_cjk, lists_of, terms
 from graphrag_mcp.types import Citation, SearchResult
-
-# ---- names by the number of documents that hold them ---------------------------------------------
-
-KINDS = {
-    "person": "People",
-    "organization": "Organizations",
-    "location": "Places",
-    "event": "Events",
-}
-NAMING = 160  # characters of the sentence that names an entity
-NAME = 40  # characters of the name of its document
-MOST_NAMED = 10  # names of a kind in an overview
-NAMED_BY = 2  # documents that name what an overview shows
-
-SHARED = 2  # full names that hold a single name, from which on it may mean none of them
-INITIAL = 2  # characters of one, with its point
-CLEAR = 3  # times as many documents must name a person as any other of the same family name
-_all = once(lambda _: dict[str, list[tuple[str, int]]]())
-
-
-def most_named(
-    snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
-) -> list[tuple[str, int]]:
-    """(id, number of documents) of the entities of a type, those that most documents name first.
-    `documents` are the content ids of those that count; None: all."""
-    if documents is not None:
-        return _counted(snapshot, kind, documents)
-    known = _all(snapshot)
-    if kind not in known:
-        known[kind] = _counted(snapshot, kind, None)
-    return known[kind]
-
-
-def _counted(
-    snapshot: Snapshot, kind: str, documents: Collection[str] | None
-) -> list[tuple[str, int]]:
-    typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
-    degree = {row["id"]: row["degree"] for row in typed}
-    parts = entities.part_of(snapshot) if kind == "organization" else {}
-    named: dict[str, set[str]] = {id: set() for id in degree}
-    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
-    for document, ids in rows_of(rows):
-        if documents is None or document in documents:
-            for id in (named_id for entity in ids for named_id in (entity, *parts.get(entity, ()))):
-                if id in named:
-                    named[id].add(document)
-    if kind == "person":
-        _credit(named, {row["id"]: row["title"] for row in typed})
-    found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
-    return sorted(found, key=lambda pair: (-pair[1], -degree[pair[0]], pair[0]))
-
-
-def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
-    """Count a person once: George Bush with George W. Bush, and the documents that give a family
-    name alone with the person whom they mean, if more than half of those that name that person give
-    it too (Hitler, Adolf Hitler). A name that may mean several people counts only if few documents
-    give a full name."""
-    bearers: dict[str, dict[str, str]] = defaultdict(dict)  # the names before a family name -> id
-    for id in sorted(title, key=lambda id: (-len(named[id]), id)):
-        if len(words := title[id].split()) > 1 and named[id]:
-            before = " ".join(words[:1] + [word for word in words[1:-1] if len(word) > INITIAL])
-            best = bearers[words[-1]].setdefault(before, id)
-            if best != id:
-                named[best] |= named[id]
-                named[id] = set()
-    given_names = Counter(before.split()[0] for names in bearers.values() for before in names)
-    for id, name in title.items():
-        of_bearers = sorted(
-            (named[bearer] for bearer in bearers.get(name, {}).values()), key=len, reverse=True
-        )
-        if " " in name or not named[id]:
-            continue
-        clear = bool(of_bearers) and (
-            len(of_bearers) == 1 or len(of_bearers[0]) >= CLEAR * len(of_bearers[1])
-        )
-        if clear and 2 * len(named[id] & of_bearers[0]) > max(len(of_bearers[0]), SHARED):
-            of_bearers[0] |= named[id]
-            named[id] = set()
-        many = len(of_bearers) + given_names[name] >= SHARED
-        if many and (given_names[name] or len(named[id]) <= 2 * len(set().union(*of_bearers))):
-            named[id] = set()
-
-
-def line_named(
-    snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None
-) -> str:
-    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12] report.txt`; no bare name as a sentence,
-    and without `documents` no sentence."""
-    row = snapshot.served("entities", [id])[0]
-    sentence = "" if documents is None else _naming(snapshot, row["evidence"], documents)
-    text = f": {sentence}" if sentence else ""
-    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}{text}"
-
-
-def _naming(
-    snapshot: Snapshot, evidence: Sequence[Mapping[str, str]], documents: Collection[str] | None
-) -> str:
-    """The first sentence of the evidence that says something, of these documents where one is."""
-    units = snapshot.by_key(
-        "text_units",
-        [sentence["text_unit_id"] for sentence in evidence],
-        "id",
-        ["id", "n", "document_id"],
-    )
-    place = {row["id"]: row for row in units.to_pylist()}
-    known = [
-        (place[id], sentence["text"])
-        for sentence in evidence
-        if (id := sentence["text_unit_id"]) in place
-    ]
-    inside = [pair for pair in known if documents is None or pair[0]["document_id"] in documents]
-    if not known:
-        return ""
-    unit, text = max(inside or known, key=lambda pair: quote.says(pair[1]))
-    if not any(word[:1].islower() or is_cjk(word[0]) for word in text.split()):
-        return ""  # a byline or a title
-    name = one_line(names_of(snapshot).get(unit["document_id"], ""), NAME)
-    return f"{one_line(readable(text), NAMING)} [t{unit['n']}] {name}".rstrip()
-
-
-def named_overview(
-    snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = ""
-) -> str:
-    """`People, Tony Blair [e3] 55, ...`: a line for each type; "" if no name of the type occurs in
-    two documents. `prefix` is put before ids."""
-    lines = []
-    for kind in ("person", "organization"):
-        found = [
-            pair
-            for pair in most_named(snapshot, kind, documents)[:MOST_NAMED]
-            if pair[1] >= NAMED_BY
-        ]
-        if not found:
-            continue
-        rows = {row["id"]: row for row in snapshot.served("entities", [id for id, _ in found])}
-        shown = [
-            f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
-            for id, number in found
-            if id in rows
-        ]
-        lines.append(f"{KINDS[kind]}: {', '.join(shown)}")
-    return "\n".join(["Named by most documents:", *lines]) if lines else ""
-
-
-# ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
 READ = 30  # passages of a community whose sentences are compared
-TERMS = 40  # characteristic terms of a community
 NAMES, DOCUMENTS = 5, 12  # shown of a topic
-LARGEST = 8  # topics of all where a map shows series
-PER_SENTENCE = 45  # tokens of a sentence of a series
-ABOUT = 10  # names and nouns of a series
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
-LEAST = 5  # topics that a map shows even if fewer hold that share
+SHARES = 15  # topics that share the room of a map
 LISTED = 20  # tokens of a topic in the list of those without an entry
 MANY = 100  # documents from which on a map says how to list the titles of all
-A_TITLE = 20  # tokens of a title in that list
-HEADS = 500  # tokens of its topics
+A_TITLE = 22  # tokens of a title in that list
+HEADS = 500  # tokens of what stands around them, and of long titles
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -233,7 +67,6 @@ class Counts:
     passages: list[dict[str, Any]]  # id, text unit, terms and entities; a sample of many
     documents: dict[str, str]  # text unit -> document
     sheets: dict[str, str]  # row of a sheet (a document) -> file
-    places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
     described: dict[str, Topic] = field(default_factory=dict)
 
@@ -260,11 +93,7 @@ def overview(
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
         part_page = Page(share, page.characters)
-        groups = series.grouped(part[1], passing(part[1], part[2])) if level < 0 else {}
-        if len(groups) > 1:
-            shown, rest = _add_series(part_page, part, groups, offset)
-        else:
-            shown, rest = _add_map(part_page, part, level, offset)
+        shown, rest = _add_map(part_page, part, level, offset)
         room -= share - part_page.room
         left += rest if len(corpora) == 1 else 0
         page.blocks += part_page.blocks
@@ -273,52 +102,6 @@ def overview(
         documents += len(set(count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
     return finished(result, page, left, offset + len(result.communities), cursor)
-
-
-def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
-    """The content ids of the documents that pass the filters."""
-    if kept is None or all_pass(kept):
-        return set(times.documents(snapshot)) - note_sources.ids(snapshot)
-    return set(kept.passing_documents(snapshot))
-
-
-def _add_series(
-    page: Page, part: Part, groups: Mapping[series.Series | None, Sequence[str]], first: int
-) -> tuple[list[str], int]:
-    """Add the series from the place `first` on, each with its topics, names and the sentences that
-    say most: ids of the topics shown, and how many series have had no room."""
-    corpus, snapshot, kept = part
-    total, topics = sum(map(len, groups.values())), of_level(snapshot, 0, kept)
-    shown: list[str] = []
-    if not first:
-        page.add(f"{counted(total, 'documents')} in {len(groups)} series.\n")
-        prefix = f"{corpus}/" if corpus else ""
-        found = largest(snapshot, LARGEST, kept)
-        shown = [f"{prefix}c{topic.n}" for topic, _ in found]
-        titles = [f"{topic.title} [{id}]" for (topic, _), id in zip(found, shown, strict=True)]
-        page.add(f"Topics of all: {'; '.join(titles)}; {max(len(topics) - LARGEST, 0)} more.\n")
-        page.add(named_overview(snapshot, passing(snapshot, kept), prefix) + "\n")
-    for number, (group, ids) in enumerate(list(groups.items())[first:], first):
-        room = page.room // (len(groups) - number)
-        head = series.described(snapshot, group, ids)
-        block = f"{head}\n  About: {_about(snapshot, ids, head)}"
-        if not page.add(block):
-            return shown, len(groups) - number
-        most = (room - count_tokens(block)) // PER_SENTENCE
-        lines = digests.of_documents(snapshot, ids, max(most, 1), corpus)
-        render.show_lines(page, lines, indent="  ")
-    return shown, 0
-
-
-def _about(snapshot: Snapshot, ids: Sequence[str], title: str) -> str:
-    """The names and nouns that set these documents (content ids) apart from the others."""
-    known, within = count(snapshot), set(ids)
-    rows = [row for row in known.passages if known.documents[row["text_unit_id"]] in within]
-    worth = weights(rows, known)
-    rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
-    found = hits.read(whole(snapshot), [(row["id"], 1.0) for row in rows[:READ]])
-    texts = [hit.body[start:end] for hit in found for start, end in sentences(hit.body)]
-    return ", ".join(parts(worth, _names(snapshot, rows, known), texts, ABOUT, title))
 
 
 def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str], int]:
@@ -333,13 +116,10 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " The rows of a sheet count as one."
-        tokens = math.ceil(len(documents) * A_TITLE / 100) * 100 + HEADS
-        all_titles = f" The titles of all: list_documents(max_tokens={tokens})."
-        titles = (
-            all_titles
-            if kept is None and MANY < len(documents) <= (HIGHEST - HEADS) // A_TITLE
-            else ""
-        )
+        titles = ""
+        if kept is None and MANY < len(documents) <= (HIGHEST - HEADS) // A_TITLE:
+            tokens = math.ceil(len(documents) * A_TITLE / 100) * 100 + HEADS
+            titles = f" The titles of all: list_documents(max_tokens={tokens})."
         page.add(
             f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
         )
@@ -348,35 +128,30 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     page.room -= reserve
     for number, topic in enumerate(found[first:], first):
         describe(snapshot, topic, kept, corpus)
-        share = page.room // max(min(len(found) - number, 3 * LEAST), 1)
+        share = page.room // max(min(len(found) - number, SHARES), 1)
         head = f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
-        names = f"  Names: {', '.join(topic.names)}" if topic.names else ""
-        below = ""
+        lines = [head]
+        if topic.names:
+            lines.append(f"  Names: {', '.join(topic.names)}")
         if topic.share > WIDE or share > ROOM:
-            below = inside(snapshot, topic, level, kept, prefix)
-        statements = topic.said if share > ROOM // 2 or number < LEAST else []
-        lines = [
-            *filter(None, [head, names, f"  Inside: {below}" if below else ""]),
-            *(f"  - {text} [{place.id}]{context.where(place)}" for text, place in statements),
-        ]
-        if not page.add("\n".join(lines), [place for _, place in statements]) and not page.add(
-            head
-        ):
+            if below := inside(snapshot, topic, kept, prefix):
+                lines.append(f"  Inside: {below}")
+        lines += [f"  - {text} [{place.id}]{context.where(place)}" for text, place in topic.said]
+        cited = [place for _, place in topic.said]
+        if not page.add("\n".join(lines), cited) and not page.add(head):
             break
         shown.append(f"{prefix}c{topic.n}")
     rest = found[first + len(shown) :]
     page.room += reserve
     more = sum(len(topic.main) for topic in rest)
     others = f"{counted(len(rest), 'more topics')} with {counted(more, 'more documents')}"
-    for most in (len(rest), len(rest) // 2, 0) if rest else ():
-        listed = _listed(snapshot, rest[:most], kept, prefix)
-        if page.add(f"{others}{': ' if most else ''}{listed}."):
-            break
+    if rest and not page.add(f"{others}: {_listed(snapshot, rest, kept, prefix)}."):
+        page.add(f"{others}.")
     if not first:
         passing: set[str] | None = None
         if kept is not None and not all_pass(kept):
             passing = {known.documents[unit] for unit in kept.units(snapshot)}
-        page.add(named_overview(snapshot, passing, prefix))
+        page.add(groups.overview(snapshot, passing, prefix))
     return shown, len(rest)
 
 
@@ -407,58 +182,20 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
     return topic, _share(snapshot, topic, _number(known, known.documents.values()))
 
 
-def titles_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Number and title of the coarsest topic of most of the text of each of these documents."""
-    main = {id: topic for topic in of_level(snapshot, 0) for id in topic.main & set(documents)}
-    names = ["id", "title"]
-    rows = whole(snapshot).by_key(
-        "reports", sorted({topic.id for topic in main.values()}), "id", names
-    )
-    title = dict(rows_of(rows))
-    return {id: (topic.n, one_line(title[topic.id], 120)) for id, topic in main.items()}
-
-
-def inside(
-    snapshot: Snapshot,
-    topic: Topic,
-    level: int | None = None,
-    kept: Filters | None = None,
-    prefix: str = "",
-) -> str:
-    """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
-    than two."""
-    below, more = within(snapshot, topic, level, kept)
-    rest = f"; {more} more" if more else ""
-    return _listed(snapshot, below, kept, prefix) + rest if below else ""
-
-
-def within(
-    snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
-) -> tuple[list[Topic], int]:
-    """The largest topics inside a topic, each with the documents that both have, and the number of the
-    others; none where there are fewer than two."""
-    parts = parts_of(snapshot, topic, level, kept)
-    below = [replace(part, main=main) for part in parts if (main := part.main & topic.main)]
+def inside(snapshot: Snapshot, topic: Topic, kept: Filters | None = None, prefix: str = "") -> str:
+    """The largest topics a level below a topic, by title, each with the documents that both have; "" where
+    there are fewer than two."""
+    level = int(count(snapshot).communities[topic.id]["level"])
+    below = [
+        replace(part, main=part.main & topic.main)
+        for part in of_level(snapshot, level + 1, kept)
+        if part.id != topic.id and part.units <= topic.units and part.main & topic.main
+    ]
     if len(below) < 2:
-        return [], 0
-    most = BELOW * (3 if topic.share > WIDE else 1)
-    return below[:most], max(len(below) - most, 0)
-
-
-def parts_of(
-    snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
-) -> list[Topic]:
-    """The topics a level below a topic, those of most documents first."""
-    if level is None:
-        level = int(count(snapshot).communities[topic.id]["level"])
-    below = of_level(snapshot, max(level, 0) + 1, kept)
-    return [part for part in below if part.id != topic.id and part.units <= topic.units]
-
-
-def is_wide(topic: Topic, total: int) -> bool:
-    """Does the topic hold so many of all documents that only those inside it say what they are
-    about?"""
-    return len(topic.main) > WIDE * total
+        return ""
+    most = 3 * BELOW if topic.share > WIDE else BELOW
+    rest = f"; {len(below) - most} more" if len(below) > most else ""
+    return _listed(snapshot, below[:most], kept, prefix) + rest
 
 
 def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[tuple[Topic, str]]:
@@ -508,13 +245,8 @@ def _counts(snapshot: Snapshot) -> Counts:
         rows = [row for row in rows if row["text_unit_id"] in documents]
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
     path = context.topic_paths(snapshot, documents)
-    places: dict[str, array[int]] = defaultdict(lambda: array("H"))
-    entities = Counter[str]()
-    for place, row in enumerate(rows):
-        for term in set(row["terms"].split()):
-            places[term].append(place)
-        entities.update(row["entity_ids"])
-    return Counts(communities, path, rows, documents, _sheets(snapshot), dict(places), entities)
+    entities = Counter(id for row in rows for id in row["entity_ids"])
+    return Counts(communities, path, rows, documents, _sheets(snapshot), entities)
 
 
 @once
@@ -572,7 +304,7 @@ def describe(
     report = next(iter(snapshot.served("reports", [topic.id])), None)
     topic.names = _names(snapshot, rows, known)
     topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
-    worth = _worth(report, topic.title) or weights(rows, known)
+    worth = _worth(report, topic.title)
     main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
     value = {row["id"]: density(row["terms"].split(), worth) for row in main}
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
@@ -595,8 +327,7 @@ def describe(
 
 def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     """`- [t12] 2024-05-03 Title: summary` for the documents of a topic that have a summary.
-    Documents come first whose summaries contain most of the terms that are typical of the topic.
-    Of documents with the same text one is shown."""
+    Documents come first whose summaries contain most of the terms that are typical of the topic."""
     worth = _worth(report, topic.title)
     summary_terms = summaries.terms_of(snapshot, topic.main)
     value = {
@@ -607,15 +338,8 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     written = summaries.of_documents(snapshot, order)
     first, facts = context.first_ids(snapshot, order), times.documents(snapshot)
     names, dates = hits.names_of(snapshot), times.shown(facts[id] for id in order)
-    rows = snapshot.by_key("passages", order, "document_id", ["document_id", "text"])
-    texts = lists_of(rows_of(rows))
     lines: list[str] = []
-    seen: list[frozenset[int]] = []
-    for id in order:
-        runs = render.runs_of(" ".join(sorted(texts[id])))
-        if id not in written or any(render.alike(runs, other) for other in seen):
-            continue
-        seen.append(runs)
+    for id in (id for id in order if id in written):
         date = "" if facts[id]["by"] else dates[id]
         name = f"{names[id]} {located(facts[id]['uri'], '', names[id])}".rstrip()
         lines.append(" ".join(filter(None, (f"- [{first[id]}]", date, f"{name}:", written[id]))))
@@ -640,30 +364,6 @@ def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
     return []
 
 
-def _apart(
-    here: Mapping[str, int], rows: int, every: Callable[[str], int], total: int
-) -> dict[str, float]:
-    """How much each key sets these rows apart from all: p log(p / q)."""
-    found = {}
-    for key, number in here.items():
-        p, q = number / rows, every(key) / total
-        found[key] = p * math.log(p / q) if p > q else p * 1e-3
-    return found
-
-
-def weights(rows: Sequence[Row], known: Counts) -> dict[str, float]:
-    """The characteristic terms of some passages, with their weights."""
-    here = Counter(term for row in rows for term in set(row["terms"].split()))
-    telling = {
-        term: number
-        for term, number in here.items()
-        if tells_topic(term) and not any(map(str.isdigit, term)) and (number > 1 or len(rows) <= 2)
-    }
-    every = _apart(telling, len(rows), lambda term: len(known.places[term]), len(known.passages))
-    best = sorted(every, key=lambda term: (-round(every[term], 9), term))[:TERMS]
-    return {term: every[term] for term in best}
-
-
 def density(terms: Sequence[str], worth: Mapping[str, float]) -> float:
     """The worth of the terms of a text, for its length."""
     return math.fsum(worth.get(term, 0.0) for term in set(terms)) / math.sqrt(1 + len(terms))
@@ -673,9 +373,12 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     """Entities that stand here more than elsewhere, by how often; those with a type first."""
     documents = {row["id"]: known.documents[row["text_unit_id"]] for row in rows}
     of = lists_of((id, documents[row["id"]]) for row in rows for id in row["entity_ids"])
-    least = min(NAMED_BY, len(set(documents.values())) // 2)
+    least = min(groups.NAMED_BY, len(set(documents.values())) // 2)
     here = {id: len(group) for id, group in of.items() if len(set(group)) >= least}
-    score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
+    score = {}  # p log(p / q): how much a name sets these rows apart from all
+    for id, number in here.items():
+        p, q = number / len(rows), known.entities[id] / len(known.passages)
+        score[id] = p * math.log(p / q) if p > q else p * 1e-3
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
     found = snapshot.served("entities", best, ["id", "title", "type"])
     shown = [

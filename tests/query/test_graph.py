@@ -136,14 +136,13 @@ def test_alternatives_go_through_others_and_are_no_detours(tmp_path: Path) -> No
     assert sorted(ways(snapshot, found)) == ["A B", "A P B", "A Q B"]
 
 
-def test_without_a_path_both_sides_are_described(tmp_path: Path) -> None:
+def test_without_a_path_the_next_call_is_a_search(tmp_path: Path) -> None:
     links = chain("Ada", "Bea", "Cid") | chain("Xan", "Yul") | {("Yul", f"Z{at}"): 1.0 for at in range(5)}
     snapshot = written(tmp_path / "c", links)
     result = explore_graph(snapshot, "Ada", "Xan")
     assert (result.state, result.paths, result.edges) == ("not_found", [], [])
-    assert "no path between Ada (e1) and Xan" in result.text and "a part of 3 entities" in result.text
+    assert "no path between Ada (e1) and Xan" in result.text
     assert result.next_call == 'local_search(query="Ada Xan")'
-    assert {node["title"] for node in result.nodes} >= {"Ada", "Bea", "Cid", "Xan", "Yul"}
 
 
 def test_a_long_path_is_found_whole(tmp_path: Path) -> None:
@@ -195,17 +194,16 @@ def test_every_relationship_has_the_sentence_that_says_so_and_its_place(sample: 
 # ---- what is asked for -----------------------------------------------------------------------------
 
 
-def test_without_a_start_the_central_entities_and_the_top_of_the_tree_are_shown(deep_sample: Snapshot) -> None:
+def test_without_a_start_the_central_entities_and_the_top_topics_are_shown(deep_sample: Snapshot) -> None:
     sample = deep_sample
     result = explore_graph(sample)
     degrees = [node["degree"] for node in result.nodes]
     assert degrees == sorted(degrees, reverse=True) and max(sample.rows("entities", "", ["degree"])["degree"].to_pylist()) == degrees[0]
-    assert {one["level"] for one in result.communities} == {0, 1}
-    assert all(one["parent"] == "" for one in result.communities if one["level"] == 0)
-    child = next(one for one in result.communities if one["parent"])
-    below = explore_graph(sample, child["parent"])
-    assert child["id"] in {one["id"] for one in below.communities} and child["parent"] in below.text
-    leaf = next(one for one in result.communities if not explore_graph(sample, one["id"]).communities)
+    assert {(one["level"], one["parent"]) for one in result.communities} == {(0, "")}
+    under = {one["id"]: explore_graph(sample, one["id"]).communities for one in result.communities}
+    parent, below = next((id, children) for id, children in under.items() if children)
+    assert {(one["level"], one["parent"]) for one in below} == {(1, parent)}
+    leaf = next(one for one in below if not explore_graph(sample, one["id"]).communities)
     assert "0 communities directly under it" in explore_graph(sample, leaf["id"]).text
 
 

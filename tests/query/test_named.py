@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -37,19 +36,9 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def test_people_are_listed_by_the_number_of_documents_that_name_them(notes: Snapshot) -> None:
     lines = list_documents(notes, by="person").text.splitlines()
-    assert "Clara Whitlock, 3 documents: " in lines[1] and "[t" in lines[1]
-    assert "Ned Farrow, 2 documents: " in lines[2]
+    assert lines[1].endswith("Clara Whitlock, 3 documents") and lines[2].endswith("Ned Farrow, 2 documents")
     only = list_documents(notes, by="person", filters=["entity=Harbour Tide Authority"]).text
-    assert "Clara Whitlock, 2 documents" in only and "Ned Farrow, 1 document:" in only, only
-
-
-def test_many_people_are_listed_by_name_and_number_alone_and_none_in_a_sentence(tmp_path: Path) -> None:
-    first, last = "Clara Ned Ines Jonas Mira Tobias Berta Howard".split(), "Whitlock Farrow Calloway Petrie Okafor".split()
-    people = [f"{name} {family}" for name in first for family in last]
-    texts = {f"n{at}": f"{name} met the board. Then {name} signed the lease of the mill." for at, name in enumerate(people)}
-    found = list_documents(made(tmp_path, texts), by="person", max_tokens=1_000).text
-    assert found.count(", 1 document\n") > 30 and "board" not in found, found
-    assert "The index knows no event that they name." in list_documents(made(tmp_path, texts), by="event").text
+    assert "Clara Whitlock, 2 documents" in only and "Ned Farrow, 1 document" in only, only
 
 
 def test_an_unknown_list_is_an_error_that_names_the_known_ones(notes: Snapshot) -> None:
@@ -95,33 +84,14 @@ def test_a_rare_name_of_a_question_decides_before_its_common_words(tmp_path: Pat
     )
 
 
-def test_an_organization_is_named_where_its_longer_names_stand(tmp_path: Path) -> None:
+def test_a_filter_finds_an_organization_where_its_longer_names_stand(tmp_path: Path) -> None:
     snapshot = made(tmp_path, {
         "a": "Marley Foods Ltd opened a shop. Marley Foods Ltd hired Ned Farrow.",
         "b": "The Marley Foods Ltd Museum shows old tins. The Marley Foods Ltd Museum is free.",
         "c": "Ned Farrow walked to the pier, and the day was fine.",
     })  # fmt: skip
-    assert "Marley Foods Ltd, 2 documents" in list_documents(snapshot, by="organization").text
+    assert "The index knows no event that they name." in list_documents(snapshot, by="event").text
     found = list_documents(snapshot, filters=["entity=Marley Foods Ltd"]).text
     assert found.count("- [t") == 2, found
     found = list_documents(snapshot, filters=["entity!=Marley Foods Ltd"]).text
     assert found.count("- [t") == 1, found
-
-
-def test_a_single_name_that_several_people_share_is_no_person_of_the_list(tmp_path: Path) -> None:
-    snapshot = made(tmp_path, {
-        "a": "Alex Ferguson met Barry Ferguson. Mr Ferguson said that Alex Ferguson was late.",
-        "b": "Barry Ferguson wrote to Alex Ferguson. Mr Ferguson did not answer.",
-        "c": "Mr Ferguson came alone. Mr Ferguson left with Ned Farrow.",
-    })  # fmt: skip
-    text = list_documents(snapshot, by="person").text
-    assert "Alex Ferguson, 2 documents" in text and "Barry Ferguson, 2 documents" in text, text
-    assert "] Ferguson," not in text, text
-
-
-def test_a_person_is_counted_with_the_documents_that_give_the_family_name_alone(tmp_path: Path) -> None:
-    full = {f"full {n}": f"Peter Dahlgren said that pier {n} was late. Mr Dahlgren left with Ned Farrow." for n in range(2)}
-    alone = {f"alone {n}": f"Mr Dahlgren went to Varde by ship {n}. Mr Dahlgren came back with a cold." for n in range(11)}
-    other = {"other": "Peter B. Dahlgren wrote a letter to Ned Farrow. It tells of the pier."}
-    text = list_documents(made(tmp_path, full | alone | other), by="person").text
-    assert re.search(r"Peter (B\. )?Dahlgren, 14 documents", text) and text.count("Dahlgren, ") == 1, text

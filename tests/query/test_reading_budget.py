@@ -83,7 +83,7 @@ def test_an_entity_names_its_documents_by_date_and_the_call_for_what_each_says(
     call = re.search(r'list_documents\(query="(e\d+)"\)', found.hint)
     assert call
     every = list_documents(crane, query=call[1])
-    assert every.total == 3 and 'name "Ida Holm"' in every.text
+    assert every.total == 3 and 'naming "Ida Holm"' in every.text
 
 
 def test_a_row_says_which_of_the_names_asked_for_stand_in_the_document(crane: Snapshot) -> None:
@@ -172,7 +172,7 @@ def words(n: int) -> str:
     )
 
 
-def test_behind_what_is_on_the_question_a_few_weaker_lines_stand_and_a_cursor_leads_to_more(tmp_path: Path) -> None:
+def test_behind_what_is_on_the_question_a_few_weaker_lines_stand(tmp_path: Path) -> None:
     """A list of 1,100 tokens had three lines, "253 more hold some of its words", and an empty rest; filled with
     weaker lines a result cost an agent with a reading budget its next look."""
 
@@ -197,10 +197,7 @@ def test_behind_what_is_on_the_question_a_few_weaker_lines_stand_and_a_cursor_le
         found = call(max_tokens=2_500)
         text, _, weaker = found.text.partition("\nWeaker:\n")
         assert text.count("steam crane of") == 25 and "sheep" not in text, text
-        assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and found.more, found.text
-        rest = call(max_tokens=2_500, cursor=found.next_cursor).text
-        assert rest.count("Weaker:") == 1 and "steam crane of" not in rest, rest
-        assert not set(re.findall(r"- \[(t\d+)", rest)) & set(re.findall(r"- \[(t\d+)", found.text))
+        assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and not found.more, found.text
 
 
 def test_documents_that_say_less_on_a_question_are_counted_for_no_period_and_no_name(tmp_path: Path) -> None:
@@ -208,12 +205,11 @@ def test_documents_that_say_less_on_a_question_are_counted_for_no_period_and_no_
     dated = [(f"crane{n}", {"date": "2011-05-02"}, f"The steam crane of {words(n)} lifted timber in the harbour for the Orl Board.") for n in range(12)]
     dated += [(f"sheep{n}", {"date": "1990-03-01"}, f"In the harbour {words(40 + n)} sold wool to the Kron Union. {FILLER}") for n in range(20)]
     snapshot = indexed(tmp_path, [InlineText(text, id, metadata=facts) for id, facts, text in dated])
-    for by, counted in (("year", "- 2011 (12 documents)"), ("organization", "Orl Board")):
+    for by, counted in (("year", "- 2011, 12 documents"), ("organization", "Orl Board")):
         found = list_documents(snapshot, query="Which steam crane lifted timber in the harbour?", by=by)
         assert counted in found.text and "1990" not in found.text and "Kron" not in found.text, found.text
-        assert "20 more documents that say less on it are not counted." in found.text, found.text
     text = list_documents(snapshot, query="steam crane, wool", by="year").text
-    assert re.findall(r"^- (\d+ \(\d+ documents\))", text, re.MULTILINE) == ["2011 (12 documents)", "1990 (20 documents)"], text
+    assert re.findall(r"^- (\d+, \d+ documents)", text, re.MULTILINE) == ["2011, 12 documents", "1990, 20 documents"], text
 
 
 def test_a_list_of_sentences_says_what_of_the_question_is_absent(tmp_path: Path) -> None:
@@ -364,9 +360,8 @@ def test_a_subject_names_each_of_its_words_that_no_document_holds(tmp_path: Path
 def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_left_out_are_told(tmp_path: Path) -> None:
     """10 dollars stood for 12 dollars of a later year, which was named by its id alone."""
     sums = [InlineText(f"The honey revenue of the island was {n} dollars.", f"honey{n}") for n in (10, 12)]
-    twin = InlineText("The honey revenue of the island was 10 dollars.", "copy")
-    snapshot = indexed(tmp_path, [*sums, twin, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
+    snapshot = indexed(tmp_path, [*sums, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
     text = list_documents(snapshot, query="honey revenue").text
-    assert "was 10 dollars." in text and "was 12 dollars." in text and "(also t" in text, text
+    assert "was 10 dollars." in text and "was 12 dollars." in text, text
     many = ", ".join(f"subject{n}" for n in range(13))
     assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint

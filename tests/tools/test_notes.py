@@ -635,7 +635,7 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
     listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
     assert (
-        listed.splitlines()[2].endswith("(note by mcp)") and "6 documents that rank" in listed
+        listed.splitlines()[2].endswith("(note by mcp)") and "6 documents ranked" in listed
     )
     assert "4 notes apart" in call.good("list_documents")["text"]
 
@@ -840,7 +840,7 @@ def test_what_a_note_repeats_does_not_stand_for_its_source(call: Caller) -> None
     text = f"The radar station on Gull Point was opened in 1962 by Ines Calloway. Its mast is 40 metres high. [{id}]"
     made = call.good("write_note", title="Station", text=text)
     shown = call.good("local_search", query="Who opened the radar station on Gull Point?")["text"]
-    assert f"[{id}] radar station" in shown and f"(also {id}" not in shown and made["id"]
+    assert f"[{id}] radar station" in shown and made["id"]
 
 
 # ---- answers kept ------------------------------------------------------------------------------------------

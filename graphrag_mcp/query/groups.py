@@ -1,0 +1,101 @@
+"""Groups of documents with their numbers: by year, month or day, and by the people, organizations, places
+or events that they name."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.terms import counted
+
+PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
+KINDS = {
+    "person": "People",
+    "organization": "Organizations",
+    "location": "Places",
+    "event": "Events",
+}
+NAMES = 5  # that characterise a period
+MOST_NAMED = 10  # names of a kind in an overview
+NAMED_BY = 2  # documents that name what an overview shows
+
+
+def by_period(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list[str]:
+    """`- 2024-05, 12 documents: names` for each period, with the names that it has more than others.
+    `dates` of documents by id; a period is the first `length` characters of a date."""
+    names = characteristic(snapshot, dates, length)
+    periods = Counter(date[:length] for date in dates.values() if date)
+    return [_line(period, periods[period], names.get(period, ())) for period in sorted(periods)]
+
+
+def by_name(snapshot: Snapshot, kind: str, documents: Collection[str] | None = None) -> list[str]:
+    """`- [e3] Tony Blair, 55 documents` for each name of a kind."""
+    found = most_named(snapshot, kind, documents)
+    rows = snapshot.by_key("entities", [id for id, _ in found], "id", ["id", "n", "title"])
+    name = {id: f"[e{n}] {one_line(title, 80)}" for id, n, title in rows_of(rows)}
+    return [_line(name[id], number) for id, number in found if id in name]
+
+
+def _line(label: str, number: int, names: Collection[str] = ()) -> str:
+    listed = f": {', '.join(names)}" if names else ""
+    return f"- {label}, {counted(number, 'documents')}{listed}"
+
+
+def most_named(
+    snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
+) -> list[tuple[str, int]]:
+    """(id, number of documents) of the entities of a type, those that most documents name first.
+    `documents` are the content ids of those that count; None: all."""
+    rows = snapshot.rows("entities", f"type = '{kind}'", ["id", "degree"])
+    degree = dict(rows_of(rows))
+    named: dict[str, set[str]] = {id: set() for id in degree}
+    for document, ids in rows_of(snapshot.rows("passages", "", ["document_id", "entity_ids"])):
+        if documents is None or document in documents:
+            for id in ids:
+                if id in named:
+                    named[id].add(document)
+    found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
+    return sorted(found, key=lambda pair: (-pair[1], -degree[pair[0]], pair[0]))
+
+
+def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = "") -> str:
+    """`People: Tony Blair [e3] 55, ...`: a line for each type; "" if no name of the type occurs in
+    two documents. `prefix` is put before ids."""
+    lines = []
+    for kind in ("person", "organization"):
+        found = most_named(snapshot, kind, documents)[:MOST_NAMED]
+        number = {id: count for id, count in found if count >= NAMED_BY}
+        rows = snapshot.served("entities", list(number), ["id", "n", "title"])
+        names = [
+            f"{one_line(row['title'], 40)} [{prefix}e{row['n']}] {number[row['id']]}"
+            for row in rows
+        ]
+        if names:
+            lines.append(f"{KINDS[kind]}: {', '.join(names)}")
+    return "\n".join(["Named by most documents:", *lines]) if lines else ""
+
+
+def characteristic(
+    snapshot: Snapshot, dates: Mapping[str, str], length: int
+) -> dict[str, list[str]]:
+    """By period (the first `length` characters of a date): up to NAMES names that it has more than
+    others. `dates` of documents by id."""
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for id, ids in rows_of(rows):
+        if dates.get(id):
+            counts[dates[id][:length]].update(ids)
+    within = Counter(id for counter in counts.values() for id in counter)
+    best: dict[str, list[str]] = {}
+    for period, counter in counts.items():
+        value = {id: counter[id] * math.log(1 + len(counts) / within[id]) for id in counter}
+        best[period] = sorted(value, key=lambda id: (-value[id], id))[: NAMES * 3]
+    entity_ids = list(dict.fromkeys(id for ids in best.values() for id in ids))
+    found = snapshot.served("entities", entity_ids, ["id", "title"])
+    title = {row["id"]: one_line(row["title"], 40) for row in found}
+    return {
+        period: [title[id] for id in ids if id in title][:NAMES] for period, ids in best.items()
+    }
