@@ -273,8 +273,8 @@ def main() -> int:
     ):
         work = Path(scratch)
         limits = f"{{ max_tokens = {options.tokens}, temperature = 0, seed = 1 }}"
-        chosen = f'preset = "small"\nchat_options = {limits}\nreport_min_size = 1000000\nsummary_fragments = 1000\n'
-        (work / "settings.toml").write_text(f"{chosen}summary_tokens = 100000\n", "utf-8")
+        chosen = f'preset = "small"\nchat_options = {limits}\nreport_min_size = 1000000\n'
+        (work / "settings.toml").write_text(chosen, "utf-8")
         variables = {
             "OPENAI_BASE_URL": url,
             "GRAPHRAG_MCP_CHAT_MODEL": "smollm2",

@@ -48,7 +48,6 @@ RULES = demonstration()
 EAGER: dict[str, Any] = {
     "report_min_size": 3,
     "report_min_units": 1,
-    "summary_fragments": 4,
     "claims_enabled": True,
     "embedding_model": "vectors",
 }

@@ -51,7 +51,7 @@ BOARDS = [
     ("Royal Tide Society", "RTS"),
     ("北方港口管理局", "北港局"),
 ]
-KINDS = ("extract", "glean", "claims", "describe", "report")
+KINDS = ("extract", "glean", "claims", "report")
 # Communities of several levels, whose reports are made of reports; second looks; small texts.
 DEEP = {
     **EAGER,
@@ -64,7 +64,6 @@ DEEP = {
 OTHER: dict[str, tuple[Any, ...]] = {
     "report_min_size": (2, 5),
     "report_min_units": (2,),
-    "summary_fragments": (2, 6),
     "claims_enabled": (False,),
     "report_tokens": (300, 8000),
     "chunk_size": (300,),
@@ -79,8 +78,6 @@ def kind_of(messages: Messages) -> str:
     words = str(messages[0]["content"])
     if '"rating_explanation"' in words:
         return "report"
-    if "<descriptions>" in words:
-        return "describe"
     return "glean" if len(messages) > 1 else "claims" if '"quotes"' in words else "extract"
 
 
@@ -264,12 +261,7 @@ class History:
             "update": {"description": "Said by hand."},
         }
         try:
-            edit(
-                self.corpus,
-                Settings(**self.chosen),
-                Wish(op, targets, words.get(op, {}), "ada"),
-                dry_run=False,
-            )
+            edit(self.corpus, Wish(op, targets, words.get(op, {}), "ada"), dry_run=False)
             self.told.append(f"{op} {one['key']} {other['key']}")
         except GraphRAGError as error:
             self.told.append(f"{op}: {error}")
@@ -280,7 +272,7 @@ class History:
         fresh, found = self.home / "corpora" / "fresh", [f"pending: {left}"] if left else []
         self.run(fresh)
         if rows := logs.load(self.corpus, read(self.corpus)):
-            replay(fresh, Settings(**self.chosen), rows)
+            replay(fresh, rows)
             self.run(fresh)
         if same(self.corpus)["content"] != same(fresh)["content"]:
             found.append("the content is not that of a fresh index")

@@ -110,9 +110,6 @@ class Settings:
     entity_types: Texts = DEFAULT_TYPES  # () = untyped
     output_language: str = ""  # "" = that of the text
     gleanings: Gleanings = "auto"
-    # Descriptions of one name, or tokens of them, from which on a model joins them.
-    summary_fragments: Annotated[int, Ge(2)] = 8
-    summary_tokens: Annotated[int, Ge(100)] = 1200
     # Entities below which a community's report is extractive even with a model; and text units: a
     # report on three of them could only repeat them.
     report_min_size: Positive = 5

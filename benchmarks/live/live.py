@@ -262,7 +262,7 @@ def record(work: Path, reader: str) -> int:
 
 def replay(one: dict[str, Any]) -> tuple[int, int]:
     """Records in a kept reply, and those that the product's parser keeps or counts as left out."""
-    from graphrag_mcp.index import claims, describe, records, report_llm
+    from graphrag_mcp.index import claims, records, report_reply
     from graphrag_mcp.query import model_replies
 
     kind, reply = one["kind"], one["reply"]
@@ -274,13 +274,13 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         made, _, lost = claims.read_claims(reply, one["about"])
         return _listed(reply, "claims"), len(made) + sum(lost.values())
     if kind == "report":
-        return _listed(reply, "findings"), len(report_llm.parse_report(reply).findings)
-    if kind in ("drift_auto_primer", "drift_auto_step"):
-        return min(_listed(reply, "follow_up_queries"), 12), len(
-            model_replies.read_node(reply).follow_up_queries
-        )
-    reading = describe.parse_description if kind == "describe" else model_replies.read_answer
-    return 1, int(bool(reading(reply)))
+        return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
+    if kind in (
+        "drift_auto_primer",
+        "drift_auto_step",
+    ):  # follow-ups that ask nearly the same are one
+        return 1, int(bool(model_replies.read_node(reply).answer))
+    return 1, int(bool(model_replies.read_answer(reply)))
 
 
 def _listed(reply: str, key: str) -> int:

@@ -213,17 +213,11 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    lines.append(f"ask a model about {_priced(guess)}")
-    lines += [f"  {kind}: {asked(usage)}" for kind, usage in guess.get("by_stage", {}).items()]
-    if full := guess.get("full"):
-        lines.append(f"with --method llm, which reads every text in full: about {_priced(full)}")
-    return lines
-
-
-def _priced(guess: Mapping[str, Any]) -> str:
     cost = guess.get("cost")
     price = f", at a cost of about {cost:,.4g} by the prices in the settings" if cost else ""
-    return asked(guess) + price
+    lines.append(f"ask a model about {asked(guess)}{price}")
+    lines += [f"  {kind}: {asked(usage)}" for kind, usage in guess.get("by_stage", {}).items()]
+    return lines
 
 
 def asked(usage: Mapping[str, Any], between: str = ", ") -> str:

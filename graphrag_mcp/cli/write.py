@@ -243,7 +243,7 @@ def _replay(app: App, options: argparse.Namespace) -> int:
     if not options.yes:
         return output.show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))
-    result = replay(folder, app.settings, rows)
+    result = replay(folder, rows)
     index_documents(folder, IndexRequest(), app.settings)
     return output.show(options, result)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EntityRow, Inside
-from graphrag_mcp.index.report_extractive import Report, cited, outline, quotes_of, running
+from graphrag_mcp.index.report_extractive import Report, cited, outline, quotes_of
 from graphrag_mcp.index.report_sentences import Chosen, shown
 
 DEFINED = ("class", "interface", "type", "function", "constant", "method")
@@ -35,7 +35,7 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
         rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
         listing = [_listing("Defines", [text for text, _ in rows], rows[:SHOWN])] if rows else []
         described = [_of_row(row, row.description) for row in symbols if row.description]
-    summary = running(cited(*sentence) for sentence in [*opening, *listing]) or base.summary
+    summary = " ".join(cited(*sentence) for sentence in [*opening, *listing]) or base.summary
     findings = [
         {"summary": text, "explanation": cited(text, units)} for text, units in described[:TOLD]
     ]

@@ -34,7 +34,7 @@ from graphrag_mcp.trust.fencing import masked
 KIND = "tune"
 FOUND = "tuned.json"
 UNITS, QUESTION_TOKENS = 15, 2_000  # text units of the sample, tokens of the whole question
-TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona is put into
+TUNED = ("extract", "report", "claims")  # prompts that the persona is put into
 DEFAULTS = Settings()
 
 

@@ -1,4 +1,4 @@
-"""The second commit of a run: descriptions, communities, reports and vectors of the current graph.
+"""The second commit of a run: communities, reports and vectors of the current graph.
 
 Until then results say that communities are stale. A report is made again only when its fingerprint
 (what it is made of) changed. What a model could not write stays in the table `pending`, and is
@@ -21,15 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import (
-    descriptions,
-    imported,
-    plugin,
-    report_extractive,
-    report_sentences,
-    report_topics,
-    vectors,
-)
+from graphrag_mcp.index import imported, plugin, report_extractive, report_sentences, vectors
 from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -48,16 +40,16 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Inside, Paper, content_of, inside_of, listed
+from graphrag_mcp.index.report_content import Inside, Paper, content_of, inside_of
+from graphrag_mcp.index.report_prompt import SummarisedText, summaries_by_unit
 from graphrag_mcp.index.report_sentences import Chosen
-from graphrag_mcp.index.report_topics import SummarisedText
 from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.plugins import readers
 from graphrag_mcp.store.schema import LIST, REPORT_FORM, TABLES, VECTOR_FORM
 from graphrag_mcp.store.sheets import sheets_of
-from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of
+from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
 from graphrag_mcp.text.terms import content_id, lists_of, terms
@@ -65,8 +57,6 @@ from graphrag_mcp.trust.fencing import masked, uncovered
 
 Row = dict[str, Any]
 Papers = tuple[dict[str, str], dict[str, Paper]]  # document by text unit, paper by document
-# What a report follows from: a community, its rows, the reports of its children.
-Item = tuple[Community, Inside, Sequence[report_extractive.Report]]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 AT_ONCE = 4096  # passages of which the terms are in memory
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
@@ -88,8 +78,8 @@ def topics_ahead(
     """The topics of the texts of a generation to come, before its graph is merged; None where the stored
     ones hold. `tree_of` takes them where the graph moves no text: Leiden lets Python go on meanwhile.
     `check` raises where no one waits for them any longer."""
-    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    uris = listed(snapshot.rows("documents", columns=["id", "uri"]))
+    documents = dict(rows_of(snapshot.rows("text_units", columns=["id", "document_id"])))
+    uris = rows_of(snapshot.rows("documents", columns=["id", "uri"]))
     plugged = {id for id, uri in uris if any(reader.knows(uri) for reader in readers().values())}
     left_out = plugged | notes_of(snapshot) | licences_of(snapshot)
     documents = {unit: of for unit, of in documents.items() if of not in left_out}
@@ -113,13 +103,13 @@ def tree_of(
     text but those of plug-ins changed, its groups are those of the stored tree, unless `recluster`."""
     found = _imported(snapshot)
     near = found is not None and found.near
-    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
+    documents = dict(rows_of(snapshot.rows("text_units", columns=["id", "document_id"])))
     outlined = {} if near else plugin.outlined_units(snapshot, documents)
     plugged = {
         name: list(plugin.plugins()[name].groups(units, params)) for name, units in outlined.items()
     }
     apart = {unit for units in outlined.values() for unit in units}
-    entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
+    entities = dict(rows_of(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
     documents = {unit: of for unit, of in documents.items() if unit not in apart}
     if left_out := notes_of(snapshot) | licences_of(snapshot):
         # but those of an import whose texts name something
@@ -135,7 +125,7 @@ def tree_of(
         placed = pa.array([id for id, units in entities.items() if units], pa.string())
         ends = (pc.is_in(links[end], placed) for end in ("source_id", "target_id"))
         links = links.filter(pc.invert(pc.and_(*ends)))
-    edges = list(listed(links.select(["source_id", "target_id", "weight"])))
+    edges = list(rows_of(links.select(["source_id", "target_id", "weight"])))
     sheets = _sheets(snapshot, documents)
     made_of = _made_of(params, documents, sheets)
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
@@ -211,7 +201,7 @@ def _stored_groups(
     rows = snapshot.by_key(
         "reports", sorted({path[-1] for path in units_of}), "id", ["id", "terms"]
     )
-    terms_of = dict(listed(rows))
+    terms_of = dict(rows_of(rows))
     if len(units_of) != len(terms_of) or not paths.keys() >= set(units):
         return None
     numbers: Counter[tuple[str, ...]] = Counter()
@@ -246,7 +236,7 @@ def stored_tree(snapshot: Snapshot) -> Hierarchy:
 
 
 def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    rows = listed(snapshot.rows("memberships", columns=["entity_id", "path"]))
+    rows = rows_of(snapshot.rows("memberships", columns=["entity_id", "path"]))
     return {id: tuple(path) for id, path in rows}
 
 
@@ -255,7 +245,7 @@ def compare(
 ) -> tuple[dict[str, Change], dict[str, int]]:
     """What the tree changes in the tables, and the number of every community. An id says level and
     members, so what may have moved of a community is where it hangs."""
-    stored = listed(snapshot.rows("communities", columns=["id", "n", "parent", "children"]))
+    stored = rows_of(snapshot.rows("communities", columns=["id", "n", "parent", "children"]))
     old = {id: (n, parent, children) for id, n, parent, children in stored}
     numbers = {id: n for id, (n, _, _) in old.items()}
     vanished = [id for id in old if id not in tree.communities]
@@ -290,15 +280,15 @@ def fingerprints(
 ) -> dict[str, str]:
     """Of every community what its report is made of, children before parents. A row stands there as
     its check value."""
-    rows = dict(listed(snapshot.rows("entities", columns=["id", "check"])))
+    rows = dict(rows_of(snapshot.rows("entities", columns=["id", "check"])))
     # Of each community the relationships that lie in none of its children.
-    checks = listed(links.select(["source_id", "target_id", "check"]))
+    checks = rows_of(links.select(["source_id", "target_id", "check"]))
     homes = ((_home(tree, source, target), check) for source, target, check in checks)
     edges = lists_of((home, check) for home, check in homes if home is not None)
     prompt = models.reports.fingerprint if models.reports is not None else ""
     found = _imported(snapshot)
     documents, papers = known
-    summarised = told_of(snapshot, tree.communities.values(), models, documents, papers)
+    summarised = summaries_of(snapshot, tree.communities.values(), models, known)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         community = tree.communities[id]
@@ -326,7 +316,7 @@ def _home(tree: Hierarchy, source: str, target: str) -> str | None:
 def _changed(run: Run, snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str, str]) -> set[str]:
     """Communities whose report is new, is made of something else now, or whose answer an agent
     replaced; with these all that are made of them."""
-    stored = dict(listed(snapshot.rows("reports", columns=["id", "fingerprint"])))
+    stored = dict(rows_of(snapshot.rows("reports", columns=["id", "fingerprint"])))
     again = {correction.subject for correction in run.corrections if correction.kind == "report"}
     changed = {id for id in prints if stored.get(id) != prints[id]}
     for id in again & tree.communities.keys():
@@ -386,22 +376,22 @@ class Reporting:
     executor: Executor = field(default_factory=InProcess)  # chooses the sentences of the texts
 
     def __post_init__(self) -> None:
-        self.content = content_of(self.snapshot, self.tree, self.wanted)
+        written = self.models.reports is not None
+        self.content = content_of(self.snapshot, self.tree, self.wanted, evidence=written)
         every = self.tree.communities
         units = {unit for id in self.wanted for unit in every[id].units}
         self.told = told(self.snapshot, units, self.tree.terms)
         self.documents, self.papers = self.known or papers_of(self.snapshot)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         communities = (every[id] for id in self.wanted | children)
-        self.summaries = told_of(
-            self.snapshot, communities, self.models, self.documents, self.papers
-        )
+        papers = self.documents, self.papers
+        self.summaries = summaries_of(self.snapshot, communities, self.models, papers)
         self.central = {id: self._central(every[id]) for id in self.wanted}
         central = sorted({unit for units in self.central.values() for unit in units})
         self.texts: dict[str, str] = {}
         for at in range(0, len(central), AT_ONCE):
             key = ("text_units", central[at : at + AT_ONCE], "id", ["id", "text"])
-            self.texts |= {id: text[:BEGINNING] for id, text in listed(self.snapshot.by_key(*key))}
+            self.texts |= {id: text[:BEGINNING] for id, text in rows_of(self.snapshot.by_key(*key))}
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
         # Why which report is not by a model although one was asked.
@@ -429,7 +419,8 @@ class Reporting:
         # In this process, but for the choice of sentences: to hand a whole community to another one
         # takes half as long as its report.
         for id, sentences in self._sentences(composing):
-            self.done[id] = composed(self._item(id), sentences)
+            children = [self.done[child] for child in every[id].children]
+            self.done[id] = self._composed(id, children, sentences)
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure
@@ -452,16 +443,18 @@ class Reporting:
         """The texts whose sentences a report quotes."""
         return [(unit, self.texts[unit]) for unit in self.central[id]]
 
-    def _item(self, id: str, children: Sequence[report_extractive.Report] | None = None) -> Item:
-        community = self.tree.communities[id]
-        if children is None:
-            children = [self.done[child] for child in community.children]
-        return community, self._inside(community), children
-
-    def _extractive(
-        self, id: str, children: Sequence[report_extractive.Report]
+    def _composed(
+        self,
+        id: str,
+        children: Sequence[report_extractive.Report],
+        sentences: Sequence[Chosen] | None = None,
     ) -> report_extractive.Report:
-        return composed(self._item(id, children))
+        """The report without a model. `sentences`: of its texts, where these are chosen."""
+        community = self.tree.communities[id]
+        inside = self._inside(community)
+        if inside.plugin:
+            return plugin.plugins()[inside.plugin].report(community, inside, children)
+        return report_extractive.compose(community, inside, sentences)
 
     def _inside(self, community: Community) -> Inside:
         id, content = community.id, self.content
@@ -471,12 +464,8 @@ class Reporting:
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         inside.plugin = self.tree.plugins.get(id, "")
-        inside.documents = {unit: self.documents[unit] for unit in community.units}
-        inside.papers = {id: self.papers[id] for id in sorted({*inside.documents.values()})}
-        terms_of: dict[str, set[str]] = defaultdict(set)
-        for unit in community.units:
-            terms_of[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
-        inside.told = terms_of
+        documents = sorted({self.documents[unit] for unit in community.units})
+        inside.papers = [self.papers[document] for document in documents]
         return inside
 
     def _central(self, community: Community) -> list[str]:
@@ -504,7 +493,7 @@ class Reporting:
             self.tree.communities,
             self.content,
             self.done,
-            self._extractive,
+            self._composed,
             self.summaries,
             self.tree.terms,
         )
@@ -519,38 +508,33 @@ class Reporting:
         return " ".join([*terms(" | ".join(parts)), f"#{len(weights)}", *weights])
 
 
-def told_of(
-    snapshot: Snapshot,
-    communities: Iterable[Community],
-    models: Models,
-    documents: Mapping[str, str],
-    papers: Mapping[str, Paper],
+def summaries_of(
+    snapshot: Snapshot, communities: Iterable[Community], models: Models, known: Papers
 ) -> dict[str, list[SummarisedText]]:
-    """What was written of the documents of these communities, of those that are told from it: where no
-    one reads the texts for names, and most documents have a summary."""
-    if models.reports is None or models.extract is not None:
+    """The summaries of the documents of these communities, each once, where most documents have one."""
+    if models.reports is None:
         return {}
-    known = report_topics.by_unit(snapshot, papers)
+    documents, papers = known
+    by_unit = summaries_by_unit(snapshot, papers)
     found = {}
-    for community in communities if known else ():
-        texts = report_topics.of_units(known, community.units)
+    for community in communities if by_unit else ():
+        texts = {text.identity: text for unit in community.units if (text := by_unit.get(unit))}
         members = {documents[unit] for unit in community.units}
-        if 2 * len({text.document for text in texts}) > len(members):
-            found[community.id] = texts
+        if 2 * len({text.document for text in texts.values()}) > len(members):
+            found[community.id] = [texts[identity] for identity in sorted(texts)]
     return found
 
 
 def papers_of(snapshot: Snapshot) -> Papers:
     """The document of each text unit, and what a report says of each document."""
-    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    rows = list(listed(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
+    documents = dict(rows_of(snapshot.rows("text_units", columns=["id", "document_id"])))
+    rows = list(rows_of(snapshot.rows("documents", columns=["id", "title", "uri", "metadata"])))
     papers = {}
     for id, title, uri, metadata in rows:
         name = uri.rpartition("/")[2]
         known = {key.casefold(): value for key, value in json.loads(metadata or "{}").items()}
         date = dates.of_metadata(known) or dates.in_name(name)
-        of_file = title.replace(" #", "#") == name.replace(" #", "#")  # "log.csv #3" of log.csv#3
-        papers[id] = Paper(_line(title), date[:4], date, of_file)
+        papers[id] = Paper(_line(title), date)
     return documents, papers
 
 
@@ -563,24 +547,15 @@ def _line(text: str) -> str:
 def told(
     snapshot: Snapshot, units: Collection[str], weights: Mapping[str, Mapping[str, float]]
 ) -> dict[str, set[str]]:
-    """Which of the characteristic terms of communities (`weights`) stand in each of these text units;
-    with links to web pages only in paragraphs."""
+    """Which of the characteristic terms of communities (`weights`) stand in each of these text units."""
     known = {term for terms in weights.values() for term in terms}
     found: dict[str, set[str]] = defaultdict(set)
-    columns, order = ["text_unit_id", "text", "terms"], sorted(units)
+    order = sorted(units)
     for at in range(0, len(order) if known else 0, AT_ONCE):
-        key = ("passages", order[at : at + AT_ONCE], "text_unit_id", columns)
-        for unit, text, stored in listed(snapshot.by_key(*key)):
-            words = terms(paragraphs(text)) if "](http" in text else stored.split(" ")
-            found[unit] |= known.intersection(words)
+        key = ("passages", order[at : at + AT_ONCE], "text_unit_id", ["text_unit_id", "terms"])
+        for unit, stored in rows_of(snapshot.by_key(*key)):
+            found[unit] |= known.intersection(stored.split(" "))
     return found
-
-
-def composed(item: Item, sentences: Sequence[Chosen] | None = None) -> report_extractive.Report:
-    community, inside, children = item
-    if inside.plugin:
-        return plugin.plugins()[inside.plugin].report(community, inside, children)
-    return report_extractive.compose(community, inside, sentences)
 
 
 # ---- the commit ---------------------------------------------------------------------------------
@@ -589,7 +564,6 @@ def composed(item: Item, sentences: Sequence[Chosen] | None = None) -> report_ex
 def communities(run: Run, recluster: bool) -> None:
     """Everything that depends on the graph as a whole; where it changed or was left open."""
     models, numbers = run.models, dict(run.committed.next)
-    started = descriptions.begin(run.snapshot(), _to_describe(run), models)
     with run.stage("communities"):
         ahead = run.take(run.topics) if run.topics else None
         tree = tree_of(run.snapshot(), _params(run), links_of(run.snapshot()), recluster, ahead)
@@ -599,10 +573,9 @@ def communities(run: Run, recluster: bool) -> None:
     run.check()
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
-        described, failed = descriptions.finish(started, run.take)
-        run.write(moved | described)
-        del moved, described  # before the reports are made
-        run.write(_pending(run, failed, _report(run, tree, number_of)))
+        run.write(moved)
+        del moved  # before the reports are made
+        run.write(_pending(run, _report(run, tree, number_of)))
     if models.embedding and models.asker.embeds:
         _embed(run)
     _commit(run, numbers, tree)
@@ -661,18 +634,10 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     return degraded
 
 
-def _to_describe(run: Run) -> dict[str, list[str]]:
-    """Entities and relationships, by kind, whose descriptions a model is to write."""
-    rows = run.snapshot().rows("pending", columns=["kind", "subject"])
-    return lists_of(
-        [*listed(rows), *((correction.kind, correction.subject) for correction in run.corrections)]
-    )
-
-
-def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> dict[str, Change]:
+def _pending(run: Run, degraded: Mapping[str, str]) -> dict[str, Change]:
     """The change of the table `pending`: what no model could write this time, in the place of what
     none could write before; nothing, where no one is to be asked any more."""
-    rows = [*failed, *(pending("report", id, "", why) for id, why in degraded.items())]
+    rows = [pending("report", id, "", why) for id, why in degraded.items()]
     texts = ["extract", "claims"] if run.models.reports is not None else []
     texts += ["summary"] if run.models.summaries is not None else []
     before = run.snapshot().rows("pending", columns=["id", "kind"]).to_pylist()

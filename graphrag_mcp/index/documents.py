@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.index import communities_stage, descriptions, plugin
+from graphrag_mcp.index import communities_stage, plugin
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.derive import DocumentRows
 from graphrag_mcp.index.extract import UnitNames
@@ -22,7 +22,7 @@ from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.run import Row, Run, commit_draft
-from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
+from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, settle
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append
@@ -168,12 +168,8 @@ def _merged(
     of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)
     linked |= _summarised_again(snapshot, batch, gone_units - of_batch, moved)
-    merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long, run.edits)
+    merged = merge(snapshot, gone_units, batch.fresh, numbers, run.edits)
     batch.fresh = {}
-    if run.models.describe is not None:
-        merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
-    for id in sorted(merged.long):
-        read["pending"].append(pending(merged.long[id], id, "", "not yet asked"))
     moved.update(entities=merged.entities, relationships=merged.relationships)
     run.capped |= merged.capped
     changes, there = {**merged.changes, **linked}, run.draft.tables

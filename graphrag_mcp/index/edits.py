@@ -18,14 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index.describe import needs_summary
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.merge import Changed, Merge, merge
-from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.run import Run, forgotten
-from graphrag_mcp.index.units import pending
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
@@ -304,24 +300,24 @@ class Wish:
     by: str
 
 
-def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
+def edit(folder: Path, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
-    return _change(folder, settings, dry_run, partial(rows, wish=wish))
+    return _change(folder, dry_run, partial(rows, wish=wish))
 
 
-def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
+def replay(folder: Path, log: Sequence[LogRow]) -> EditResult:
     """Add the edits of another index; the rows keep their ids, makers and times."""
     known = {row.id for row in logs.load(folder, current(folder))}
     if twice := sorted({row.id for row in log} & known):
         what = f"this index has edits called {', '.join(twice[:5])} already"
         raise BadInput(what, "Replay into an index without any")
-    return _change(folder, settings, False, lambda *_: list(log))
+    return _change(folder, False, lambda *_: list(log))
 
 
 Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 
 
-def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
+def _change(folder: Path, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
         manifest = ready(current(folder))
         snapshot = open_snapshot(folder, manifest, keep=False)
@@ -337,10 +333,7 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
             last = max((int(row.id[1:]) for row in rows if row.id[1:].isdigit()), default=0)
             numbers[NEXT] = max(numbers[NEXT] - 1, last + 1)
         every = [*log, *rows]
-        # which descriptions a model is to join, in an index in which one does
-        tuned = with_tuned(settings, folder) if manifest.parameters.get("descriptions") else None
-        is_long = partial(needs_summary, settings=tuned) if tuned else None
-        overlay, merged, described = merged_with(snapshot, every, manifest, numbers, is_long)
+        overlay, merged = merged_with(snapshot, every, manifest, numbers)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         lines = [sentence(row, overlay) for row in rows[-5:]]
         for table in ("entities", "relationships"):
@@ -352,7 +345,7 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         if not dry_run:
             kind, added = segment_store.EDITS, logs.to_table(rows)
             segments = segment_store.appended(folder, manifest, kind, added)
-            written(folder, manifest, segments, merged, described, numbers, len(every))
+            written(folder, manifest, segments, merged, numbers, len(every))
         return result
 
 
@@ -421,10 +414,9 @@ def catch_up(run: Run) -> None:
         return
     numbers = dict(manifest.next)
     snapshot = run.snapshot_before()
-    edits, is_long = run.edits.log, run.models.is_long
-    overlay, merged, described = merged_with(snapshot, edits, manifest, numbers, is_long)
+    overlay, merged = merged_with(snapshot, run.edits.log, manifest, numbers)
     segments, applied = manifest.segments, len(overlay.log)
-    run.manifest = written(run.folder, manifest, segments, merged, described, numbers, applied)
+    run.manifest = written(run.folder, manifest, segments, merged, numbers, applied)
 
 
 def lift(run: Run, plan: Plan) -> None:
@@ -448,7 +440,7 @@ def _of_documents(
     applied += applied == sum(
         segment["rows"] for segment in manifest.segments if segment["kind"] == kind
     )
-    return row, written(folder, manifest, segments, Merge(), set(), numbers, applied)
+    return row, written(folder, manifest, segments, Merge(), numbers, applied)
 
 
 def next_id(numbers: dict[str, int]) -> str:
@@ -458,26 +450,14 @@ def next_id(numbers: dict[str, int]) -> str:
 
 
 def merged_with(
-    snapshot: Snapshot | None,
-    log: Sequence[LogRow],
-    manifest: Manifest,
-    numbers: dict[str, int],
-    is_long: Callable[[Sequence[str]], bool] | None,
-) -> tuple[Overlay, Merge, set[str]]:
-    """The log folded, what it does to the rows, and ids of rows described by hand."""
+    snapshot: Snapshot | None, log: Sequence[LogRow], manifest: Manifest, numbers: dict[str, int]
+) -> tuple[Overlay, Merge]:
+    """The log folded, and what it does to the rows."""
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
     keys, pairs = logs.differing(old, new)
     if not keys:
-        return new, Merge(), set()
-    redescribed = {
-        key for key in keys if _description(old.entities, key) != _description(new.entities, key)
-    }
-    both = {
-        pair for pair in pairs if _description(old.pairs, pair) != _description(new.pairs, pair)
-    }
-    merged = merge(
-        snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, redescribed | both)
-    )
+        return new, Merge()
+    merged = merge(snapshot, (), {}, numbers, new, Changed(keys, pairs))
     numbers_before = manifest.parameters.get(NUMBERS, {})
     change = merged.changes["entities"]
     rows = change.rows.to_pylist() if numbers_before and change.rows is not None else []
@@ -486,15 +466,7 @@ def merged_with(
         row["n"] = numbers_before[row["id"]]
     if back:
         merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
-    described = {entity_id(key) for key in redescribed if _description(new.entities, key)}
-    described_pairs = (map(entity_id, pair) for pair in both if _description(new.pairs, pair))
-    described |= {relationship_id(*sorted(ends)) for ends in described_pairs}
-    return new, merged, described
-
-
-def _description(edits: dict[Any, Any], key: Any) -> Any:
-    edit = edits.get(key)
-    return edit.fields.get("description") if edit is not None else None
+    return new, merged
 
 
 def written(
@@ -502,14 +474,11 @@ def written(
     manifest: Manifest,
     segments: Sequence[dict[str, Any]],
     merged: Merge,
-    described: set[str],
     numbers: dict[str, int],
     applied: int,
 ) -> Manifest:
     """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
     changes = {name: change for name, change in merged.changes.items() if _is_something(change)}
-    if waiting := _pending(manifest, merged, described):
-        changes["pending"] = waiting
     changes |= forgotten(changes, manifest.tables)
     versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
     counters = Counter(manifest.counters)
@@ -545,18 +514,6 @@ def _is_something(change: Change) -> bool:
 def _moves_graph(merged: Merge) -> bool:
     changes = (merged.changes.get(name, Change()) for name in ("entities", "relationships"))
     return any(map(_is_something, changes))
-
-
-def _pending(manifest: Manifest, merged: Merge, described: set[str]) -> Change | None:
-    """Without rows that are gone or described; with those that lost a description."""
-    rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
-    if "pending" not in manifest.tables:
-        return Change((), graph_to_table("pending", rows)) if rows else None
-    removed = {row["id"] for row in rows}
-    for table, kind in (("entities", "entity"), ("relationships", "relationship")):
-        lost = _vanished(merged.changes.get(table, Change()))
-        removed |= {f"{kind}:{id}" for id in {*lost, *described}}
-    return Change(sorted(removed), graph_to_table("pending", rows)) if removed else None
 
 
 NEAR = 3  # nearest uris for an unknown id

@@ -186,8 +186,7 @@ def report(row: Row, base: Report) -> Report:
         summary=row["summary"] or base.summary,
         full_content=row["full_content"] or base.full_content,
         rank=base.rank if row["rank"] is None else row["rank"],
-        rating_explanation=row["rating_explanation"]
-        or ("" if row["rank"] is not None else base.rating_explanation),
+        rating_explanation=row["rating_explanation"],
         findings=json.dumps(row["findings"], ensure_ascii=False),
         method=row["method"],
     )

@@ -17,7 +17,6 @@ from itertools import chain
 import pyarrow as pa
 
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index import describe
 from graphrag_mcp.index.extract import Named, UnitNames
 from graphrag_mcp.index.graph import (
     SENTENCES,
@@ -40,6 +39,7 @@ from graphrag_mcp.index.graph import (
     told_of_entity,
     told_of_pair,
 )
+from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.plugins import PLUGGED
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
@@ -48,8 +48,10 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.quote import LEANS, length_factor, one_line, says
 from graphrag_mcp.text.terms import composed, entity_id, lists_of, relationship_id, terms
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 
+DESCRIBED = 1200  # tokens of a description that is joined
 Place = tuple[str, int, int]  # text unit, start, end
 
 
@@ -91,20 +93,15 @@ class Merge:
     relationships: int = 0
     # text units of which not all names are kept
     capped: set[str] = field(default_factory=set)
-    # Ids of rows whose descriptions a model should join -> their kind.
-    long: dict[str, str] = field(default_factory=dict)
-    is_long: Callable[[Sequence[str]], bool] | None = None
 
 
 @dataclass(frozen=True)
 class Changed:
     """Names and pairs of names about which the edits say something else than the rows of the
-    snapshot follow; `told` are those of them whose description that concerns. Another description
-    whose mentions stay is not made again."""
+    snapshot follow."""
 
     keys: Collection[str] = ()
     pairs: Collection[Pair] = ()
-    told: Collection[str | Pair] = ()
 
 
 @dataclass
@@ -126,24 +123,17 @@ class _State:
     texts: dict[Place, str] = field(default_factory=dict)
     sentences: dict[Place, Row] = field(default_factory=dict)  # rows of evidence
 
-    @property
-    def is_edit(self) -> bool:
-        """Does no document take part?"""
-        return not self.gone and not self.fresh
-
 
 def merge(
     snapshot: Snapshot | None,
     gone_units: Collection[str],
     fresh: Mapping[str, UnitNames],
     number: dict[str, int],
-    is_long: Callable[[Sequence[str]], bool] | None = None,
     edits: Overlay | None = None,
     changed: Changed | None = None,
 ) -> Merge:
-    """`number` holds the next free alias number of "e" and "r" and is advanced; `is_long` says of
-    which descriptions a model should make one; `changed` is what `edits` say differently from those
-    that the snapshot's rows follow."""
+    """`number` holds the next free alias number of "e" and "r" and is advanced; `changed` is
+    what `edits` say differently from those that the snapshot's rows follow."""
     changed = changed or Changed()
     state = _State(snapshot, set(gone_units), fresh, edits or Overlay(), changed)
     gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mentions_from_table)
@@ -182,7 +172,7 @@ def merge(
     if by_hand:
         _gather(state, {key for pair in by_hand for key in pair})
         groups, entity_of = group(state.by_key, state.edits)
-    merged = Merge(is_long=is_long)
+    merged = Merge()
     merged.changes["mentions"] = Change(
         gone=sorted(state.gone),
         rows=mentions_to_table([row for unit in fresh.values() for row in unit.named]),
@@ -276,7 +266,7 @@ def _relationships(
     for row in new:
         if row.relationship_id:
             by_pair.setdefault(row.relationship_id, []).append(row)
-    redescribed = _by_hand(state, entity_of, by_hand, by_pair)
+    _by_hand(state, entity_of, by_hand, by_pair)
     if state.snapshot is not None:
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pairs_from_table):
             if row.text_unit_id not in replaced:
@@ -288,7 +278,7 @@ def _relationships(
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
-    return _write_pairs(state, entity_of, by_pair, previous, redescribed, number, merged)
+    return _write_pairs(state, entity_of, by_pair, previous, number, merged)
 
 
 def _write_pairs(
@@ -296,12 +286,10 @@ def _write_pairs(
     entity_of: Mapping[str, str],
     by_pair: Mapping[str, Sequence[Evidence]],
     previous: Mapping[str, Row],
-    redescribed: Collection[str],
     number: dict[str, int],
     merged: Merge,
 ) -> Counter[str]:
-    """The rows of relationships from all their evidence and from what edits say. `redescribed`: whose
-    description these change."""
+    """The rows of relationships from all their evidence and from what edits say."""
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     sentences = _sentences(state, chain.from_iterable(best.values()))
@@ -320,18 +308,8 @@ def _write_pairs(
             continue
         evidence = _best(sentences[place] for place in best.get(pair, ()))
         row = _relationship(pair, ends, found, evidence)
-        if (
-            before is not None
-            and state.is_edit
-            and pair not in redescribed
-            and told_of_pair(found)  # what a model wrote is not asked for again
-            and _same(row, before, "description", "n")
-        ):
-            row["description"] = before["description"]
-        elif fact is None or "description" not in fact.fields:
-            row["description"] = _described(
-                evidence, pair, "relationship", told_of_pair(found), merged
-            )
+        if fact is None or "description" not in fact.fields:
+            row["description"] = _described(evidence, told_of_pair(found))
         row = row if fact is None else pair_row(row, fact)
         if before is None:
             row["n"] = number["r"]
@@ -356,18 +334,13 @@ def _by_hand(
     entity_of: Mapping[str, str],
     pairs: Collection[Pair],
     by_pair: dict[str, list[Evidence]],
-) -> set[str]:
-    """Add the relationships that edited pairs of names are, and were; give those whose description
-    is concerned."""
-    before, redescribed = _before(state), set()
+) -> None:
+    """Add the relationships that edited pairs of names are, and were."""
+    before = _before(state)
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
             if all(ends) and ends[0] != ends[1]:
-                id = relationship_id(*sorted(map(entity_id, ends)))
-                by_pair.setdefault(id, [])
-                if pair in state.changed.told:
-                    redescribed.add(id)
-    return redescribed
+                by_pair.setdefault(relationship_id(*sorted(map(entity_id, ends))), [])
 
 
 def _evidence(
@@ -428,11 +401,8 @@ def _entities(
         evidence = _best((sentences[place] for place in best[key]), forms)
         row = _entity(key, found, evidence)
         before = state.old_entities.get(row["id"])
-        if before is not None and _keeps_description(state, key, row, before):
-            row["description"] = before["description"]
-        elif not state.edits.log or "description" not in state.edits.words(key):
-            fragments = told_of_entity(found)
-            row["description"] = _described(evidence, row["id"], "entity", fragments, merged)
+        if not state.edits.log or "description" not in state.edits.words(key):
+            row["description"] = _described(evidence, told_of_entity(found))
         if state.edits.log:
             row = entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
@@ -474,12 +444,6 @@ def _candidates(state: _State, key: str, found: Sequence[Named]) -> list[Place]:
     )
 
 
-def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
-    """Is this an edit that leaves alone what was said of the entity, and who was meant?"""
-    mentioned = {name for name in before["names"] if state.by_key.get(name)} | {key}
-    return state.is_edit and key not in state.changed.told and mentioned == set(row["names"])
-
-
 def _entity(key: str, found: Sequence[Named], sentences: Sequence[Row]) -> Row:
     """The row of an entity as its mentions have it, without its description; no title where nothing
     mentions it."""
@@ -508,8 +472,8 @@ def _entity(key: str, found: Sequence[Named], sentences: Sequence[Row]) -> Row:
     }
 
 
-def _same(row: Row, before: Row, *but: str) -> bool:
-    return all(before[name] == value for name, value in row.items() if name not in but)
+def _same(row: Row, before: Row) -> bool:
+    return all(before[name] == value for name, value in row.items())
 
 
 def _sentences(state: _State, places: Iterable[Place]) -> Mapping[Place, Row]:
@@ -536,22 +500,29 @@ def _best(found: Iterable[Row], names: Collection[str] = ()) -> list[Row]:
     return sorted(rows, key=worth, reverse=True)[:SENTENCES] if len(rows) > 1 else rows
 
 
-def _described(
-    sentences: Iterable[Row], id: str, kind: str, fragments: list[str], merged: Merge
-) -> str:
-    """What models said, joined, and remembered where that is long; else the evidence sentences,
-    each once."""
+def _described(sentences: Iterable[Row], fragments: Sequence[str]) -> str:
+    """What models said, joined; else the evidence sentences, each once."""
+    # Lines are in no model's description here, only in imported ones, which stay as they came.
+    if len(fragments) == 1 and "\n" in fragments[0]:
+        return fragments[0]
     if fragments:
-        if merged.is_long is not None and merged.is_long(fragments):
-            merged.long[id] = kind
-        # Lines are in no model's description here, only in imported ones, which stay as they came.
-        return (
-            fragments[0]
-            if len(fragments) == 1 and "\n" in fragments[0]
-            else describe.joined(fragments)
-        )
+        return joined(fragments)
     texts = [str(row["text"]) for row in sentences]
     return " ".join(dict.fromkeys(_shown(text) for text in texts if says(text) >= LEANS))
+
+
+def joined(fragments: Iterable[str], limit: int = DESCRIBED) -> str:
+    """Each fragment once, one a line, in their order; what is over `limit` tokens is cut. Equal but for
+    case and the full stop is the same."""
+    distinct: dict[str, str] = {}
+    for fragment in fragments:
+        line = " ".join(fragment.split())
+        if line:
+            distinct.setdefault(line.casefold().rstrip(".。"), line)
+    text = "\n".join(distinct.values())
+    if len(text.encode()) <= limit or count_tokens(text) <= limit:  # a token is a byte or more
+        return text
+    return shorten(text, limit)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -10,7 +10,6 @@ What a model is asked is imported where one is: most runs ask none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,11 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import stored
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import REPORT_FORM, VECTOR_FORM
-from graphrag_mcp.text.terms import content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.claims import ClaimParams
-    from graphrag_mcp.index.describe import DescribeParams
     from graphrag_mcp.index.extraction import ExtractParams
-    from graphrag_mcp.index.report_writing import ReportPrompt
+    from graphrag_mcp.index.report_prompt import ReportPrompt
     from graphrag_mcp.index.summaries import SummaryParams
     from graphrag_mcp.index.units import Reader
 
@@ -44,7 +41,6 @@ class Models:
     settings: Settings
     extract: ExtractParams | None = None
     claims: ClaimParams | None = None
-    describe: DescribeParams | None = None
     reports: ReportPrompt | None = None
     summaries: SummaryParams | None = None
     embedding: str = ""
@@ -65,26 +61,12 @@ class Models:
             return 'claims_enabled has no effect: claims are read with method="llm" only.'
         return ""
 
-    def is_long(self, fragments: Sequence[str]) -> bool:
-        """Should a model make one description of these?"""
-        if self.describe is None:
-            return False
-        from graphrag_mcp.index.describe import needs_summary
-
-        return needs_summary(fragments, self.settings)
-
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; `extraction`, `claims` and `descriptions` decide about
+        """What rows depend on besides documents and settings; `extraction` and `claims` decide about
         documents' rows."""
-        descriptions = ""
-        if self.describe:
-            limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))
-            words = (self.describe.template.template, self.describe.language, *limits)
-            descriptions = content_id("prompt", *words)
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
-            "descriptions": descriptions,
             "reports": self.reports.fingerprint if self.reports else "",
             "report_form": REPORT_FORM,
             "summaries": self.summaries.fingerprint if self.summaries else "",
@@ -118,7 +100,7 @@ def choose(
     if not way:
         models = Models(asker, settings, summaries=summaries, embedding=embedding)
         return replace(models, reading=reading)
-    from graphrag_mcp.index.report_writing import prompt_from as report_prompt
+    from graphrag_mcp.index.report_prompt import prompt_from as report_prompt
 
     if light:
         prompt = report_prompt(settings, folder)
@@ -132,9 +114,7 @@ def choose(
         models = Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
         return replace(models, reading=reading)
     from graphrag_mcp.index.claims import params_from as claim_params
-    from graphrag_mcp.index.describe import DescribeParams
     from graphrag_mcp.index.extraction import params_from as extract_params
-    from graphrag_mcp.llm.prompts import load
 
     if agent:  # an agent is asked once about a text
         settings = replace(settings, gleanings="0")
@@ -144,7 +124,6 @@ def choose(
         settings,
         extract_params(settings, folder),
         claim_params(settings, folder) if settings.claims_enabled else None,
-        DescribeParams(load("describe", folder), settings.output_language),
         report_prompt(settings, folder),
         summaries,
         embedding,

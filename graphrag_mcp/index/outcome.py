@@ -14,11 +14,7 @@ from graphrag_mcp.types import IndexResult
 
 DEGRADED = 1_000  # rows of the list of what a model could not answer
 # The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
-TABLES_OF = {
-    "entity": ("entities", "e"),
-    "relationship": ("relationships", "r"),
-    "report": ("reports", "c"),
-}
+TABLES_OF = {"report": ("reports", "c")}
 
 
 def result(run: Run, plan: Plan, status: str) -> IndexResult:

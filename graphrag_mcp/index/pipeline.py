@@ -266,6 +266,5 @@ def _is_open(run: Run) -> bool:
     kinds = set(run.snapshot().rows("pending", columns=["kind"])["kind"].to_pylist())
     if run.models.reports is None:
         return bool(kinds - {"summary"})
-    asks = {"entity": "describe", "relationship": "describe", "report": "report"}
-    asked = {asks[kind] for kind in kinds if kind in asks}
-    return bool(run.corrections) or any(map(run.models.asker.may_answer, asked))
+    open_ = "report" in kinds and run.models.asker.may_answer("report")
+    return bool(run.corrections) or open_

@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.store.tables import Snapshot, values_of
+from graphrag_mcp.store.tables import Snapshot, rows_of
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
 # Ids of a kind in the row of a report. With all of them an edit would write 100 KB for each
@@ -51,54 +48,38 @@ class Content:
     edges: dict[str, list[EdgeRow]]
 
 
-def content_of(snapshot: Snapshot, tree: Hierarchy, communities: Collection[str]) -> Content:
+def content_of(
+    snapshot: Snapshot, tree: Hierarchy, communities: Collection[str], evidence: bool = True
+) -> Content:
+    """`evidence`: are the sentences of rows read? Only a model is shown them."""
     members = sorted(
         {id for community in communities for id in tree.communities[community].members}
     )
-    columns = ["id", "title", "type", "description", "text_unit_ids", "evidence"]
-    rows = (EntityRow(*row) for row in listed(snapshot.by_key("entities", members, "id", columns)))
-    entities = {row.id: row for row in rows}
-    columns = ["id", "source_id", "target_id", "description", "weight", "text_unit_ids", "evidence"]
+    more = ["text_unit_ids", "evidence"] if evidence else ["text_unit_ids"]
+    columns = ["id", "title", "type", "description", *more]
+    rows = rows_of(snapshot.by_key("entities", members, "id", columns))
+    entities = {row[0]: EntityRow(*_with_pairs(row, 5)) for row in rows}
+    columns = ["id", "source_id", "target_id", "description", "weight", *more]
     links = snapshot.by_key("relationships", members, "source_id", columns).sort_by("id")
     edges: dict[str, list[EdgeRow]] = defaultdict(list)
-    for edge in (EdgeRow(*row) for row in listed(links)):
+    for edge in (EdgeRow(*_with_pairs(row, 6)) for row in rows_of(links)):
         paths = [tree.path.get(end, ()) for end in (edge.source_id, edge.target_id)]
         for community in filter(communities.__contains__, commonprefix(paths)):
             edges[community].append(edge)
     return Content(entities, edges)
 
 
-def listed(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """The rows as Python values. A struct of evidence becomes (text unit, sentence), and equal
-    strings of a column are one object: a sentence stands in the rows of many relationships."""
-    for batch in table.to_batches():
-        yield from zip(*map(_values, batch.columns), strict=True)
-
-
-def _values(column: pa.Array) -> list[Any]:
-    if pa.types.is_string(column.type):
-        encoded = column.dictionary_encode()
-        words = values_of(encoded.dictionary)
-        return [words[at] for at in values_of(encoded.indices)]
-    if not isinstance(column, pa.ListArray):
-        return values_of(column)
-    inner = column.flatten()
-    if isinstance(inner, pa.StructArray):
-        parts = (_values(inner.field(name)) for name in ("text_unit_id", "text"))
-        flat = iter(zip(*parts, strict=True))
-    else:
-        flat = iter(_values(inner))
-    return [list(islice(flat, length)) for length in values_of(column.value_lengths())]
+def _with_pairs(row: Sequence[Any], at: int) -> list[Any]:
+    """The row with its evidence, the column `at` if it was read, as pairs."""
+    evidence = ([(item["text_unit_id"], item["text"]) for item in items] for items in row[at:])
+    return [*row[:at], *evidence]
 
 
 class Paper(NamedTuple):
-    """What a report says of a document: its title, its year and its date ("" for none). `of_file`: is the
-    title the name of its file, as of a document without one?"""
+    """What a report says of a document: its title and its date ("" for none)."""
 
     title: str
-    year: str = ""
     date: str = ""
-    of_file: bool = False
 
 
 @dataclass(slots=True)
@@ -109,7 +90,6 @@ class Inside:
     edges: Mapping[str, EdgeRow]
     weight: Mapping[str, float]
     n_units: int
-    total: float  # weight of all relationships
     relationship_ids: list[str]  # at most LISTED of a kind
     text_unit_ids: list[str]
     entity_ids: list[str] = field(default_factory=list)
@@ -118,9 +98,7 @@ class Inside:
     texts: Sequence[tuple[str, str]] = ()  # (id, text) of the text units that hold most terms
     title: str = ""  # of a group that a plug-in made
     plugin: str = ""  # its name
-    documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
-    papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
-    told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
+    papers: Sequence[Paper] = ()  # its documents
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         row = self.entities[id]
@@ -140,7 +118,6 @@ def inside_of(community: Community, rows: Iterable[EntityRow], edges: Iterable[E
         links,
         weight,
         n_units=len(units),
-        total=sum(edge.weight for edge in links.values()),
         relationship_ids=[edge.id for edge in nsmallest(LISTED, links.values(), _strength)],
         text_unit_ids=nsmallest(LISTED, units),
     )

@@ -1,86 +1,48 @@
-"""All reports of a run that a model or an agent writes: which communities are worth a call, what they are
-shown (their rows, or the summaries of their documents), and children before parents."""
+"""The reports of a run that a model or an agent writes: which topics are worth a call, children before
+parents, and the earlier report that still tells of nearly all of a topic.
+
+A report that is told from summaries stays as long as fewer than a fifth of them changed. That is decided
+by the reply cache alone: a reply is kept with what it was made of, and a question without a reply takes
+the reply of the same level that shares most documents. So an index after edits has the reports that a
+fresh one has with the same replies."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from string import Template
+from functools import cached_property
+from typing import Any
 
-from graphrag_mcp.index import report_topics
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import Content, inside_of
 from graphrag_mcp.index.report_extractive import Report, outline
-from graphrag_mcp.index.report_llm import (
-    Draft,
+from graphrag_mcp.index.report_prompt import (
     Prompted,
     Ref,
-    ReportInput,
-    Rows,
-    context,
-    finished,
-    parse_report,
-    report_ask,
+    ReportPrompt,
+    SummarisedText,
+    Topic,
+    prompted,
 )
-from graphrag_mcp.index.report_topics import About, Earlier, SummarisedText
-from graphrag_mcp.llm import prompts
+from graphrag_mcp.index.report_reply import Draft, finished, parse_report, report_ask
+from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Asker, aside
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.terms import content_id
+from graphrag_mcp.llm.replies import BadReply
 
 # Times `min_size` entities that are worth a call however few text units speak of them: of 14 short
 # documents 21 of 25 communities rested on fewer than four text units.
 MANY = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPrompt:
-    """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest
-    on fewer than `min_units` text units and have fewer than MANY times `min_size` entities, are not
-    worth a call. `levels`: only those of so many levels from the top are asked for; 0 for all. `topic`: the
-    template for what is told from summaries."""
-
-    template: Template
-    topic: Template
-    tokens: int  # of the rows shown; the instructions come on top
-    language: str
-    min_size: int
-    min_units: int
-    levels: int = 0
-
-    @property
-    def fingerprint(self) -> str:
-        numbers = [self.tokens, self.min_size, self.min_units, MANY]
-        numbers += [self.levels] if self.levels else []
-        words = self.template.template, self.topic.template, self.language
-        return content_id("report", *words, *map(str, numbers))
-
-    @property
-    def of_topics(self) -> str:
-        """What a report from summaries is asked with; "" for the shipped prompt without a language, so that
-        reports stay where a release changes its wording."""
-        own = self.topic.template
-        own = "" if own == prompts.load("topic").template else own
-        return content_id("topic", own, self.language) if own or self.language else ""
-
-
-def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
-    return ReportPrompt(
-        prompts.load("report", corpus_folder),
-        prompts.load("topic", corpus_folder),
-        settings.report_tokens,
-        settings.output_language,
-        settings.report_min_size,
-        settings.report_min_units,
-    )
+SHARED = 0.8  # of the summaries, from which a report stays
+ABOUT = "about"  # of a kept reply: what it was made of
 
 
 @dataclass
 class Writing:
     """Reports by a model. `done` are those that need not be written; `extractive`: the report of a
-    community, from those of its children, without a model."""
+    community, from those of its children, without a model. `summaries`: of communities that are told
+    from these; `terms`: the characteristic ones of a community."""
 
     asker: Asker
     prompt: ReportPrompt
@@ -88,9 +50,7 @@ class Writing:
     content: Content
     done: Mapping[str, Report]
     extractive: Callable[[str, Sequence[Report]], Report]
-    # Of communities that are told from the summaries of their documents, these and the terms that are
-    # characteristic.
-    told: Mapping[str, Sequence[SummarisedText]] = field(default_factory=dict)
+    summaries: Mapping[str, Sequence[SummarisedText]] = field(default_factory=dict)
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     degraded: dict[str, str] = field(default_factory=dict)
     # these, and reports that a model made of such reports
@@ -102,16 +62,15 @@ class Writing:
 
     def wanted(self, community: Community) -> bool:
         """Is the model to be asked?"""
-        prompt, members = self.prompt, community.members
-        if community.id in self.told:
-            deep = prompt.levels and community.level >= prompt.levels
-            return not deep and len(self.told[community.id]) >= prompt.min_units
+        prompt = self.prompt
         if prompt.levels and community.level >= prompt.levels:
             return False
-        if len(members) < prompt.min_size or len(members) >= MANY * prompt.min_size:
-            return len(members) >= prompt.min_size
-        rows = [*map(self.content.entities.get, members), *self.content.edges[community.id]]
-        return len({unit for row in rows for unit in row.text_unit_ids}) >= prompt.min_units
+        if community.id in self.summaries:
+            return len(self.summaries[community.id]) >= prompt.min_units
+        rows = map(self.content.entities.__getitem__, community.members)
+        units = community.units or {unit for row in rows for unit in row.text_unit_ids}
+        enough = len(units) >= prompt.min_units or len(community.members) >= MANY * prompt.min_size
+        return enough and len(community.members) >= prompt.min_size
 
     async def all(self, ids: Sequence[str]) -> dict[str, Report]:
         """The reports of these communities, by id."""
@@ -127,63 +86,56 @@ class Writing:
             return self.done[id]
         community = self.communities[id]
         report = await self._asked(community) if self.wanted(community) else None
-        return report or self.extractive(
-            id, [await self._of(child) for child in community.children]
-        )
+        return report or self.extractive(id, await self._children(community))
+
+    async def _children(self, community: Community) -> list[Report]:
+        return [await self._of(child) for child in community.children]
 
     async def _asked(self, community: Community) -> Report | None:
-        """The report that a model writes from the summaries of the documents, or else from the rows, of a
-        community; None where none answers."""
-        id, texts = community.id, self.told.get(community.id)
-        members = [self.content.entities[member] for member in community.members]
-        edges = self.content.edges[id]
-        report_input = ReportInput(community, members, edges)
-
-        def shown_of(children: Sequence[Report] | None) -> Prompted | None:
-            if texts is not None:
-                parts = [self.told.get(child, ()) for child in community.children]
-                worth = self.terms.get(id, {})
-                return report_topics.context(texts, parts, worth, children, self.prompt.tokens)
-            rows = Rows.of(report_input)
-            return context(rows, rows.best_first(), children, self.prompt.tokens)
-
-        shown = await aside(shown_of, None if community.children else ())
+        """The report that a model writes; None where none answers."""
+        id, topic, tokens = community.id, self._topic(community), self.prompt.tokens
+        shown = await aside(prompted, topic, None if community.children else (), tokens)
         if shown is None:
-            children = [await self._of(child) for child in community.children]
+            parts = await self._children(community)
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(id)
-            shown = await aside(shown_of, children)
-            assert shown is not None
-        draft, note = None, ""
-        if texts is None:
-            ask = report_ask(shown, self.prompt.template, self.prompt.language)
-        else:
-            identity = {text.unit: text.identity for text in texts}
-            sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
-            texts_of = frozenset(identity.values())
-            about = About(community.level, texts_of, sources, self.prompt.of_topics)
-            ask = report_ask(shown, self.prompt.topic, self.prompt.language, about.kept)
-            open_ = not self.asker.refreshes and self.asker.known(ask) is None
-            if open_ and (found := self._earlier.nearest(about)):
-                earlier, reply = found
-                draft, shown = parse_report(reply), _shown_then(earlier, texts)
-                same = len(earlier.texts & about.texts)
-                note = f"This was written when {same} of these {len(texts)} texts were as they are now."
-        if draft is None:
-            answer = await self.asker.ask(ask)
-            draft = answer.value
-            if draft is None:
-                self.degraded[id] = answer.reason
-                self.unsure.add(id)
-                return None
-        return await aside(_finished, report_input, shown, draft, note)
+            shown = await aside(prompted, topic, parts, tokens)
+        assert shown is not None
+        identity = {text.unit: text.identity for text in topic.summaries}
+        sources = [identity[ref.sources[0]] for ref in shown.numbering.get("Sources", ())]
+        about = About(community.level, frozenset(identity.values()), sources, self.prompt.own)
+        ask = report_ask(shown, self.prompt, about.kept if identity else lambda reply: reply)
+        known = self.asker.refreshes or self.asker.known(ask) is not None
+        if identity and not known and (found := self._earlier.nearest(about)):
+            earlier, draft = found
+            then = _shown_then(earlier, topic.summaries)
+            same = len(earlier.texts & about.texts)
+            note = (
+                f"This was written when {same} of these {len(identity)} texts were as they are now."
+            )
+            report = await aside(_finished, topic, then, draft)
+            return replace(report, full_content=f"{report.full_content}\n\n{note}")
+        answer = await self.asker.ask(ask)
+        if answer.value is None:
+            self.degraded[id] = answer.reason
+            self.unsure.add(id)
+            return None
+        return await aside(_finished, topic, shown, answer.value)
+
+    def _topic(self, community: Community) -> Topic:
+        return Topic(
+            community,
+            [self.content.entities[member] for member in community.members],
+            self.content.edges[community.id],
+            self.summaries.get(community.id, ()),
+            [self.summaries.get(child, ()) for child in community.children],
+            self.terms.get(community.id),
+        )
 
 
-def _finished(report_input: ReportInput, shown: Prompted, draft: Draft, note: str) -> Report:
-    community, entities, edges = report_input.community, report_input.entities, report_input.edges
-    base = outline(community, inside_of(community, entities, edges))
-    report = finished(report_input, shown, draft, base)
-    return replace(report, full_content=f"{report.full_content}\n\n{note}") if note else report
+def _finished(topic: Topic, shown: Prompted, draft: Draft) -> Report:
+    base = outline(topic.community, inside_of(topic.community, topic.entities, topic.edges))
+    return finished(topic, shown, draft, base)
 
 
 def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
@@ -193,3 +145,62 @@ def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
         Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown
     ]
     return Prompted("", {"Sources": refs})
+
+
+# ---- replies that are kept ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a reply was made of: the level of the topic, all its texts, and those that its rows of
+    Sources show, in their order. `asked`: of a prompt of one's own or a language that is set, which."""
+
+    level: int
+    texts: frozenset[str]
+    shown: Sequence[str] = ()
+    asked: str = ""
+
+    def kept(self, reply: str) -> str:
+        """The reply with this in it; as it is, where it is no object."""
+        try:
+            value = replies.read(reply).values[0]
+        except BadReply:
+            return reply
+        if not isinstance(value, dict):
+            return reply
+        about = {"level": self.level, "texts": sorted(self.texts), "shown": list(self.shown)}
+        about |= {"asked": self.asked} if self.asked else {}
+        return json.dumps({**value, ABOUT: about}, ensure_ascii=False)
+
+
+@dataclass
+class Earlier:
+    """The replies on topics that were there before a run, read once."""
+
+    asker: Asker
+
+    def nearest(self, about: About) -> tuple[About, Draft] | None:
+        """The reply to the same prompt in the same language, with what it is about, that shares most texts
+        with a topic, at least SHARED of either's; None where none does."""
+        best, found = SHARED, None
+        for other, draft in self._replies:
+            common = len(other.texts & about.texts) / max(len(other.texts), len(about.texts), 1)
+            alike = (other.level, other.asked) == (about.level, about.asked)
+            if alike and (common > best or (common == best and found is None)):
+                best, found = common, (other, draft)
+        return found
+
+    @cached_property
+    def _replies(self) -> list[tuple[About, Draft]]:
+        """In the order of their texts."""
+        found = []
+        stored = self.asker.book.of_kind("report", f'"{ABOUT}"') if self.asker.book else []
+        for text in sorted(reply.text for reply in stored):
+            try:
+                value: Any = json.loads(text).get(ABOUT)
+                texts, shown = frozenset(value["texts"]), tuple(value["shown"])
+                about = About(value["level"], texts, shown, value.get("asked", ""))
+                found.append((about, parse_report(text)))
+            except (ValueError, TypeError, KeyError, AttributeError, BadReply):
+                continue  # of another form
+        return found

@@ -59,7 +59,9 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
         "extractor": names.VERSION,
         **plugins.parameters(),
         **{name: getattr(settings, name) for name in SIZES},
-        **{name: named[name] for name in ("extraction", "claims", "descriptions")},
+        **{name: named[name] for name in ("extraction", "claims")},
+        # An index of an earlier release may have descriptions that a model joined.
+        "descriptions": "",
     }
 
 

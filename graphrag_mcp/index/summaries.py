@@ -26,7 +26,7 @@ from graphrag_mcp.index.extraction import language_rule
 from graphrag_mcp.index.places import locate
 from graphrag_mcp.index.units import Context
 from graphrag_mcp.llm import prompts, replies
-from graphrag_mcp.llm.asker import Answer, Ask, Asker
+from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.packing.budget import shorten
@@ -47,7 +47,6 @@ BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
 LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # characters
 MOST_LABELS, MOST_NAMES = 8, 8
-LISTS = ("labels", "names", "types")  # columns of the table
 LEAST = 30  # tokens of the line of a section, where a document has so many that each is cut
 _NUMBER = re.compile(r"\d(?:[\d.,’']*\d)?")
 _DATE = re.compile(r"\d{1,4}\.\d{1,2}\.\d{1,4}")
@@ -203,21 +202,16 @@ class Summary:
     cut: bool = False
 
     def as_json(self) -> str:
-        """The summary as the reply to a question about its text alone."""
-        names = [{"name": name, "type": kind} for name, kind in self.names]
-        summary = {"id": 1, "text": self.text, "labels": list(self.labels), "names": names}
-        return json.dumps({"summaries": [summary]}, ensure_ascii=False)
+        return as_reply(self.text, self.labels, self.names)
 
 
 Summaries = Mapping[int, Summary]
 
 
-def as_reply(row: Mapping[str, Any]) -> str:
-    """A row of the table as the reply to a question about its text alone."""
-    listed = {name: row[name] if isinstance(row.get(name), list) else [] for name in LISTS}
-    pairs = zip(listed["names"], listed["types"], strict=False)
-    names = [{"name": name, "type": kind} for name, kind in pairs]
-    summary = {"id": 1, "text": row.get("text"), "labels": listed["labels"], "names": names}
+def as_reply(text: Any, labels: Iterable[Any], names: Iterable[tuple[Any, Any]]) -> str:
+    """A summary as the reply to a question about its text alone."""
+    named = [{"name": name, "type": kind} for name, kind in names]
+    summary = {"id": 1, "text": text, "labels": list(labels), "names": named}
     return json.dumps({"summaries": [summary]}, ensure_ascii=False)
 
 
@@ -381,24 +375,34 @@ class Written:
         }
 
 
-def asks_of(
+def settled(asker: Asker, part: Part, params: SummaryParams) -> Written | None:
+    """The summary of a text about which nothing is to be asked: a short text is its own, and the reply
+    cache may hold a reply, or that it was refused. None for any other."""
+    if replies.words(part.text) <= BRIEF:
+        return Written(part, Summary(" ".join(part.text.split())), OWN_WORDS)
+    single = ask([part], params)
+    if known := asker.known(single):
+        return Written(part, known.value[1], known.by)
+    if why := asker.refused(single):
+        return Written(part, None, reason=why)
+    return None
+
+
+def texts_of(
     asker: Asker, parts: Sequence[Part], params: SummaryParams
-) -> Iterator[tuple[Ask[Summaries], Answer[Summaries] | None]]:
-    """The questions about a document with their known answers: each about one text, as its sections, and
-    of several sections the whole as soon as each of these has a summary."""
+) -> Iterator[tuple[Part, Written | None]]:
+    """The texts of a document that questions are about, each with what is `settled`: its sections, and of
+    several sections the whole as soon as each of these has a summary."""
     summarised: list[tuple[Part, Summary]] = []
     for part in parts:
-        if replies.words(part.text) <= BRIEF:
-            summarised.append((part, Summary(" ".join(part.text.split()))))
-            continue
-        single = ask([part], params)
-        known = asker.known(single)
-        yield single, known
-        if known:
-            summarised.append((part, known.value[1]))
+        known = settled(asker, part, params)
+        if known is None or known.by != OWN_WORDS:
+            yield part, known
+        if known is not None and known.summary is not None:
+            summarised.append((part, known.summary))
     if len(parts) > 1 and len(summarised) == len(parts):
-        whole = ask([whole_of(summarised, params.longest)], params)
-        yield whole, asker.known(whole)
+        whole = whole_of(summarised, params.longest)
+        yield whole, settled(asker, whole, params)
 
 
 def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:
@@ -434,24 +438,12 @@ async def summarise(
 async def _of_parts(
     asker: Asker, parts: Sequence[Part], params: SummaryParams, asks: bool
 ) -> list[Written]:
-    found: dict[str, Written] = {}
-    missing: list[Part] = []
-    for part in parts:
-        if replies.words(part.text) <= BRIEF:
-            found[part.id] = Written(part, Summary(" ".join(part.text.split())), OWN_WORDS)
-        elif known := asker.known(ask([part], params)):
-            found[part.id] = Written(part, known.value[1], known.by)
-        elif why := asker.refused(ask([part], params)):
-            found[part.id] = Written(part, None, reason=why)
-        elif asks:
-            missing.append(part)
-        else:
-            found[part.id] = Written(part, None)
-    for written in await asyncio.gather(
-        *(_call(asker, call, params) for call in in_calls(missing, params.longest))
-    ):
+    found = {part.id: settled(asker, part, params) for part in parts}
+    missing = [part for part in parts if found[part.id] is None] if asks else []
+    calls = (_call(asker, call, params) for call in in_calls(missing, params.longest))
+    for written in await asyncio.gather(*calls):
         found |= {result.part.id: result for result in written}
-    return [found[part.id] for part in parts]
+    return [found[part.id] or Written(part, None) for part in parts]
 
 
 def in_calls(parts: Sequence[Part], longest: int = LONGEST) -> list[list[Part]]:
@@ -485,7 +477,7 @@ async def _alone(
     # What was doubted once is not doubted again.
     again = await asker.ask(single if first is None else replace(single, doubt=lambda _: ""))
     second = again.value.get(1)
-    if first is not None and (second is None or len(first.unsupported) <= len(second.unsupported)):
-        await asker.keep(single, first.as_json())
-        return Written(part, first, by)
-    return Written(part, second, again.by, again.reason)
+    if first is None or (second is not None and len(second.unsupported) < len(first.unsupported)):
+        return Written(part, second, again.by, again.reason)
+    await asker.keep(single, first.as_json())
+    return Written(part, first, by)

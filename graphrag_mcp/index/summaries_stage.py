@@ -115,7 +115,7 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
             return Summary(" ".join(part.text.split()))
         row = known.get(sha := content_id(part.text))
         try:
-            summary = read(as_reply(row), [part], params.language)[1] if row else None
+            summary = read(_reply(row), [part], params.language)[1] if row else None
         except BadReply:
             return None
         if row and summary:
@@ -139,6 +139,14 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
         book.put(answers.values())
         book.close()
     return len(used), len(known) - len(used)
+
+
+def _reply(row: Row) -> str:
+    labels, *names = (
+        row[name] if isinstance(row.get(name), list) else []
+        for name in ("labels", "names", "types")
+    )
+    return as_reply(row.get("text"), labels, zip(*names, strict=False))
 
 
 def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:

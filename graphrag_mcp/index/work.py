@@ -15,21 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.communities_stage import Papers, Reporting, papers_of, stored_tree
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
-from graphrag_mcp.index.places import spelled
-from graphrag_mcp.index.records import NOTHING_USABLE, Records
-from graphrag_mcp.index.summaries import Summary, asks_of, params_from, parts_of
+from graphrag_mcp.index.records import Records
+from graphrag_mcp.index.summaries import Summary, params_from, parts_of, texts_of
+from graphrag_mcp.index.summaries import ask as ask_for
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
-from graphrag_mcp.packing import citations
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.store import leases, shared_replies
@@ -38,10 +36,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.schema import doubts
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.trust import fencing
-
-NO_ENTITY = "end that is not among the entities"
 
 
 def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
@@ -49,14 +44,7 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
     out. Raises BadReply where nothing is left."""
     text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
     value = ask.parse(text)
-    if ask.kind == "report" and not citations.cited(
-        text
-    ):  # none of it would be shown but its title
-        raise BadReply(
-            "no statement of the report cites its rows as the question asks: [Data: ...]"
-        )
     if isinstance(value, Records):
-        value = _without_unknown_ends(_text_of(ask), value)
         dropped = {why: count for why, count in value.dropped.items() if why not in UNCOUNTED}
         left_out = [listed(dropped, value.lost)] if dropped else []
         if value.repaired:
@@ -86,44 +74,13 @@ def _summary_text(result: Mapping[str, Any]) -> str:
 
 
 def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The reply that was handed in: as JSON text, as an object, as the parts of the object beside the
-    work_id, or, where the reply has one text alone, as that text."""
-    names = list(schema.get("properties", ()))
-    text = result.get("text")
+    """The reply that was handed in: as JSON text, as an object, or as the parts of the object beside the
+    work_id."""
+    text, names = result.get("text"), schema.get("properties", ())
     if isinstance(text, str) and text.strip():
-        if len(names) == 1 and schema["properties"][names[0]].get("type") == "string":
-            text = text if text.lstrip().startswith("{") else {names[0]: text}
-        else:
-            return clean(text).strip()
-    if text:
-        return clean(
-            text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-        ).strip()
-    parts = {name: result[name] for name in names if result.get(name) is not None}
+        return clean(text).strip()
+    parts = text or {name: result[name] for name in names if result.get(name) is not None}
     return clean(json.dumps(parts, ensure_ascii=False))
-
-
-def _without_unknown_ends(text: str, records: Records) -> Records:
-    """Without relationships of names that are not among the entities."""
-    known = {normalise_name(spelled(text, entity.name)) for entity in records.entities}
-    kept, lost = [], list(records.lost)
-    for relation in records.relations:
-        ends = (relation.source, relation.target)
-        unknown = [end for end in ends if normalise_name(spelled(text, end)) not in known]
-        if unknown:
-            message = f'relationship "{relation.source}" - "{relation.target}": "{unknown[0]}"'
-            lost.append((NO_ENTITY, message))
-        else:
-            kept.append(relation)
-    count = len(records.relations) - len(kept)
-    dropped = {**records.dropped, NO_ENTITY: count} if count else dict(records.dropped)
-    if count and not kept and not records.entities:
-        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, lost)}")
-    return replace(records, relations=tuple(kept), dropped=dropped, lost=tuple(lost))
-
-
-def _text_of(ask: Ask[Any]) -> str:
-    return ask.messages[0].content.rpartition("<text>")[2]
 
 
 Row = dict[str, Any]
@@ -131,7 +88,6 @@ Row = dict[str, Any]
 # sense.
 KINDS: dict[str, tuple[str, ...]] = {
     "extract": ("extract", "claims"),
-    "describe": ("entity", "relationship"),
     "report": ("report",),
     "summary": ("summary",),
 }
@@ -142,7 +98,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind`: extract, claims, describe, report or summary; `prompt`: all of it."""
+    """One question. `ask_kind`: extract, claims, report or summary; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str
@@ -258,7 +214,7 @@ def claim(
 
 
 def _in_order(rows: Sequence[Row], kind: str, claimed: Sequence[Lease]) -> list[Row]:
-    """The rows of what is asked for: texts and descriptions that the client holds, then all in the
+    """The rows of what is asked for: texts that the client holds, then all in the
     order in which the work makes sense. A report waits for what comes before it also where it is
     held: what the next merge takes in changes what it is about."""
     requested = [name for group in ([kind] if kind != "any" else KINDS) for name in KINDS[group]]
@@ -281,8 +237,8 @@ def _offered(
     taken: Set[str],
 ) -> Iterator[tuple[Lease, Item, Ask[Any]]]:
     """Open questions in order, each once, without those that others have: these are counted. Reports
-    come last, and wait while a text or a description of these rows is open for this client or is not
-    merged, since these change what the report is about. They do not wait for what others have: who has
+    come last, and wait while a text of these rows is open for this client or is not
+    merged, since texts change what the report is about. They do not wait for what others have: who has
     it may have left. Where reports alone are asked for, the rows hold nothing that they wait for."""
     seen: set[str] = set()
     waits = False
@@ -465,10 +421,6 @@ def _questions(
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
                 _read_unit(models, snapshot, row, known)
-            elif row["kind"] in descriptions.OF_TABLE:
-                asked = {row["kind"]: [row["subject"]]}
-                for *_, future in descriptions.begin(snapshot, asked, models):
-                    future.result()
             elif row["kind"] == SUMMARY:
                 if row["subject"] not in documents:
                     ids = [row["subject"] for row in rows[place : place + READ_AT_ONCE]]
@@ -476,9 +428,11 @@ def _questions(
                     documents = {document["id"]: document for document in served}
                 if document := documents.get(row["subject"]):
                     parts = parts_of(document, summary_params.longest)
-                    for ask, known_answer in asks_of(listener, parts, summary_params):
-                        if known_answer is None or ask.key in also:
-                            listener.open[ask.key] = ask
+                    for part, written in texts_of(listener, parts, summary_params):
+                        if written is None or also:
+                            ask = ask_for([part], summary_params)
+                            if written is None or ask.key in also:
+                                listener.open[ask.key] = ask
             elif tree is not None and (community := tree.communities.get(row["subject"])):
                 if removed.isdisjoint(community.members):
                     papers = papers or papers_of(snapshot)

@@ -158,7 +158,7 @@ function open(page) {
       const found = await page.server.get("price");
       const cost = (one) => one.cost ? `, about ${Number(one.cost).toPrecision(2)} by the prices in the settings` : ", no price is set";
       const asked = (one) => `${number(one.calls)} calls, ${number(one.prompt_tokens)} tokens in, ${number(one.output_tokens)} out${one.calls ? cost(one) : ""}`;
-      price.textContent = ` ${asked(found)}${found.full ? `; with every text read in full (method llm): ${asked(found.full)}` : ""}`;
+      price.textContent = ` ${asked(found)}`;
     } catch (error) { price.textContent = " " + visible(error.message); }
   };
   const who = state.model ? `The model ${visible(state.model)} writes them with the next indexing. ` : "No model is set: an agent can write them (claim_work), or a model that GRAPHRAG_MCP_CHAT_MODEL names. ";

@@ -40,7 +40,7 @@ SEGMENTS = 32  # of a kind; more are merged
 EMBEDDING = "embedding"
 # What indexing asks. It is most of a book, and a search has no use for it.
 OF_INDEXING = frozenset(
-    {"extract", "glean", "claims", "describe", "report", "summary", "picture", REFUSED, EMBEDDING}
+    {"extract", "glean", "claims", "report", "summary", "picture", REFUSED, EMBEDDING}
 )
 # A trigger sees each row written or deleted. `gone` keeps deletions for merges of segments.
 _TABLES = """

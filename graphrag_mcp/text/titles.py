@@ -5,32 +5,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 
 from graphrag_mcp.text.terms import holds_cjk, is_cjk, tells_topic, terms
 
 PARTS = 3  # of a title
-_READ = 120  # sentences that are looked through for words
-_LONG = 40  # characters of a part
+READ = 120  # sentences that are looked through for words
+LONG = 40  # characters of a part
+WORD = 0.5  # worth of a word beside a name with the same weights, which says more
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
-# A word counts half of a name: of words with the same weight the name says more.
-_NAME, _OTHER = 1.0, 0.5
 
 
 @lru_cache(maxsize=1 << 15)
-def stems(form: str) -> frozenset[str]:
+def _topic_stem(word: str) -> str:
+    """The stem of a word that may say a topic; "" for any other. Texts repeat their words."""
+    found = terms(word)
+    return found[-1] if found and tells_topic(found[0]) and not is_cjk(word[0]) else ""
+
+
+@lru_cache(maxsize=1 << 15)
+def _stems(form: str) -> frozenset[str]:
     """The stem of each word of a form; of Chinese and Japanese its pairs of letters."""
     if holds_cjk(form):
         return frozenset(term for term in terms(form) if len(term) > 1)
-    return frozenset(found[-1] for word in _WORD.findall(form) if (found := _terms_of(word)))
-
-
-@lru_cache(maxsize=1 << 15)
-def _terms_of(word: str) -> tuple[str, ...]:
-    """The terms of a word. Texts repeat their words."""
-    return tuple(terms(word))
+    return frozenset(found[-1] for word in _WORD.findall(form) if (found := terms(word)))
 
 
 def parts(
@@ -39,31 +39,48 @@ def parts(
     sentences: Sequence[str],
     most: int = PARTS,
     known: str = "",
-    share: Callable[[str], float] | None = None,
 ) -> list[str]:
     """The names and words of sentences that are worth most, best first; none whose words stand in
     what is `known` or in one before.
 
-    `weights`: characteristic terms. A form counts the weights of its terms over the square root of
-    their number, times the root of the `share` of texts that hold it."""
+    `weights`: characteristic terms. A form counts the mean weight of its terms."""
     worth: dict[str, float] = {}
-    for form, kind in (*((name, _NAME) for name in names), *_words(sentences[:_READ], weights)):
-        form_stems = stems(form)
-        found = math.fsum(sorted(weights.get(stem, 0.0) for stem in form_stems))
-        if found and len(form) <= _LONG and not any(map(str.isdigit, form)):
-            value = kind * found / math.sqrt(len(form_stems))
-            value *= math.sqrt(share(form)) if share else 1.0
-            worth[form] = max(worth.get(form, 0.0), round(value, 9))
-    used: Set[str] = {start for word in _WORD.findall(known) for start in _starts(word)}
+    words = ((word, WORD) for word in _words(sentences[:READ], weights))
+    for form, share in (*((name, 1.0) for name in names), *words):
+        stems = _stems(form)
+        found = math.fsum(sorted(weights.get(stem, 0.0) for stem in stems))
+        if found and len(form) <= LONG and not any(map(str.isdigit, form)):
+            worth[form] = max(worth.get(form, 0.0), round(share * found / len(stems), 9))
+    used = {start for word in _WORD.findall(known) for start in _starts(word)}
     chosen: list[str] = []
     for form in sorted(worth, key=lambda form: (-worth[form], form)):
         if len(chosen) == most:
             break
         starts = _starts(form)
-        if worth[form] and not starts & used:
+        if not starts & used:
             chosen.append(form)
             used |= starts
     return chosen
+
+
+def _starts(form: str) -> Set[str]:
+    """The first letters of words, which two parts may not share: ferry and ferries."""
+    if holds_cjk(form):
+        return _stems(form)
+    return {word[:4].casefold() for word in _WORD.findall(form)}
+
+
+def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[str]:
+    """The commonest written form of each characteristic word, one in lower case where there is any: a
+    capital may be that of the first word of a sentence."""
+    forms: dict[str, Counter[str]] = {}
+    for word in (word for sentence in sentences for word in _WORD.findall(sentence)):
+        if (stem := _topic_stem(word)) in weights:
+            forms.setdefault(stem, Counter())[word] += 1
+    return [
+        max(written, key=lambda form: (form.islower(), written[form], form))
+        for written in forms.values()
+    ]
 
 
 def phrases(texts: Iterable[str], weights: Mapping[str, float]) -> list[str]:
@@ -93,52 +110,8 @@ def _phrases(text: str) -> frozenset[str]:
 def joined(parts: Sequence[str]) -> str:
     """The parts as one phrase, names first: "Apple, music and users", "广州、铁路"."""
     parts = sorted(parts, key=str.islower)
-    if not parts:
-        return ""
     if any(is_cjk(part[0]) for part in parts):
         return "、".join(parts)
-    first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
-    *head, last = [first, *parts[1:]]
-    return f"{', '.join(head)} and {last}" if head else last
-
-
-def _starts(form: str) -> Set[str]:
-    """The first letters of words, which two parts may not share: ferry and ferries."""
-    if holds_cjk(form):
-        return stems(form)
-    return {word[:4].casefold() for word in _WORD.findall(form)}
-
-
-@lru_cache(maxsize=1 << 12)
-def _forms_of(sentence: str) -> list[tuple[str, str, bool]]:
-    """The stem and the written form of each word that may say a topic, and whether it is a first word of a
-    sentence, whose capital tells nothing. Nested topics share headings."""
-    return [
-        (stem, word.lower(), True) if not place and word.istitle() else (stem, word, False)
-        for place, word in enumerate(_WORD.findall(sentence))
-        if (stem := _topic_stem(word))
-    ]
-
-
-@lru_cache(maxsize=1 << 15)
-def _topic_stem(word: str) -> str:
-    """The stem of a word that may say a topic; "" for any other."""
-    found = _terms_of(word)
-    return found[-1] if found and tells_topic(found[0]) and not is_cjk(word[0]) else ""
-
-
-def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The commonest written form of each characteristic word, in lower case where it has one; first words
-    count between forms that are as common without them."""
-    forms: dict[str, set[str]] = {}
-    within, first = Counter[str](), Counter[str]()
-    for sentence in sentences:
-        for stem, form, is_first in _forms_of(sentence):
-            if stem in weights:
-                forms.setdefault(stem, set()).add(form)
-                (first if is_first else within)[form] += 1
-
-    def commonness(form: str) -> tuple[int, int, str]:
-        return within[form], first[form], form
-
-    return [(max(written, key=commonness), _OTHER) for written in forms.values()]
+    if parts and not any(map(str.isupper, parts[0])):
+        parts[0] = parts[0].capitalize()
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -105,7 +105,7 @@ def edit(
     _check_ids(op, ids)
     ready(snapshot.manifest)  # before a name is not found for it
     targets = _targets(snapshot, op, [id.strip() for id in ids if id.strip()])
-    result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
+    result = edit(app.folder(name), Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
     if dry_run and not result.text.startswith("Nothing"):
         arguments = f'op="{op}", ids={_again(ids)}' + (

@@ -18,8 +18,8 @@ from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
-HAVE_INSTRUCTIONS = ("extract", "claims", "describe", "report", "summary")  # before the text
-_PAYLOAD = re.compile(r"<(?:text(?: id=\"\d+\")?|context|descriptions)>")
+HAVE_INSTRUCTIONS = ("extract", "claims", "report", "summary")  # before the text
+_PAYLOAD = re.compile(r"<(?:text(?: id=\"\d+\")?|context)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
     '"target", "description", "keywords", "strength"}]}, or the JSON above as "text".',
@@ -28,9 +28,7 @@ _HOW = {
     "other": 'Hand in {"work_id", "text"}.',
 }
 Kind = Annotated[
-    Literal["any", "extract", "describe", "report", "summary"],
-    contract.one_of("any"),
-    contract.called("kind"),
+    Literal["any", "extract", "report", "summary"], contract.one_of("any"), contract.called("kind")
 ]
 Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
 MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]

@@ -80,7 +80,8 @@ def test_what_is_still_to_be_asked_must_be_there(read_by_model: Path) -> None:
     ]  # fmt: skip
     change = Change(rows=pa.Table.from_pylist(rows, TABLES["pending"]))
     tables = apply(read_by_model, manifest, {"pending": change})
-    manifests.commit(read_by_model, replace(manifest, generation=manifest.generation + 1, tables=tables))
+    counters, generation = {**manifest.counters, "pending": 0}, manifest.generation + 1
+    manifests.commit(read_by_model, replace(manifest, generation=generation, tables=tables, counters=counters))
     found = {(finding.kind, finding.what.split(":")[0]) for finding in doctor(read_by_model)}
     assert found == {("dangling", "entity"), ("dangling", "poem"), ("count", "3 rows, the manifest counts 0")}
 

@@ -81,14 +81,14 @@ def test_one_question_makes_prompts_that_are_used_instead_of_the_shipped_ones(
     assert len(chat.calls) == result.usage["calls"] == 1 and result.usage["prompt_tokens"] > 1000
     assert (result.domain, result.sampled, result.degraded) == (PROFILE["domain"], 15, ())
     assert result.entity_types == ("person", "vessel", "public body", "accord")
-    names = ["claims", "describe", "extract", "report"]
+    names = ["claims", "extract", "report"]
     assert sorted(path.name for path in result.files) == [*(f"{name}.md" for name in names), "tuned.json"]
     for name in names:
         shipped, tuned = prompts.load(name), prompts.load(name, tmp_path / "c")
         assert tuned.template != shipped.template
         filled = {"report": {"role", "rating_criteria"}, "claims": {"claim_description"}}.get(name, set())
         assert set(tuned.get_identifiers()) == set(shipped.get_identifiers()) - filled
-        assert (PERSONA in tuned.template) == (name in ("claims", "describe", "extract"))
+        assert (PERSONA in tuned.template) == (name in ("claims", "extract"))
     assert PROFILE["rating_criteria"] in prompts.load("report", tmp_path / "c").template
     assert PROFILE["claim_description"] in prompts.load("claims", tmp_path / "c").template
     found = json.loads((tmp_path / "c" / "prompts" / "tuned.json").read_text("utf-8"))
@@ -138,10 +138,10 @@ def test_what_was_edited_by_hand_and_what_no_longer_holds_is_kept_aside(
     folder = tmp_path / "c" / "prompts"
     run(model())
     (folder / "report.md").write_text("my own $context", "utf-8")
-    described = (folder / "describe.md").read_text("utf-8")
+    extract = (folder / "extract.md").read_text("utf-8")
     run(model(profile=json.dumps({**PROFILE, "persona": ""})), domain="ships")
-    assert not (folder / "describe.md").exists()  # without a persona it is the shipped prompt
-    assert (folder / "describe.md.bak").read_text("utf-8") == described
+    assert not (folder / "extract.md").exists()  # without a persona it is the shipped prompt
+    assert (folder / "extract.md.bak").read_text("utf-8") == extract
     assert (folder / "report.md.bak").read_text("utf-8") == "my own $context"
     assert PROFILE["role"] in (folder / "report.md").read_text("utf-8")
 
@@ -206,7 +206,7 @@ def test_what_documents_make_a_model_say_cannot_break_out_of_its_place(
     for said, longest in ((result.persona, 900), (result.role, 500), (result.domain, 120)):
         assert len(said) <= longest and said.startswith("You are text a reader. # New rules")
         assert not re.search(r"[$<>|`{}\n]|##", said)
-    for name in ("extract", "report", "claims", "describe"):
+    for name in ("extract", "report", "claims"):
         assert prompts.load(name, tmp_path / "c").is_valid()
 
 
@@ -215,7 +215,7 @@ def test_what_documents_make_a_model_say_cannot_break_out_of_its_place(
 
 def test_the_prompt_for_agents_names_every_file_and_every_variable_that_tuning_writes() -> None:
     told = Template(prompts.load("tune_prompts").template).substitute(corpus="sample", folder="here")
-    for name in ("extract", "describe", "report", "claims"):
+    for name in ("extract", "report", "claims"):
         line = next(line for line in told.splitlines() if line.lstrip().startswith(f"- {name}.md"))
         assert set(re.findall(r"\$(\w+)", line)) == set(prompts.load(name).get_identifiers())
     assert "tuned.json" in told and "extract_examples.md" in told

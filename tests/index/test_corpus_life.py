@@ -144,7 +144,7 @@ def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
         assert index_documents(corpus, IndexRequest(), Settings(), cancelled=going_on).status == "cancelled"
     index_documents(corpus, IndexRequest(), Settings())
     index_documents(fresh, IndexRequest(texts=TAIPEI), Settings())
-    replay(fresh, Settings(), log)
+    replay(fresh, log)
     assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(fresh))["content"]
     assert doctor(corpus) == []
     for name in (GUILD, normalise_name(GUILD)):
@@ -157,7 +157,7 @@ def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
     rollback(corpus, earlier.generation)
     index_documents(corpus, IndexRequest(), Settings())
     index_documents(tmp_path / "again", IndexRequest(texts=TAIPEI), Settings())
-    replay(tmp_path / "again", Settings(), log)
+    replay(tmp_path / "again", log)
     assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "again"))["content"]
 
 

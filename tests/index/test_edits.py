@@ -76,7 +76,7 @@ def target(*names: str) -> Target:
 
 
 def do(kb: Path, op: str, *targets: Target, dry_run: bool = False, **fields: Any) -> EditResult:
-    return edit(kb, Settings(), Wish(op, targets, fields, "agent:ada"), dry_run)
+    return edit(kb, Wish(op, targets, fields, "agent:ada"), dry_run)
 
 
 def undo(kb: Path, id: str) -> EditResult:
@@ -93,7 +93,7 @@ def fresh(kb: Path, name: str = "fresh") -> Path:
     index(other, kb.parent / "docs")
     rows = logs.load(kb, read(kb))
     if rows:
-        replay(other, Settings(), rows)
+        replay(other, rows)
         index(other, kb.parent / "docs")
     return other
 
@@ -256,9 +256,9 @@ def test_a_log_may_come_before_the_documents(kb: Path) -> None:
     do(kb, "update", target("Tidal Power Board"), type="utility")
     other = kb.parent / "other"
     index(other, kb.parent / "docs" / "a.md")
-    replay(other, Settings(), logs.load(kb, read(kb)))
+    replay(other, logs.load(kb, read(kb)))
     with pytest.raises(BadInput, match="u1, u2"):
-        replay(other, Settings(), logs.load(kb, read(kb)))
+        replay(other, logs.load(kb, read(kb)))
     states = [one["state"] for one in listed(open_snapshot(other)).edits]
     assert states == ["dormant", "in force"]
     index(other, kb.parent / "docs")
@@ -363,7 +363,7 @@ def test_with_a_model_an_edit_keeps_what_it_wrote_of_others_and_buys_nothing(tmp
         asked, before = len(server.requests), entities(kb)
         longest = sorted(before.values(), key=lambda row: -row["frequency"])[:2]
         one, other = (Target((row["key"],), (row["title"],)) for row in longest)
-        edit(kb, settings, Wish("update", [one], {"description": "By hand."}, "agent:ada"), False)
+        edit(kb, Wish("update", [one], {"description": "By hand."}, "agent:ada"), False)
         after = entities(kb)
         assert {t: r["description"] for t, r in after.items() if t != one.forms[0]} == {
             t: r["description"] for t, r in before.items() if t != one.forms[0]
@@ -372,9 +372,9 @@ def test_with_a_model_an_edit_keeps_what_it_wrote_of_others_and_buys_nothing(tmp
         assert len(server.requests) == asked
         index(kb, docs, settings=settings)  # reports of the communities concerned
         assert entities(kb)[one.forms[0]]["description"] == "By hand."
-        edit(kb, settings, Wish("undo", [Target(("u1",))], {}, "agent:ada"), False)
-        edit(kb, settings, Wish("merge", [one, other], {}, "agent:ada"), False)
-        edit(kb, settings, Wish("undo", [Target(("u3",))], {}, "agent:ada"), False)
+        edit(kb, Wish("undo", [Target(("u1",))], {}, "agent:ada"), False)
+        edit(kb, Wish("merge", [one, other], {}, "agent:ada"), False)
+        edit(kb, Wish("undo", [Target(("u3",))], {}, "agent:ada"), False)
         index(kb, docs, settings=settings)
         assert {t: r["description"] for t, r in entities(kb).items()} == {
             t: r["description"] for t, r in before.items()

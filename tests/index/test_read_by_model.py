@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from graphrag_mcp.index.merge import DESCRIBED, joined
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
@@ -90,7 +92,7 @@ def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Pa
 
     def counted(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         asked.append(messages[0]["content"])
-        report = '{"title": "The lock", "summary": "Zeno paid for it.", "rating": 5, "rating_explanation": "x", "findings": []}'
+        report = '{"title": "The lock", "summary": "Zeno paid for it. [Data: Entities (1)]", "rating": 5, "rating_explanation": "x", "findings": []}'
         return report if '"rating_explanation"' in asked[-1] else SAID
 
     with openai_server(counted) as server:
@@ -98,3 +100,12 @@ def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Pa
         many = index(tmp_path / "many", server, report_min_size=1)
     assert [row["method"] for row in few.rows("reports").to_pylist()] == ["extractive"]
     assert [row["method"] for row in many.rows("reports").to_pylist()] != ["extractive"]
+
+
+def test_descriptions_of_a_name_stand_one_after_another_each_once_and_within_the_limit() -> None:
+    assert joined(["B is a port.", "A  is\na ship.", "b is a port", ""]) == "B is a port.\nA is a ship."
+    facts = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1800)]
+    text = joined(facts)
+    assert count_tokens(text) <= DESCRIBED and len(text.splitlines()) > 30 and text.splitlines() == facts[: len(text.splitlines())]
+    long = joined(["句子很长。" * 2000])
+    assert 900 < count_tokens(long) <= DESCRIBED and long.endswith("。") and joined([]) == ""

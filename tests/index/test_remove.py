@@ -39,7 +39,7 @@ def fresh(kb: Path) -> Path:
     """A new index of the same folder with the same edit log."""
     other = kb.parent / "fresh"
     index(other, kb.parent / "docs")
-    replay(other, Settings(), logs.load(kb, read(kb)))
+    replay(other, logs.load(kb, read(kb)))
     index(other, kb.parent / "docs")
     return other
 

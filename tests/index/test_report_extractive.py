@@ -5,20 +5,14 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.communities_stage import papers_of
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_sentences import LONGEST, shown
 from graphrag_mcp.packing.budget import referenced_ids
-from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.terms import content_id, without_grammar
-from graphrag_mcp.types import IndexRequest
 from tests.support.reports import extractive_report
 
 ENGLISH = [
@@ -153,27 +147,12 @@ TEXTS = [
 ]
 
 
-def report_of(years=("2004", "2005"), texts=TEXTS, title="Ferry {}", weights=TERMS, of_file=False):
+def report_of(years=("2004", "2005"), texts=TEXTS):
     """On three texts of two documents."""
     entities, edges = rows_of([("u2", "Port Ember", ["Port Ember"])])
-    units = {content_id("unit", unit): f"d{n % 2}" for n, (unit, _) in enumerate(texts)}
-    papers = {f"d{n}": Paper(title.format(n), year, of_file=of_file) for n, year in enumerate(years)}
-    told = {"d0": {"ferry", "ferri", "rope", "csv"}, "d1": {"ferry", "ferri", "harbour", "csv"}}
+    papers = [Paper(f"Ferry {n}", year) for n, year in enumerate(years)]
     texts = [(content_id("unit", unit), text) for unit, text in texts]
-    more = {"documents": units, "papers": papers, "told": told}
-    return extractive_report(community_of(entities), entities, edges, weights=weights, texts=texts, papers=more)
-
-
-def test_a_title_is_the_name_of_a_file_where_the_text_has_none(tmp_path: Path) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "costs of may.csv").write_text("id,what\n1,Rope for the ferry\n2,Paint for the ferry\n", "utf-8")
-    (folder / "ASP.NET.md").write_text("# Notes on ASP.NET\n\nThe ferry has a page.\n", "utf-8")
-    (folder / "slip.log").write_text("the ferry left at nine\n", "utf-8")
-    index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings(home=tmp_path))
-    _, papers = papers_of(open_snapshot(tmp_path / "c"))
-    named = {"costs of may.csv #1": True, "costs of may.csv #2": True, "slip.log": True, "Notes on ASP.NET": False}
-    assert {paper.title: paper.of_file for paper in papers.values()} == named
+    return extractive_report(community_of(entities), entities, edges, weights=TERMS, texts=texts, papers=papers)
 
 
 def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_twice() -> None:
@@ -190,11 +169,6 @@ def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_tw
 def test_years_are_said_where_most_documents_have_one() -> None:
     assert next(quotes_of(report_of(("2004", "2004"))))[0].startswith("2 documents of 2004, on ")
     assert next(quotes_of(report_of(("", ""))))[0].startswith("2 documents, on ")
-
-
-def test_chinese_texts_have_a_chinese_first_sentence() -> None:
-    texts = [("u1", "渡轮在夜里驶过港口，船上有三百名乘客。"), ("u2", "港口的渡轮已经卖给了绳索商人，价格不高。")]
-    assert next(quotes_of(report_of(texts=texts)))[0].startswith("2篇文档（2004–2005），主要涉及")
 
 
 def test_credentials_are_masked_and_a_reference_in_a_text_stays_a_quotation() -> None:

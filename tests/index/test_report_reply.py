@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from graphrag_mcp.index.report_llm import MOST_WORDS, Draft, parse_report
+from graphrag_mcp.index.report_reply import LONGEST_TEXT, MOST_FINDINGS, Draft, parse_report
 from graphrag_mcp.llm.asker import BadReply
-from graphrag_mcp.llm.replies import words
 from graphrag_mcp.packing.citations import cited, replace_references
 from tests.support.workload import ends
 
@@ -61,7 +60,7 @@ def test_a_report_is_worth_more_than_its_rating(said, rating):
         '{"type": "object", "properties": {"title": {"type": "string"}, "summary": {"type": "string"}}}',
         "# Report\n<context>\nEntities\nid,entity,type,description\n1,A,person,x\n</context>", '{"title": "Only this"}',
         json.dumps({**GOOD, "findings": None}), '{"error": {"message": "overloaded"}}',
-        "Just a sentence about the guild, without any form.", '{"title": "T", "summary": "cut in the mid',
+        "Just a sentence about the guild, without any form.", TEXT.replace("[Data: ", "(see "), '{"title": "T", "summary": "cut in the mid',
     ],
 )  # fmt: skip
 def test_what_is_no_report_is_refused_with_a_reason_that_quotes_nothing(reply):
@@ -74,11 +73,8 @@ def test_what_is_no_report_is_refused_with_a_reason_that_quotes_nothing(reply):
 def test_a_report_that_is_too_long_is_cut_at_the_end_of_a_sentence_with_its_reference():
     long = "The watchmen walked along the quay every single night. [Data: Entities (1)] " * 80
     draft = parse_report(json.dumps({**GOOD, "findings": [{"summary": f"F{n}", "explanation": long} for n in range(30)]}))
-    assert sum(words(heading) + words(said) for heading, said in draft.findings) <= MOST_WORDS
-    assert len(draft.findings) > 3
-    assert all(len(said) <= 4100 and said.endswith("(1)]") for _, said in draft.findings)
-    short = parse_report(json.dumps({**GOOD, "findings": [{"summary": "F", "explanation": "It is so."}] * 30}))
-    assert len(short.findings) == 15
+    assert len(draft.findings) == MOST_FINDINGS
+    assert all(len(said) <= LONGEST_TEXT + 100 and said.endswith("(1)]") for _, said in draft.findings)
 
 
 # ---- references ---------------------------------------------------------------------------------

@@ -269,7 +269,7 @@ def test_what_is_handed_in_after_an_edit_took_a_name_away_is_checked_all_the_sam
     report = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
     text = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
     gone = entities(folder)["Keeper Aavik"]
-    edit(folder, settings(folder), Wish("delete", [Target((gone["key"],), (gone["title"],))], {}, "ada"), dry_run=False)
+    edit(folder, Wish("delete", [Target((gone["key"],), (gone["title"],))], {}, "ada"), dry_run=False)
     done = submit(folder, settings(folder), "ada", [{"work_id": report, "text": BODY}, {"work_id": text, **KEEPERS}])
     assert done.accepted == [text] and [one["work_id"] for one in done.rejected] == [report]
     assert "changed" in done.rejected[0]["reason"]
@@ -337,24 +337,6 @@ def test_reports_do_not_wait_for_a_text_of_an_agent_that_may_have_left(tmp_path:
     held = len(texts.items) + len(rest.items)
     other = claim(folder, settings(folder), "eve", max_items=20)
     assert {item.ask_kind for item in other.items} == {"report"} and other.held == held
-
-
-def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
-    folder = tmp_path / "corpora" / "kb"
-    given = Settings(home=tmp_path, summary_fragments=2)
-    texts = tuple(InlineText(TEXTS[id], id) for id in "ab")
-    index_documents(folder, IndexRequest(texts=texts, method="agent"), given)
-    for number, item in enumerate(claim(folder, given, "ada").items, 1):
-        said = f"Jonas Okafor is in text {number}."
-        records = {"entities": [{"name": "Jonas Okafor", "type": "person", "description": said}]}
-        assert submit(folder, given, "ada", [{"work_id": item.work_id, **records}]).accepted
-    assert index_documents(folder, IndexRequest(method="agent"), given).pending == {"entity": 1}
-    (item,) = claim(folder, given, "ada", kind="describe").items
-    assert item.ask_kind == "describe" and item.prompt.count("Jonas Okafor is in text") == 2
-    whole = "Jonas Okafor kept the books of the tide mill, and rebuilt it."
-    assert submit(folder, given, "ada", [{"work_id": item.work_id, "text": whole}]).accepted == [item.work_id]
-    assert not index_documents(folder, IndexRequest(method="agent"), given).pending
-    assert entities(folder)["Jonas Okafor"]["description"] == whole
 
 
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.index import records, report_llm, summaries
+from graphrag_mcp.index import records, report_reply, summaries
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import open_asker
@@ -186,7 +186,7 @@ def test_limits_of_the_schema_end_a_reply_that_repeats_itself(server: Llama) -> 
 
 
 def test_the_server_takes_the_limits_of_the_small_preset(server: Llama) -> None:
-    for schema in (records.SCHEMA, summaries.SCHEMA, report_llm.SCHEMA):
+    for schema in (records.SCHEMA, summaries.SCHEMA, report_reply.SCHEMA):
         limited = settings(server, tokens=8, json_mode="schema", bounded_replies=True)
         (reply,) = ask(limited, "Ada mended the mill.", schema=schema)
         assert reply.text.lstrip().startswith(("{", "```json")), "without the schema it is prose"

@@ -74,7 +74,7 @@ def segments(app: App, kind: str = "") -> list[str]:
 def test_what_one_machine_has_paid_for_no_other_pays_for_again(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     docs, one, two = write_documents(tmp_path / "docs", 6), tmp_path / "one", tmp_path / "two"
     with openai_server(demo) as server:
-        models = {"chat_model": "m", "embedding_model": "e", "base_url": server.url, "summary_fragments": 4, "report_min_size": 3, "report_min_units": 1}
+        models = {"chat_model": "m", "embedding_model": "e", "base_url": server.url, "report_min_size": 3, "report_min_units": 1}
         monkeypatch.setenv("OPENAI_API_KEY", "right-key")
         request, apps = IndexRequest(paths=(docs,), method="llm"), [machine(folder, **models) for folder in (one, two)]
         push = mirror.Mirror.push

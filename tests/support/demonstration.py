@@ -16,7 +16,7 @@ from graphrag_mcp.text.prose import sentences
 from tests.support.scripted import Rule
 
 _BLOCK = re.compile(
-    r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
+    r"<(text|context|reports?|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
 )
 _NUMBERED_TEXT = re.compile(r'<text id="(\d+)">\n(.*?)\n</text>', re.DOTALL)
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w’'-]*"
@@ -56,7 +56,6 @@ def demonstration() -> list[Rule]:
         _rule(_drift_first, '"follow_up_queries"', "first answer to the question"),
         _rule(_drift_step, '"follow_up_queries"'),
         _rule(_profile, '"persona"', '"entity_types"'),
-        _rule(_description, '"description"', "descriptions"),
         _rule(lambda prompt: _prose(prompt.text, prompt.question)),
     ]
 
@@ -263,11 +262,6 @@ def _profile(prompt: _Prompt) -> dict[str, Any]:
         "claim_description": "Statements of fact about someone or something that can be checked.",
         "entity_types": "person organization location event concept method artifact".split(),
     }
-
-
-def _description(prompt: _Prompt) -> dict[str, Any]:
-    lines = (re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in prompt.text.splitlines())
-    return {"description": " ".join(dict.fromkeys(line for line in lines if line))}
 
 
 def _prose(text: str, question: str, count: int = 3) -> str:

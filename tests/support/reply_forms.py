@@ -37,8 +37,6 @@ def claims(*parts: Record) -> str:
     return json.dumps({"claims": list(parts)}, ensure_ascii=False)
 
 
-def description(text: str) -> str:
-    return json.dumps({"description": text}, ensure_ascii=False)
 
 
 def cut(reply: str, after: str) -> str:

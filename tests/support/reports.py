@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, inside_of
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper, inside_of
 from graphrag_mcp.index.report_extractive import Report, compose
 
 
@@ -17,13 +16,13 @@ def extractive_report(
     edges: Sequence[EdgeRow],
     weights: Mapping[str, float] | None = None,
     texts: Sequence[tuple[str, str]] = (),
-    papers: Mapping[str, Any] | None = None,
+    papers: Sequence[Paper] = (),
 ) -> Report:
     """From rows that may be more than the community's own. `texts`: those that it quotes, else the evidence of its
-    rows; `papers`: the fields of its documents."""
+    rows; `papers`: its documents."""
     members = set(community.members)
     entities = [row for row in entities if row.id in members]
     inner = [edge for edge in edges if edge.source_id in members and edge.target_id in members]
     inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id))
     texts = texts or sorted({evidence for row in [*entities, *inner] for evidence in row.evidence})
-    return compose(community, replace(inside, terms=weights or {}, texts=texts, **papers or {}))
+    return compose(community, replace(inside, terms=weights or {}, texts=texts, papers=papers))
