@@ -26,6 +26,7 @@ from graphrag_mcp.query import (
     text_search,
     timeline,
     times,
+    topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.notes import joined, missing
@@ -46,9 +47,11 @@ TELLING = digests.SENTENCE  # characters of that sentence
 PAGE = 30  # documents that are listed with a sentence, on several pages if need be
 # Characters of the sentences of one document where few are listed: of its own, on a question.
 DIGEST, EXTRACT = 420, 1_200
-TITLE = 48  # characters of a title, or of how a document without one begins, in a list of names
+TITLE = 40  # characters of a title, or of how a document without one begins, in a list of titles
+TITLES = 0.85  # of the tokens of such a list; the others are for the names of topics
+FINEST = 3  # levels of topics by which documents are listed
 HEAD = 80  # characters of a line beside its sentences, ten of them its id
-TOKEN, NAMES = 3, 1.7  # characters of a token: of sentences, of ids with the beginning of a title
+TOKEN = 3  # characters of a token
 WORDS = 5  # of a query that may be a name
 PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
@@ -225,8 +228,10 @@ def _documents(part: Part, query: str, sort: str, by: str, room: int, known: set
     first = context.first_ids(snapshot, ids)
     alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
     if len(ids) > max(room / (HEAD + TELLING), PAGE):
-        each = int(room / len(ids) * NAMES / TOKEN)
-        return Listed(head, [partial(_title, snapshot, id, alias[id], each) for id in ids])
+        tokens = room / TOKEN * TITLES / len(ids)
+        titles = {id: partial(_title, snapshot, id, alias[id], tokens) for id in ids}
+        by_topic = sort == "date"
+        return Listed(head, _by_topic(snapshot, titles, kept) if by_topic else [*titles.values()])
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
     for id in ids:
@@ -302,14 +307,38 @@ def _line(
     return f"- [{alias}] {line}{': ' if summary else ''}{summary}"
 
 
-def _title(snapshot: Snapshot, id: str, alias: str, room: int) -> str:
+def _by_topic(snapshot: Snapshot, titles: Mapping[str, Shown], kept: Filters | None) -> list[Shown]:
+    """The titles by topic, the largest topic first, of the coarsest level that divides them."""
+    found: list[topics.Topic] = []
+    for level in range(FINEST):
+        found = [topic for topic in topics.of_level(snapshot, level, kept) if topic.main]
+        if len(found) > 1:
+            break
+    lines: list[Shown] = []
+    left = dict(titles)
+    for topic in found:
+        of_topic = [left.pop(id) for id in titles if id in topic.main and id in left]
+        if of_topic:
+            below = partial(_below, snapshot, topic, len(of_topic), of_topic[0])
+            lines += [below, *of_topic[1:]]
+    return lines + [*left.values()]
+
+
+def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -> str:
+    topics.describe(snapshot, topic)
+    return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
+
+
+def _title(snapshot: Snapshot, id: str, alias: str, tokens: float) -> str:
     """`- [t12] Title`; `- note.txt: how it begins`, since the name of a file is an id as well."""
     head, title = f"- [{alias}]", hits.names_of(snapshot)[id]
     if hits.untitled(documents(snapshot)[id]) and (
         begins := hits.opening(_beginning(snapshot, id))
     ):
         head, title = f"- {title}:", begins
-    return f"{head} {one_line(title, min(max(room - len(head), TITLE // 2), TITLE))}"
+    title = one_line(title, TITLE)
+    share = (tokens - count_tokens(head)) / max(count_tokens(title), 1)
+    return f"{head} {one_line(title, max(int(TITLE * share), TITLE // 4))}"
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
