@@ -301,7 +301,8 @@ def _bearing(
     snapshot: Snapshot, found: dict[str, Row], asked_for: Mapping[str, str], query: str, budget: int
 ) -> tuple[list[Row], dict[str, int]]:
     """The passages with only the best sentences on the question, of each id that was `asked_for` its
-    share of the budget and at least one; and the place of each passage among those of its id, the best one at 0."""
+    share of the budget and at least one, else how it begins; and the place of each passage among those of
+    its id, the best one at 0."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
     of_id = lists_of((asked_for[id], id) for id in found)
     share = min(max(int(budget * TEXT) // max(len(of_id), 1) - HEAD, LEAST), BEARING)
@@ -317,16 +318,16 @@ def _bearing(
         bearing = [id for id in ids if scores.get(id)] or ids
         for id in bearing:
             found[id]["text"] = readable(found[id]["text"])
-        texts = [found[id]["text"] for id in bearing]
-        about = worth
-        if not any(sentence.share for text in texts for sentence in quote.scored(text, worth)):
-            about = quote.weights_of(texts, lambda terms: term_worth(snapshot, terms)[0])
+        scored = (quote.scored(found[id]["text"], worth) for id in bearing)
+        if not any(sentence.share for sentences in scored for sentence in sentences):
+            bearing = ids[:1]
+            found[ids[0]] |= {"text": readable(found[ids[0]]["text"]), "silent": True}
         top = max(scores.get(id, 0.0) for id in bearing)
         passages = {
             id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
         }
         room = share if top or len(of_id) == 1 else LEAST  # others may hold the answer
-        chosen = _best_of(passages, about, room)
+        chosen = _best_of(passages, worth, room)
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
@@ -394,6 +395,8 @@ def _passage_item(
     if dates and not whole and (note := dates.note(one_line(text, len(text)))):
         text = f"{text}\n{note}"
     head = item.text.partition("\n")[0]
+    if row.get("silent"):
+        head = f"{head} (no word of the question is in it; it begins:)"
     if begins and begins.rstrip("…") not in text:
         head = f"{head} ({begins})"
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id

@@ -365,3 +365,15 @@ def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_l
     assert "was 10 dollars." in text and "was 12 dollars." in text, text
     many = ", ".join(f"subject{n}" for n in range(13))
     assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint
+
+
+def test_a_document_without_a_word_of_the_question_says_so_and_how_it_begins(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The harbour of Orrin froze. A judge ordered a settlement between the two shipyards.", "a.txt"),
+        InlineText("The keeper left in May. Nobody knows why she left. Her dog stayed in the lighthouse.", "b.txt"),
+    )
+    index_documents(tmp_path / "two", IndexRequest(texts=texts), Settings(home=tmp_path))
+    text = get_source(open_snapshot(tmp_path / "two"), ["a.txt", "b.txt"], query="judge settlement").text
+    first, second = text.split("\n\n")
+    assert "judge ordered a settlement" in first and "no word" not in first
+    assert "(no word of the question is in it; it begins:)\nThe keeper left in May." in second
