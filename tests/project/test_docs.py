@@ -90,13 +90,13 @@ def checkout(folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32" or not shutil.which("make"), reason="needs make and a shell")
 def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(tmp_path: Path) -> None:
-    """Each line is given to a shell, as a reader pastes it. `make test` runs one file of tests; uv, which would fetch
+    """Each line is given to a shell, as a reader pastes it; uv, which would fetch
     packages, is left to the reader."""
     copy, user = checkout(tmp_path), tmp_path / "user"
     shutil.copytree(SAMPLE, user / "notes")
     env = clean_environment(
         HOME=str(user), XDG_DATA_HOME=str(user / "data"), XDG_CONFIG_HOME="", PYTHONPATH=str(copy),
-        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/cli/test_help.py -k nearest",
+        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}",
     )  # fmt: skip
     printed, ran = "", []
     for kind, body in BLOCK.findall((ROOT / "README.md").read_text("utf-8")):
