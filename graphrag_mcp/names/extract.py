@@ -2,8 +2,8 @@
 
 Gives proper names, acronyms, identifiers of source code and quoted terms. A candidate is `(start,
 end, type, strong)`. Where two overlap the finder that ran first wins; only a quoted term may contain
-other names. Addresses, attributes and keys are blanked first. How often a name must be seen before
-it counts is decided where mentions are merged."""
+other names. Addresses and attributes are blanked first. How often a name must be seen before it
+counts is decided where mentions are merged."""
 
 from __future__ import annotations
 
@@ -12,20 +12,15 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from graphrag_mcp.names import cjk
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import by_form, noun_type
-from graphrag_mcp.names.latin import Evidence, names
+from graphrag_mcp.names.kinds import by_form, noun_type, words_before
+from graphrag_mcp.names.latin import Latin
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.text.prose import fences, is_code, sentences
+from graphrag_mcp.text.prose import fences, sentences
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import (
-    LANGUAGES,
-    LOWER,
-    UPPER,
-    WORD,
     Patterns,
     composed,
     normalise_name,
@@ -44,63 +39,10 @@ Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
-_FRONT_MATTER = 4_000  # characters in which front matter must end
-_TURNS = 3  # lines of a text with a time and a speaker that make it a chat
+# An issue with a traceback has 100 to 300 distinct terms. With 64 of them the file to be changed was
+# among the first five for 63 % of 19 issues, with 150 for 84 %, with 300 for 89 %.
+QUESTION_TERMS = 300
 _FORMS = Patterns(table(__file__))
-
-
-# ---- what is no text ----------------------------------------------------------------------------
-
-_TARGET = re.compile(
-    r"!\[[^\[\]\n]{0,200}\]\([^()\s]{1,300}"
-    r"|(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?(?=\))"
-)
-_ROLE = re.compile(r":(?:[a-z_]{1,30}:){1,3}(?=`)|(?<=:ref:`|:doc:`)[\w./-]{1,100}(?=`)")
-_ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
-_MAIL = re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)
-_TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
-_SIGN = re.compile(r"\{%-?[ \t]{0,9}\w{1,40}|&(?!amp;)[a-z]{2,8}\d{0,2};")
-_KEY = re.compile(  # of JSON
-    r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)"""
-)
-# What a text must hold for a pattern to be tried.
-_BLANKED = (
-    ("://", _ADDRESS),
-    ("@", _MAIL),
-    ("](", _TARGET),
-    (":`", _ROLE),
-    ("<", _TAG),
-    ("{%", _SIGN),
-    ("&", _SIGN),
-    ('":', _KEY),
-    ("':", _KEY),
-)
-
-
-def without_markup(text: str) -> str:
-    """The text with NULs (which no document contains) in place of markup: web and mail addresses,
-    comments, attributes and characters of HTML, tags of templates, keys of JSON and front
-    matter. Its length is unchanged. Words of markup would be connected with everything: `https`
-    occurred beside 3,299 names of one corpus."""
-    used = dict.fromkeys(pattern for sign, pattern in _BLANKED if sign in text)
-    spans = [match.span() for pattern in used for match in pattern.finditer(text)]
-    at = 0
-    while (at := text.find("<!--", at)) >= 0 and (end := text.find("-->", at)) >= 0:
-        spans.append((at, end + 3))
-        at = end + 3
-    if text.startswith(("+++\n", "---\n")):
-        end = text.find(f"\n{text[:3]}", 3, _FRONT_MATTER)
-        spans += [match.span() for match in _FORMS.matter_key.finditer(text, 4, max(end, 4))]
-    pieces, at = [], 0
-    for start, end in sorted(spans):
-        if end > at:
-            start = max(start, at)
-            pieces += [text[at:start], "\0" * (end - start)]
-            at = end
-    return "".join([*pieces, text[at:]])
-
-
-# ---- all names of a text ------------------------------------------------------------------------
 
 
 def extract(text: str) -> list[Mention]:
@@ -109,11 +51,6 @@ def extract(text: str) -> list[Mention]:
 
     A text of up to SHORT characters is taken for a question."""
     return [Mention(*fields) for fields in mentions(text, len(text) <= SHORT)]
-
-
-# An issue with a traceback has 100 to 300 distinct terms. With 64 of them the file to be changed was
-# among the first five for 63 % of 19 issues, with 150 for 84 %, with 300 for 89 %.
-QUESTION_TERMS = 300
 
 
 def terms_of(question: str) -> list[str]:
@@ -147,77 +84,246 @@ def most(text: str) -> int:
 def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
     text = without_markup(text)
     pairs, aliases = _definitions(text)
-    spoken = speakers(text)
-    found, evidence = names(text, spans, (text[start:end] for start, end, *_ in spoken))
-    # A question may be a name alone, such as "Berta Flight".
-    alone = text if short and " " in text else ""
-    proper = [
-        (
-            name.start,
-            name.end,
-            name.kind or "other",
-            strong or (short and (not name.opening or name.form == alone)),
-        )
-        for name, strong in found
-    ]
-    others = () if text.isascii() else cjk.candidates(text, short)
-    rare = _rare_words(text, evidence) if short else ()
+    finders = (
+        pairs,
+        _speakers(text),
+        _identifiers(text),
+        _proper(text, short, spans),
+        () if text.isascii() else cjk.candidates(text, short),
+        _rare_words(text) if short else (),
+    )
     taken = bytearray(len(text))
-    kept: list[Candidate] = []
-    for group in (pairs, spoken, _identifiers(text), proper, others, rare):
-        for start, end, kind, strong in group:
-            if taken.find(1, start, end) < 0:
-                taken[start:end] = b"\x01" * (end - start)
-                kept.append((start, end, kind, strong))
-    named = _with_quoted(text, kept, short)
-    return _mentions(text, named if short else _outside_code(text, named), aliases)
+    kept: dict[Span, Candidate] = {}
+    for start, end, kind, strong in (candidate for found in finders for candidate in found):
+        if taken.find(1, start, end) < 0:
+            taken[start:end] = b"\x01" * (end - start)
+            kept[start, end] = start, end, kind, strong
+    for start, end, kind, strong in _quoted(text, short):
+        if known := kept.get((start, end)):
+            kind, strong = kind if kind != "other" else known[2], strong or known[3]
+        kept[start, end] = start, end, kind, strong
+    blocks = [] if short else fences(text)  # what stands in code alone is a word of an example
+    return _mentions(
+        text,
+        [
+            (start, end, kind, strong and bisect_right(blocks, start) % 2 == 0)
+            for start, end, kind, strong in kept.values()
+        ],
+        aliases,
+    )
 
+
+# What a text must hold for a pattern to be tried: web addresses, mail addresses, targets of links, tags and comments.
+_MARKUP = (
+    ("://", re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)),
+    ("@", re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)),
+    ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),
+    ("<", re.compile(r"<(?:!--[^<>]{0,2000}--|[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000})>")),
+)
+
+
+def without_markup(text: str) -> str:
+    """The text with NULs (which no document contains) in place of web and mail addresses, comments and
+    tags with attributes. Its length is unchanged. Words of markup would be connected with everything:
+    `https` occurred beside 3,299 names of one corpus."""
+    for sign, pattern in _MARKUP:
+        if sign in text:
+            text = pattern.sub(lambda match: "\0" * len(match[0]), text)
+    return text
+
+
+# ---- candidates ---------------------------------------------------------------------------------
 
 _RARE = re.compile(r"(?<![\w.@/\\’'-])[^\W\d_]{3,}+(?![\w(’'])")
 
 
-def _rare_words(text: str, evidence: Evidence) -> Iterator[Candidate]:
+def _proper(text: str, short: bool, spans: Sequence[Span]) -> Iterator[Candidate]:
+    """Capitalised names; in a question all but the first word of it, and a question that is a name
+    alone (Berta Flight)."""
+    for name, strong in Latin(text, spans).names():
+        asked = short and (not name.opening or " " in name.form == text)
+        yield name.start, name.end, name.kind or "other", strong or asked
+
+
+def _rare_words(text: str) -> Iterator[Candidate]:
     """Words of a question that are neither grammar nor everyday words: who founded microsoft."""
-    grammar = LANGUAGES[evidence.language]
     for match in _RARE.finditer(text):
         word = match[0].lower()
-        if not (ordinary(word) or word in grammar or word in lex.MONTHS or cjk.is_han(word[0])):
+        if not (ordinary(word) or lex.is_grammar(word) or cjk.is_han(word[0])):
             yield (*match.span(), "other", False)
 
 
-def _outside_code(text: str, found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """The same candidates, those in code weak: what is only assigned or called there is a variable or
-    a column of an example."""
-    blocks = fences(text)
-    lines: dict[int, bool] = {}
-    for start, end, kind, strong in found:
-        strong = strong and bisect_right(blocks, start) % 2 == 0
-        if strong and kind == "artifact":
-            begin = text.rfind("\n", 0, start) + 1
-            if begin not in lines:
-                last = text.find("\n", begin)
-                lines[begin] = is_code(text[begin : last if last >= 0 else len(text)])
-            used = _ASSIGNED.match(text, end) or _PASSED.search(text, max(0, start - 2), start)
-            strong = not (used or lines[begin])
-        yield start, end, kind, strong
+def _speakers(text: str) -> list[Candidate]:
+    """Who speaks in a text of turns: behind a time at the start of three lines (`[15:01] <mara> ...`),
+    or before a colon at the start of half of its lines (`Anna Berg: ...`), where two names stand twice
+    and one of them is no ordinary word."""
+    lines = list(_FORMS.turn.finditer(text))
+    stamped = [line for line in lines if line["time"] or line["nick"]]
+    if len(stamped) < 3:
+        counts = Counter(line["name"] for line in lines)
+        names = {name for name, count in counts.items() if count > 1}
+        turns = [line for line in lines if line["name"] in names]
+        written = sum(1 for line in text.split("\n") if line.strip())
+        if len(names) < 2 or 2 * len(turns) < written or all(ordinary(n.lower()) for n in names):
+            return []
+        stamped = turns
+    return [(*line.span("name" if line["name"] else "nick"), "person", True) for line in stamped]
 
 
-def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidate]:
-    """Adds quoted terms, the same span only once."""
-    quotes: dict[Span, Candidate] = {}
-    last = 0
-    for quote in _quoted(text, short):
-        if quote[0] >= last:
-            quotes[quote[:2]] = quote
-            last = quote[1]
-    out = []
-    for start, end, kind, strong in kept:
-        if quote := quotes.pop((start, end), None):
-            kind = kind if quote[2] == "other" else quote[2]
-            out.append((start, end, kind, strong or quote[3]))
-        else:
-            out.append((start, end, kind, strong))
-    return out + list(quotes.values())
+_LINKS = lex.PARTICLES | frozenset("the and in on to a an und et y e".split())
+
+
+def _quoted(text: str, short: bool) -> Iterator[Candidate]:
+    """Works in title marks, terms between back quotes, phrases in quotation marks that begin with a
+    capital and have no other small words than those of names."""
+    for match in _FORMS.quoted.finditer(text):
+        start, end = match.span(match.lastindex or 0)
+        form, sign = text[start:end], match[0][0]
+        words = form.split()
+        if not words:
+            continue  # “ ”
+        if sign == "《":
+            yield start, end, "content", True
+        elif sign in "「『" or cjk.is_han(form[0]):
+            if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
+                yield start, end, "other", short
+        elif sign == "`":
+            if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
+                yield start, end, "artifact", short or _is_identifier(form)
+        elif 1 < len(words) <= 8 and words[0][:1].isupper():
+            end -= form[-1] in ".,;:"
+            small = any(word[0].islower() and word not in _LINKS for word in words)
+            if not (small or any(sign in form for sign in "?!;")):  # no speech
+                before = words_before(text, start)
+                work = bool(before) and noun_type(before[-1]) == "content"
+                yield start, end, "content" if work else "other", True
+
+
+_IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
+
+
+def _is_identifier(form: str) -> bool:
+    """Is it one word of code that is no ordinary word?"""
+    if len(form) < 3 or (form.isalpha() and ordinary(form.lower())):
+        return False
+    file = form.rpartition(".")[2].lower() in lex.FILE_ENDINGS  # src/core/engine.py, not a/b/c
+    return (file or form.count("/") < 2) and _IDENTIFIER.fullmatch(form) is not None
+
+
+def _identifiers(text: str) -> Iterator[Candidate]:
+    """camelCase, snake_case, calls() and file.names of prose on source code."""
+    for match in _FORMS.code.finditer(text):
+        kind, form = match.lastgroup, match[0]
+        parts = form.split(".")
+        file = parts[-1].lower() in lex.FILE_ENDINGS and max(map(len, parts)) > 1  # not e.g.
+        module = "_" in form or (len(parts) > 2 and form.islower())
+        if (kind != "dotted" or file or module) and any(map(str.isalpha, form)):
+            yield *match.span(), "artifact", not (kind == "call" and stop_word(form))
+
+
+# ---- names that mean the same -------------------------------------------------------------------
+
+_ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
+_BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
+_BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
+_WORDS = re.compile(r"[^\W_]+")
+_APART = re.compile(r"[^\w \n&/’'.-]")  # between two words of a name that is spelled out
+
+
+def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
+    """Acronyms that the text spells out: both names as candidates; span of short -> of long."""
+    aliases: dict[Span, Span] = {}
+    for match in _BRACKET.finditer(text):
+        begin, (start, end) = match.start(), match.span(1)
+        inner = match[1].rstrip(" ;,")
+        short: Span | None = None
+        long: Span | None = None
+        if _ACRONYM.fullmatch(inner):
+            short = (start, start + len(inner))  # World Health Organization (WHO)
+            long = _spelled(text, inner, max(0, begin - 120), begin)
+        elif before := _BEFORE_BRACKET.search(text, max(0, begin - 12), begin):
+            short = before.span(1)  # WHO (World Health Organization)
+            long = _spelled(text, before[1], start, end)
+            long = long if long and long[0] == start else None
+        if short and long:
+            aliases[short] = long
+    kinds = {long: by_form(text[slice(*long)].split()) or "other" for long in aliases.values()}
+    found = [(*long, kinds[long], True) for long in kinds]
+    found += [(*short, kinds[long], True) for short, long in aliases.items()]
+    if "称" in text or "稱" in text:
+        for short, long in cjk.shortened(text, _FORMS.shortened):
+            aliases[short] = long
+            found += [(*short, "organization", True), (*long, "organization", True)]
+    return found, aliases
+
+
+def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
+    """The words before `end` whose initials are the acronym's letters, small words skipped."""
+    letters = [ch.lower() for ch in acronym.removesuffix("s") if ch.isalnum()]
+    words = list(_WORDS.finditer(text, start, end))
+    if sum(map(str.isupper, acronym)) < 2 or not words:
+        return None
+    last = words[-1].end()
+    for word in reversed(words):
+        if word[0][0].lower() == letters[-1] and (len(letters) > 1 or word[0] not in _LINKS):
+            letters.pop()
+        elif word[0].lower() not in _LINKS:
+            return None
+        if not letters:
+            first = word.start()
+            return None if _APART.search(text, first, end) else (first, last)
+    return None
+
+
+def _short_names(
+    rows: Sequence[Row], type_of: Mapping[str, str], taken: Mapping[str, str]
+) -> dict[str, str]:
+    """Family names and given names alone, names with an initial and names without the initial in the
+    middle, each with the one person of this text whose full name they shorten, and that stands
+    before them. John Adams is not his son, John Quincy Adams.
+
+    Who is later called by the last word alone is a person."""
+    first_at: dict[str, int] = {}
+    for key, _, start, _ in rows:
+        first_at.setdefault(key, start)
+    acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
+    full: dict[str, set[str]] = {}
+    usable: set[str] = set()
+    for key in sorted(first_at, key=lambda key: (-key.count(" "), key)):
+        if not 1 <= key.count(" ") <= 2 or key in acronyms or not key.replace(" ", "").isalpha():
+            continue
+        first, *middle, last = key.split(" ")
+        kind = type_of.get(key, "person")
+        longer = full.get(key, ())
+        if kind != "person" or first == last or len(first) < 3:
+            continue
+        if len(longer) == 1 and first_at[min(longer)] < first_at[key]:
+            continue  # Brian Ripley, behind Brian D. Ripley
+        short = {last, f"{first[0]} {last}"}
+        if middle and len(middle[0]) == 1:
+            short.add(f"{first} {last}")
+        for name in (*short, first):
+            full.setdefault(name, set()).add(key)
+        if key in type_of:
+            usable |= {*short, first}
+        elif not any(map(ordinary, key.split(" "))):
+            usable |= short
+    titled = cjk.titled_names(first_at, type_of)
+    full |= titled
+    usable |= titled.keys()
+    return {
+        key: min(full[key])
+        for key in first_at
+        if key in usable
+        and len(full[key]) == 1
+        and key not in taken
+        and type_of.get(key, "person") == "person"
+        and (" " not in key or first_at[key] > first_at[min(full[key])])
+        and (len(key) > 2 or cjk.is_han(key[0]))
+    }
+
+
+# ---- the mentions of a text ---------------------------------------------------------------------
 
 
 def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
@@ -227,9 +333,7 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
     types: dict[str, Counter[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
-    for start, end, kind, strong in sorted(
-        found, key=lambda candidate: (candidate[0], -candidate[1])
-    ):
+    for start, end, kind, strong in sorted(found, key=lambda name: (name[0], -name[1])):
         if end - start > LONGEST:
             continue
         if start >= ended:
@@ -246,13 +350,12 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
         if strong:
             strong_keys.add(key)
         rows.append((key, form, start, end))
-    limit = most(text)
-    if len(counts) > limit:
-        ranked = sorted(
+    if len(counts) > most(text):
+        best = sorted(
             counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key)
         )
-        best = set(ranked[:limit])
-        rows = [row for row in rows if row[0] in best]
+        kept = set(best[: most(text)])
+        rows = [row for row in rows if row[0] in kept]
     type_of = {
         key: min(kinds, key=lambda kind: (-kinds[kind], kind)) for key, kinds in types.items()
     }
@@ -260,14 +363,10 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
         normalise_name(text[slice(*short)]): normalise_name(text[slice(*long)])
         for short, long in aliases.items()
     }
-    for short, long in alias_of.items():
-        if kind := type_of.get(long) or type_of.get(short):
-            type_of[long] = type_of[short] = kind
     for key in counts:  # Alex Ferguson, whom the text calls Mr Ferguson
         if key not in type_of and type_of.get(key.rpartition(" ")[2]) == "person":
             type_of[key] = "person"
-    alias_of |= _respelled(rows, type_of)
-    short_names = _short_names(text, rows, type_of, alias_of)
+    short_names = _short_names(rows, type_of, alias_of)
     for short, long in short_names.items():
         type_of[long] = type_of[short] = "person"
         if long in strong_keys:
@@ -278,276 +377,3 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
         (key, form, *kinds[key], start, end, alias_of.get(key, ""))
         for key, form, start, end in rows
     ]
-
-
-# ---- other names of the same --------------------------------------------------------------------
-
-
-def _short_names(
-    text: str, rows: Sequence[Row], type_of: Mapping[str, str], alias_of: Mapping[str, str]
-) -> dict[str, str]:
-    """Family names and given names alone, names with an initial and names without the initial in the
-    middle, each with the one person of this text whose full name they shorten, and that stands
-    before them. John Adams is not his son, John Quincy Adams.
-
-    Who is later called by the last word alone is a person."""
-    keys = dict.fromkeys(row[0] for row in rows)
-    acronyms = {key for key, form, *_ in rows if form.rpartition(" ")[2].isupper()}  # Ray DVD
-    full: dict[str, set[str]] = {}
-    given_names: set[str] = set()
-    by_family: set[str] = set()
-    for key in sorted(keys, key=lambda key: (-key.count(" "), key)):
-        kind = type_of.get(key, "")
-        if " " not in key:
-            break  # the rest are single words
-        first, *middle, last = key.split(" ")
-        if kind not in ("", "person") or len(middle) > 1 or first == last:
-            continue
-        plain = key.replace(" ", "").isalpha() and key not in acronyms
-        if not plain or key in alias_of or len(first) < 3:
-            continue
-        sure = kind or not any(map(ordinary, key.split(" ")))
-        longer = full.get(key, ())
-        if len(longer) == 1 and not _apart(text, rows, key, *longer):
-            continue  # Brian Ripley, beside Brian D. Ripley
-        short = {last, f"{first[0]} {last}"}
-        if middle and len(middle[0].rstrip(".")) == 1:
-            short.add(f"{first} {last}")
-        if kind:
-            given_names.add(first)
-        for short_name in (*short, first):
-            full.setdefault(short_name, set()).add(key)
-        if sure:
-            by_family.update(short)
-    titled = cjk.titled_names(keys, type_of)
-    full |= titled
-    usable = by_family | given_names | titled.keys()
-    return {
-        key: min(full[key])
-        for key in keys
-        if key in usable
-        and len(full[key]) == 1
-        and (len(key) > (1 if key in given_names else 2) or cjk.is_han(key[0]))
-        and key not in alias_of
-        and type_of.get(key, "person") == "person"
-        and (" " not in key or not _apart(text, rows, key, min(full[key])))
-    }
-
-
-def _apart(text: str, rows: Iterable[Row], name: str, other: str) -> bool:
-    """Does the shorter `name` stand first, or does a sentence name both, and so tell them apart:
-    George Bush and George W. Bush?"""
-    places = sorted((start, end, key) for key, _, start, end in rows if key in (name, other))
-    return bool(places and places[0][2] == name) or any(
-        a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0] + 1) for a, b in pairwise(places)
-    )
-
-
-_SENTENCE_END = re.compile(r"[.!?]\W{0,9} [A-Z]|\n")
-_PLURAL = re.compile("[A-Z]{2,6}s")
-_CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
-
-
-def _respelled(rows: Sequence[Row], type_of: Mapping[str, str]) -> dict[str, str]:
-    """People written as one word, each with the same name in words (AnnaBerg, Anna Berg); several
-    things with one of them (APIs, API)."""
-    plural = {key: key[:-1] for key, form, *_ in rows if _PLURAL.fullmatch(form)}
-    return plural | {
-        key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
-        for key, form, _, _ in rows
-        if type_of.get(key) == "person" and _CAMEL.fullmatch(form)
-    }
-
-
-# ---- what the text itself defines ---------------------------------------------------------------
-
-_ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
-_BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
-_BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
-_WORDS = re.compile(r"[^\W_]+")
-_APART = re.compile(r"[^ \n&/’'.-]")  # between two words of a name that is spelled out
-_LINKS = lex.PARTICLES | frozenset("the and in on to a an und et y e".split())
-
-
-def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
-    """Acronyms that the text spells out: both names as candidates; span of short -> of long."""
-    found: list[Candidate] = []
-    aliases: dict[Span, Span] = {}
-    for match in _BRACKET.finditer(text):
-        begin, (start, end) = match.start(), match.span(1)
-        inner = match[1].rstrip(" ;,")
-        short: Span | None = None
-        long: Span | None = None
-        if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) > 1:
-            short = (start, start + len(inner))  # World Health Organization (WHO)
-            long = _spelled(text, inner, max(0, begin - 120), begin)
-        elif before := _BEFORE_BRACKET.search(text, max(0, begin - 12), begin):
-            short = before.span(1)  # WHO (World Health Organization)
-            if sum(map(str.isupper, before[1])) > 1:
-                stop = re.search(r"[,;:，；]", inner)
-                long = _spelled(text, before[1], start, start + stop.start() if stop else end)
-                long = long if long and long[0] == start else None
-        if short and long:
-            aliases[short] = long
-            words = text[slice(*long)].split()
-            kind = by_form(words) or "other"
-            found += [(*long, kind, True), (*short, kind, True)]
-    if "称" in text or "稱" in text:
-        for short, long in cjk.shortened(text, _FORMS.shortened):
-            aliases[short] = long
-            found += [(*short, "organization", True), (*long, "organization", True)]
-    return found, aliases
-
-
-def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
-    """The words before `end` whose initials are the acronym's letters, small words skipped."""
-    letters = [ch.lower() for ch in acronym.removesuffix("s") if ch.isalnum()]
-    words = list(_WORDS.finditer(text, start, end))
-    if not words or text[words[-1].end() : end].strip(" \"”’'"):
-        return None
-    first = last = words[-1].end()
-    while letters and words:
-        word = words.pop()
-        inside = (ch.lower() for ch in word[0][1:] if ch.isupper() and not word[0].isupper())
-        capitals = [word[0][0].lower(), *inside]
-        small = len(letters) < 2 and word[0] in _LINKS  # Office of the Deputy Prime Minister
-        if letters[-len(capitals) :] == capitals and not small:
-            del letters[-len(capitals) :]
-        elif letters[-1] == capitals[0] and not small:
-            letters.pop()
-        elif word[0].lower() not in _LINKS:
-            return None
-        if letters and words and _APART.search(text, words[-1].end(), word.start()):
-            return None
-        first = word.start()
-    return None if letters else (first, last)
-
-
-# ---- speakers, quotations, identifiers ----------------------------------------------------------
-
-_LINE = re.compile(
-    rf"^(?:\*\*)?(?P<name>[{UPPER}][\w.'-]{{1,30}}(?: [{UPPER}][\w.'-]{{0,20}}){{0,2}})(?:\*\*)?:(?:\*\*)?[ \t]+(?=[^\n]*[^\W\d_])",
-    re.MULTILINE,
-)
-
-
-# A word with a capital at the end of a clause, as the name of who is addressed, and a word in small letters.
-_ADDRESSED = re.compile(rf"(?<=[{WORD},] )[{UPPER}][{WORD}]*+(?=[,.!?…])")
-_SMALL = re.compile(rf"(?<![{WORD}-])[{LOWER}][{WORD}]*+(?![{WORD}-])")
-
-
-def speakers(text: str) -> list[Candidate]:
-    """The names of speakers in a text of turns, as candidates.
-
-    It is such a text if lines begin with a time and a name (`[15:01] <mara> ...`, `12/03/24,
-    10:15 - Jens Ott: ...`; also behind a relay, `<bot> <mara>`). It is also if half of its lines
-    begin with a name and a colon (`Anna Berg: ...`, `**Tom**: ...`), of at least two names, each
-    used twice or before a sentence. A name that is an ordinary word (Tom, Question) counts if it
-    occurs elsewhere in the text, beside another name that is no ordinary word. Two ordinary words
-    count if the text has both at the end of a clause and never in small letters (Hey James!)."""
-    turns = [
-        (*match.span(group), "person", True)
-        for match in _FORMS.turn.finditer(text)
-        for group in ("nick", "relayed", "name")
-        if match[group]
-    ]
-    if len(turns) >= _TURNS:
-        return turns
-    lines = list(_LINE.finditer(text))
-    counts = Counter(line["name"] for line in lines)
-    turns = [line for line in lines if counts[line["name"]] > 1 or _closed(text, line.end())]
-    if 2 * len(turns) < sum(1 for line in text.split("\n") if line.strip()):
-        return []
-    speaking = {line["name"] for line in turns}
-    addressed, small = set(_ADDRESSED.findall(text)), set(_SMALL.findall(text))
-    sure = {name for name in speaking if not ordinary(name.lower())}
-    called = {name for name in speaking & addressed if name.lower() not in small}
-    sure |= called if len(called) > 1 else set()
-    elsewhere = Counter(_WORDS.findall(text))
-    elsewhere.subtract(line["name"].split(" ")[0] for line in lines)
-    named = {name for name in speaking if elsewhere[name.split(" ")[0]] > 0}
-    if len(speaking) < 2 or not sure or len(sure | named) < 2 and not named:
-        return []
-    kept = [line for line in turns if line["name"] in sure | named]
-    return [(_behind_title(line), line.end("name"), "person", True) for line in kept]
-
-
-def _closed(text: str, at: int) -> bool:
-    """Does the line end as a sentence does?"""
-    end = text.find("\n", at)
-    return text[at : end if end >= 0 else len(text)].rstrip().endswith((".", "!", "?", "…"))
-
-
-def _behind_title(line: re.Match[str]) -> int:
-    """Where the name of a speaker begins: MR COLQUHOUN is COLQUHOUN."""
-    first, _, rest = line["name"].partition(" ")
-    titled = rest and first.lower().rstrip(".") in lex.TITLES
-    return line.start("name") + (len(first) + 1 if titled else 0)
-
-
-_GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
-_SAID_OF_WORK = re.compile(
-    rf"(?<![{LOWER}])([{LOWER}]++)(?:[ ,:]| called | titled | named ){{1,2}}[\"“«]\Z"
-)
-
-
-def _quoted(text: str, short: bool) -> Iterator[Candidate]:
-    for match in _FORMS.quoted.finditer(text):
-        start, end = match.span(match.lastindex or 0)
-        form, sign = text[start:end], match[0][:2]
-        if not (words := form.split()):
-            continue  # “ ”
-        if sign[0] == "《":
-            yield start, end, "content", True
-        elif sign[0] in "「『" or any(map(cjk.is_han, form[:3])):
-            if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
-                yield start, end, "other", short or _GLOSSED.match(text, end) is not None
-        elif sign[0] == "`" and sign != "``":
-            if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
-                start = (
-                    end - len(form.lstrip("@!~")) if text[start - 2 : start - 1] == "\0" else start
-                )
-                yield start, end, "artifact", short or _is_identifier(text[start:end])
-        elif 1 < len(words) <= 8 and words[0][:1].isupper() and sign[0] != "'":
-            end -= form[-1] in ".,;:"
-            small = sum(word[0].islower() and word not in _LINKS for word in words)
-            if small or any(sign in form for sign in "?!;"):
-                continue  # speech
-            before = _SAID_OF_WORK.search(text, max(0, start - 40), start)
-            work = before is not None and noun_type(before[1]) == "content"
-            yield start, end, "content" if work else "other", True
-
-
-_NUMBER_BEHIND = re.compile(r"\.\d")
-_ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
-_PASSED = re.compile(r"\w\(\Z")  # before an argument
-_EXAMPLE = re.compile(r"(?:self|cls|[A-Za-z]|foo\w*|my_\w*)\.|(?:foo|my)_")  # of an example
-_IDENTIFIER = re.compile(
-    r"(?!\$\w+/|v\d+(?:\.|$))[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?"
-)
-
-
-def _is_identifier(form: str) -> bool:
-    """Is it one word of code that is no ordinary word?"""
-    if len(form) < 3 or _EXAMPLE.match(form) or (form.isalpha() and ordinary(form.lower())):
-        return False
-    file = form.rpartition(".")[2].lower() in lex.FILE_ENDINGS  # src/core/engine.py, not a/b/c
-    return (file or form.count("/") < 2) and _IDENTIFIER.fullmatch(form) is not None
-
-
-def _identifiers(text: str) -> Iterator[Candidate]:
-    """camelCase, snake_case, calls() and file.names of prose on source code."""
-    for match in _FORMS.code.finditer(text):
-        kind, form = match.lastgroup, match[0]
-        if kind == "dotted":
-            parts = form.split(".")
-            file = parts[-1].lower() in lex.FILE_ENDINGS
-            module = "_" in form or (len(parts) > 2 and form.islower())
-            if not (file or module) or max(map(len, parts)) < 2:
-                continue  # not e.g.
-            if _NUMBER_BEHIND.match(text, match.end()):
-                continue  # libc.so.6
-        if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
-            other = kind == "call" and stop_word(form)  # a for() loop
-            other = other or text.endswith(" at ", 0, match.start())  # bates at stat.wisc.edu
-            yield match.start(), match.end(), "artifact", not (_EXAMPLE.match(form) or other)

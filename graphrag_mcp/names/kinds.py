@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.text.temporal import ENGLISH_VERB
-from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
+from graphrag_mcp.text.terms import UPPER
 
 _DEFINED = re.compile(
     r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
@@ -17,8 +16,6 @@ _BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )"
 _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
 _SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
 _ACTS = re.compile(r" [a-z]+ed\b")
-_WORD_BEHIND = re.compile(rf"[ \n]([{UPPER}{LOWER}]+)")
-_SPOKEN = frozenset("said says replied".split())
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
@@ -34,19 +31,16 @@ def by_form(words: Sequence[str]) -> str:
     kind = lex.NOUN_TYPES.get(last) or lex.NOUN_TYPES.get(first, "")
     if kind and kind != "person":
         return kind
-    initials = sum(_INITIAL.fullmatch(word) is not None for word in words[:-1])
-    return "person" if initials and words[-1].istitle() else ""
+    initial = any(_INITIAL.fullmatch(word) for word in words[:-1])
+    return "person" if initial and words[-1].istitle() else ""
 
 
 def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool) -> str:
     """The type of a mention of a name, "" if it is unknown. `titled`: the title of a person stands
     before it."""
-    return "person" if titled else by_form(words) or by_context(text, start, end, words)
-
-
-def by_context(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    """The type of a mention of a name by the words around it, "" if it is unknown."""
-    return _by_definition(text, end) or _by_neighbours(text, start, end, words)
+    if titled:
+        return "person"
+    return by_form(words) or _by_definition(text, end) or _by_neighbours(text, start, end, words)
 
 
 def _by_definition(text: str, end: int) -> str:
@@ -56,23 +50,8 @@ def _by_definition(text: str, end: int) -> str:
     if _BORN.match(text, end):
         return "person"
     found = _DEFINED.match(text, end)
-    if found is None:
-        return ""
-    predicate = _BEHIND.split(found[1], maxsplit=1)[0].split()
-    if not predicate or len(predicate) > 6:
-        return ""
-    return noun_type(predicate[-1].lower())
-
-
-def attributive(text: str, end: int) -> bool:
-    """Is the next word behind `end` perhaps a noun, so that the name describes it? In "a
-    London-based firm" it is, in "Ban Ki-moon said" it is not."""
-    word = _WORD_BEHIND.match(text, end)
-    return word is not None and not (
-        stop_word(word[1].lower())
-        or _SPEAKS.match(text, end)
-        or ENGLISH_VERB.match(text, word.start(1))
-    )
+    predicate = _BEHIND.split(found[1], maxsplit=1)[0].split() if found else []
+    return noun_type(predicate[-1].lower()) if 0 < len(predicate) <= 6 else ""
 
 
 def noun_type(noun: str) -> str:
@@ -90,17 +69,18 @@ def words_before(text: str, at: int) -> list[str]:
 
 
 def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    before = words_before(text, start) or [""]
-    if kind := noun_type(before[-1]):
+    before = words_before(text, start)
+    last = before[-1] if before else ""
+    if kind := noun_type(last):
         return kind if kind != "location" else ""  # the film Titanic
-    if before[-2:-1] and before[-1] == "of" and noun_type(before[-2]) == "location":
+    if last == "of" and before[-2:-1] and noun_type(before[-2]) == "location":
         return "location"  # the city of Kolkata; not the director of Jaws
-    spoken = before[-1] in _SPOKEN or _SPEAKS.match(text, end)
-    if spoken and len(words) > 1:  # "Microsoft said that" and "Chelsea, who" are usual
-        return "person"
-    # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
-    if 1 < len(words) < 4 and (before[-1] == "by" or _ACTS.match(text, end)):
-        if all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words):
+    if len(words) > 1:  # "Microsoft said that" and "Chelsea, who" are usual
+        if last in ("said", "says", "replied") or _SPEAKS.match(text, end):
             return "person"
-    place = len(words) < 3 and before[-1].lower() in lex.PLACE_PREPOSITIONS
+        # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
+        acts = len(words) < 4 and (last == "by" or _ACTS.match(text, end))
+        if acts and all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words):
+            return "person"
+    place = len(words) < 3 and last.lower() in lex.PLACE_PREPOSITIONS
     return "location" if place and _STOP.match(text, end) else ""

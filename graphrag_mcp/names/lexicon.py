@@ -5,10 +5,11 @@ months) and the nouns that tell a type. Japanese, Korean and Chinese have no cap
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from graphrag_mcp.text.terms import LEGAL_FORMS, STOP_WORDS, table
+from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, STOP_WORDS, table
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
 _LISTS: dict[str, Any] = table(__file__)
@@ -24,6 +25,11 @@ def _signs(name: str) -> frozenset[str]:
 
 def _longest_first(name: str) -> tuple[str, ...]:
     return tuple(sorted(_LISTS[name].split(), key=lambda word: (-len(word), word)))
+
+
+def either(words: Iterable[str]) -> str:
+    """An alternation of a pattern: the longest word first."""
+    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
 
 
 def _kinds(name: str) -> dict[str, str]:
@@ -55,6 +61,11 @@ def ordinary(word: str) -> bool:
         if stem != word and len(stem) > 2 and (stem in ONE_TOKEN or f"{stem}e" in ONE_TOKEN):
             return True
     return word.endswith(("ies", "ied")) and f"{word[:-3]}y" in ONE_TOKEN
+
+
+def is_grammar(word: str) -> bool:
+    """Is this lower-case word a word of grammar of a language with capitals, or a month?"""
+    return word in MONTHS or any(word in words for words in LANGUAGES.values())
 
 
 # ---- Japanese, Korean, Chinese ------------------------------------------------------------------
