@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
 from heapq import nsmallest
@@ -49,9 +49,16 @@ from graphrag_mcp.index.units import pending
 from graphrag_mcp.plugins import readers
 from graphrag_mcp.store.schema import LIST, REPORT_FORM, TABLES, VECTOR_FORM
 from graphrag_mcp.store.sheets import sheets_of
-from graphrag_mcp.store.tables import Change, Snapshot, furniture_of, licences_of, notes_of, rows_of
+from graphrag_mcp.store.tables import (
+    Change,
+    Snapshot,
+    licences_of,
+    notes_of,
+    repeated_lines_of,
+    rows_of,
+)
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.prose import Furniture, own_lines, paragraphs, without_addresses
+from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import content_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
 
@@ -159,30 +166,24 @@ def _made_of(params: ClusterParams, documents: Mapping[str, str], sheets: Mappin
 
 def _texts(snapshot: Snapshot, documents: Mapping[str, str]) -> Texts:
     """The terms of text units; `documents`: by text unit."""
-    furniture = furniture_of(snapshot)
-    left_out = pa.array(sorted(furniture.texts), pa.string())
-    columns = ["id", "document_id", "text_unit_id", "text", "terms"]
-    batches = (
-        said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
-        for part in snapshot.batches("passages", columns, AT_ONCE)
-    )
+    repeated = repeated_lines_of(snapshot)
+    columns = ["document_id", "text_unit_id", "text", "terms"]
+    batches = (said(part, repeated) for part in snapshot.batches("passages", columns, AT_ONCE))
     return texts_of(batches, documents)
 
 
-def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
-    """The passages with the terms of what their texts say: without those of addresses, and of pages
-    only those of paragraphs, without the lines that pages of a site share. By menus and notices pages
-    of a site are alike, whatever they tell."""
+def said(passages: pa.Table, repeated: Mapping[str, Set[str]]) -> pa.Table:
+    """The passages with the terms of what their texts say: without those of addresses, and of the lines
+    that a document repeats. By menus and notices pages of a site are alike, whatever they tell."""
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
     names = "document_id", "text", "terms"
     rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
-    term_texts = []
-    for has_address, document, text, known in rows:
-        content = (
-            own_lines(paragraphs(text), furniture.lines) if document in furniture.pages else text
-        )
-        content = without_addresses(content) if has_address else content
-        term_texts.append(known if content == text else " ".join(terms(content)))
+    term_texts = [
+        " ".join(terms(without_addresses(text, repeated.get(document, frozenset()))))
+        if has_address or document in repeated
+        else known
+        for has_address, document, text, known in rows
+    ]
     return passages.select(["text_unit_id"]).append_column(
         "terms", pa.array(term_texts, pa.string())
     )

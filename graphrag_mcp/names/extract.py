@@ -113,8 +113,14 @@ def _named(text: str, short: bool, spans: Sequence[Span]) -> list[Fields]:
     )
 
 
-# What a text must hold for a pattern to be tried: web addresses, mail addresses, targets of links, tags and comments.
+# What a text must hold for a pattern to be tried: lines of links to the web and nothing else, as the navigation of a
+# page has them, web addresses, mail addresses, targets of links, tags and comments.
+_MENU = re.compile(
+    r"^[\s*+-]{0,9}(?:\[[^\[\]\n]{0,60}\]\(http[^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)[ \t|•·]{0,9}+)++$",
+    re.MULTILINE,
+)
 _MARKUP = (
+    ("](http", _MENU),
     ("://", re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)),
     ("@", re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)),
     ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),

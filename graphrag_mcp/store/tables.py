@@ -46,7 +46,7 @@ from graphrag_mcp.store.schema import (
     sealed,
 )
 from graphrag_mcp.text.citing import LICENCE, file_and_key, is_note
-from graphrag_mcp.text.prose import Furniture, furniture
+from graphrag_mcp.text.prose import repeated_lines
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
@@ -582,16 +582,17 @@ def licences_of(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(id for id, metadata in rows_of(rows) if json.loads(metadata).get(LICENCE))
 
 
-def furniture_of(snapshot: Snapshot) -> Furniture:
-    """The passages (content ids) that are menus or repeat the lines of a site, of documents with links,
-    notes aside; and these lines."""
-    passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
+def repeated_lines_of(snapshot: Snapshot) -> dict[str, set[str]]:
+    """The lines of documents with links (content ids) that repeat those of others, notes aside."""
+    passages = snapshot.rows("passages", columns=["document_id", "text"])
     if notes := notes_of(snapshot):
         passages = passages.filter(
             pc.invert(pc.is_in(passages["document_id"], pa.array(sorted(notes))))
         )
     pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
-    return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
+    return repeated_lines(
+        rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique())))
+    )
 
 
 def empty(table: str, columns: Wanted) -> pa.Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Set
-from typing import NamedTuple
 
 from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import Patterns, is_cjk, table
@@ -143,22 +143,13 @@ _ITEM = re.compile(
 _CODE = re.compile(r"[=;{}]")
 _STOP = re.compile(r"[.!?…。！？।؟]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
-# A link that begins before the text, and one that goes on behind it.
-_BEGUN = re.compile(r'\A([^\[\]\n]{0,200})\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300}")?\)')
-_OPEN = re.compile(
-    r'(?:!\[[^\[\]\n]{0,200}|\[([^\[\]\n]{0,200}))\]\(https?://[^\s()]{0,2000}(?:\s"[^"\n]{0,300})?\Z'
-)
 # What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
 # An address in running text; the rest of one that was cut; what no word is so long as.
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
-# Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
-# those below held no sentence of an article.
-MENU = 0.3
-PARAGRAPH = 120  # characters of a line that is a paragraph, beside its links
-SAID = 50  # bytes of a line that may be a paragraph, beside its links
+LEFT = 5  # of a document at least a fifth is left
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
@@ -209,89 +200,31 @@ def _indented(text: str) -> list[int]:
     return places
 
 
-def is_menu(text: str, readable_text: str) -> bool:
-    """Is most of a text links, as in the navigation of a page, or the rest of an address that begins
-    before it? `readable_text`: what is readable of it."""
-    cut = sum(map(len, _CUT.findall(readable_text))) if "](" in text or "%" in text else 0
-    return len(readable_text) - cut < MENU * len(text)
-
-
-class Furniture(NamedTuple):
-    """Texts (ids) that say nothing of their document; pages (documents) with a menu of links to
-    other sites; and lines that SHARED of these pages hold."""
-
-    texts: set[str]
-    pages: set[str]
-    lines: set[str]
-
-
-def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
-    """Which of these (id, document, text) say nothing of their document: menus; and, where the
-    document says more elsewhere, texts that are half links, and those of which most are lines that
-    SHARED documents hold."""
-    found: dict[str, tuple[str, list[str]]] = {}
-    menus, linked, pages = set[str](), set[str](), set[str]()
-    holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
-    for id, document, text in rows:
-        readable_text = readable(text)
-        found[id] = document, readable_text.split("\n")
-        if is_menu(text, readable_text):
-            menus.add(id)
-            pages |= {document} if "](http" in text else set()
-        elif 2 * len(readable_text) < len(text):
-            linked.add(id)
-        for line in found[id][1]:
-            documents = holders.get(line, ())
-            if len(documents) < SHARED and document not in documents:
-                holders[line] = (*documents, document)
-    shared = {line for line, documents in holders.items() if line and len(documents) >= SHARED}
-    repeats = {
-        id
-        for id, (_, lines) in found.items()
-        if 2 * sum(len(line) for line in lines if line in shared) > sum(map(len, lines))
+def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """The lines of each document, of (document, text), that SHARED documents hold: menus, notices and
+    licences of a site. None of a document of which they are nearly all, such as a copy."""
+    holders: dict[str, set[str]] = {}
+    characters: Counter[str] = Counter()
+    for document, text in rows:
+        for line in filter(None, readable(text).split("\n")):
+            characters[document] += len(line)
+            documents = holders.setdefault(line, set())
+            documents.add(document)
+    shared: dict[str, set[str]] = defaultdict(set)
+    for line, documents in holders.items():
+        for document in documents if len(documents) >= SHARED else ():
+            shared[document].add(line)
+    return {
+        document: lines
+        for document, lines in shared.items()
+        if sum(map(len, lines)) * LEFT <= characters[document] * (LEFT - 1)
     }
-    says_more = {found[id][0] for id in found.keys() - repeats - linked - menus}
-    of_pages: dict[str, set[str]] = {}
-    for document, lines in found.values():
-        for line in shared.intersection(lines) if document in pages else ():
-            of_pages.setdefault(line, set()).add(document)
-    lines_of = {line for line, documents in of_pages.items() if len(documents) >= SHARED}
-    texts = menus | {id for id in repeats | linked if found[id][0] in says_more}
-    return Furniture(texts, pages, lines_of)
-
-
-def own_lines(text: str, shared: Set[str]) -> str:
-    """A readable text without the lines that pages of its site share; paragraphs stay: two pages may
-    quote one speech."""
-    lines = text.split("\n")
-    return "\n".join(line for line in lines if line not in shared or len(line) > PARAGRAPH)
-
-
-def paragraphs(text: str) -> str:
-    """What the page of a web site says itself: lines of which more stands outside links than in them,
-    long ones or with the end of a sentence, and the heading before these. No menus and lists of other
-    pages."""
-    kept, heading = list[str](), ""
-    for line in text.split("\n"):
-        if line.startswith("#") and "](" not in line:
-            heading = line
-            continue
-        outside = _FORMS.link.sub(" ", _FORMS.image.sub(" ", line)) if "](" in line else line
-        size = len(outside.encode())  # a sign of Chinese says as much as three letters
-        if size < SAID or (size < PARAGRAPH and _STOP.search(outside) is None):
-            continue
-        bare = _line(line)
-        if 2 * len(outside) > len(bare):
-            kept += [heading, bare] if heading else [bare]
-            heading = ""
-    return "\n".join(kept)
 
 
 def readable(text: str) -> str:
     """The text as it is shown; the same text where there is nothing to leave out."""
     if not any(mark in text for mark in ("[", "](", "<", "&", "|", "  ", "\t", "===", "---")):
         return text.strip()
-    text = _OPEN.sub(r"\1", _BEGUN.sub(r"\1", text, count=1)) if "](" in text else text
     lines: list[str] = []
     closed = _closed(text) if "<" in text else frozenset()
     menu: list[str] = []  # lines that are a link and nothing else: three in a row are navigation
@@ -319,34 +252,11 @@ def searched(text: str) -> str:
     return _LINK.sub(lambda link: link[0].partition("?")[0].partition("#")[0], text)
 
 
-def without_addresses(text: str) -> str:
-    """What is readable of a text without the addresses in it: their parts are the words of a site,
-    not of what it says."""
-    return _ADDRESS.sub(" ", readable(text))
-
-
-def navigation(text: str) -> list[tuple[int, int]]:
-    """Where lines stand, before the first paragraph, that lead to other pages and say nothing here:
-    RUN or more links in a row, and rows of links without other words. Links within a folder are none
-    of these: notes name each other so."""
-    if text.count("](http") < RUN:
-        return []
-    found: list[tuple[int, int]] = []
-    run: list[tuple[int, int]] = []
-    at = 0
-    for line in [*text.split("\n"), "."]:
-        place, at = (at, at + len(line)), at + len(line) + 1
-        if _ITEM.fullmatch(line):
-            run += [place] if "](http" in line else []
-        elif line.strip():
-            found += run if len(run) >= RUN else []
-            run = []
-            rest = _FORMS.link.sub("", line)
-            if len(rest) > PARAGRAPH:
-                break
-            if line.count("](http") >= LINKS and not any(map(str.isalnum, rest)):
-                found += [place] if line.lstrip()[:1] != "|" else []
-    return found
+def without_addresses(text: str, left_out: Set[str] = frozenset()) -> str:
+    """What is readable of a text without the addresses in it, whose parts are the words of a site, and
+    without these lines."""
+    kept = (line for line in readable(text).split("\n") if line not in left_out)
+    return _ADDRESS.sub(" ", "\n".join(kept))
 
 
 # Elements that need no end.

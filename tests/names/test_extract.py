@@ -105,12 +105,21 @@ def test_real_texts_give_exact_spans() -> None:
             _sound(path.read_text("utf-8"))
 
 
+def test_names_of_a_menu_are_left_out_and_those_of_links_in_sentences_are_not() -> None:
+    menu = "\n".join(f'*   [{name}](https://a.example/{name} "{name} here")' for name in ("News", "Reviews", "Lisbon"))
+    row = " | ".join(f"[{name}](https://a.example/{name})" for name in ("Oslo", "Paris", "Porto"))
+    text = f"# Piers\n\n{menu}\n\nIda Holm built [Bo](https://a.example/bo) Lind's pier in Varde.\n\n{row}\n\n[[Ashby]]\n"
+    assert {"Ida Holm", "Varde", "Ashby"} <= {m.form for m in extract(text + "The end of it is near. " * 20)}
+    assert not {"News", "Reviews", "Lisbon", "Oslo", "Paris", "Porto"} & {m.form for m in extract(text)}
+
+
 AWKWARD = [
     "cookie consent accept ", "A", "a", "A ", "a ", "A.", "A. ", "Ab-", "A'", "A'b", "A of ", "A of the ", "A & ", "A, Inc", "a.", "a.b", "_", "a_", "a-",
     '"', '"a', '"a b" ', "`", "`a`", "``a''", "'", "“", "《", "《a》", "「", "(", "((A", "(A)", "A (A) ", "Abc (ABC) ", "（", "，简称",
     "1", "1 ", "1990 Cup ", "\n", "\nA", "A\n", "A is a ", "\nA is a ", "的", "中国", "中·", "阿·", "站", "ア", "ア・", "あ", "한국은 ",
     "é", "ß-", "Я ", "ا", "ابجد ", "ก", "C++", "@", "-", "King's ", "Ab's Cd ", "May 5 ", "And The ", "@-@ A ", "𠀀", "😀", "A\u0301",
     "<!--", "<a ", "<a b=", "https://", "'a' :", "12:00 <", "12:00 a a ", "+++\n", "+++\na/",
+    "[a](http", "[a](http://b) ", "\n* [a](http://b",
 ]  # fmt: skip
 
 

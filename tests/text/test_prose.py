@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.text.prose import (
     fences,
-    furniture,
-    navigation,
-    paragraphs,
     readable,
+    repeated_lines,
     sentences,
+    without_addresses,
 )
 from tests.support.workload import linear
 from tests.text.test_terms import ALPHABET
@@ -104,51 +103,18 @@ def test_sentences_are_ordered_tight_and_cover_all_that_is_not_blank(text: str) 
     assert text[position:].strip() == ""
 
 
-@pytest.mark.parametrize("raw, shown", [
-    ("The pier ![Image 4: A 20x20 small image, likely a logo](https://a.example/l.gif) is open.", "The pier is open."),
-    ('works](https://a.example/w "Works") * Mills * [The mills of](https://a.example/m "the mil', "works * Mills * The mills of"),
-])  # fmt: skip
-def test_a_picture_is_left_out_and_a_cut_link_is_shown_as_its_words(raw: str, shown: str) -> None:
-    assert readable(raw) == shown
+def test_lines_that_three_documents_hold_are_furniture_but_not_of_copies() -> None:
+    notice = "We use cookies to keep this site going, as our partners do."
+    told = "Ida Holm built the pier of Varde in 1904, and a storm took it in the winter of year"
+    pages = [(f"page {n}", f"{notice}\n\n{told} {n}.") for n in range(3)]
+    assert repeated_lines(pages) == {f"page {n}": {notice} for n in range(3)}
+    assert repeated_lines(pages[:2]) == {}  # two pages share no site
+    assert repeated_lines([(f"copy {n}", f"{told}\n\n{n}") for n in range(3)]) == {}
 
 
-def test_menus_and_the_lines_of_a_site_are_furniture_where_a_document_says_more() -> None:
-    menu = " ".join(f"[Part {n}](https://a.example/a/long/way/to/part/{n}/index.html?from=menu)" for n in range(9))
-    consent = "We use cookies to keep this site going, as our partners do. [Read more](https://a.example/cookies)"
-    told = "Ida Holm built the pier of Varde in 1904, as its [register](https://a.example/r) tells."
-    half = "The pier of Varde, Denmark, [and its harbour](https://a.example/the/pier/of/varde/and/its/long/history.html)"
-    pages = [(f"{part}{n}", f"page {n}", text) for n in range(3) for part, text in (("m", menu), ("c", consent), ("t", f"{told} {n}."), ("h", f"{half} {n}"))]
-    assert furniture(pages)[0] == {f"{part}{n}" for part in "mch" for n in range(3)}
-    assert furniture(pages[:8])[0] == {f"{part}{n}" for part in "mh" for n in range(2)}  # two pages share no site
-    alone = [row for row in pages if row[0][0] in "mch"]
-    assert furniture(alone)[0] == {"m0", "m1", "m2"}  # nothing else is said
-
-
-def test_names_in_the_navigation_of_a_page_are_left_out_and_links_between_notes_are_not() -> None:
-    menu = "\n".join(f"*   [{name}](https://a.example/{name} \"{name} here\")" for name in ("News", "Reviews", "Lisbon"))
-    row = " | ".join(f"[{name}](https://a.example/{name})" for name in ("Oslo", "Paris", "Porto"))
-    text = f"# Piers\n\n{menu}\n\nIda Holm built a pier in Varde.\n\n{row}\n\n[Bo](https://a.example/bo) paid."
-    left_out = [text[start:end] for start, end in navigation(text)]
-    assert left_out == [*menu.split("\n"), row]
-    assert navigation(text.replace("https://a.example/", "")) == []
-
-
-PAGE = """# The pier of Varde
-[Home](https://a.example/) [News](https://a.example/news) [Sport and the weather of today](https://a.example/sport)
-Menu
-[![Image 1: a pier](https://a.example/p.jpg)](https://a.example/pier)
-## Storm
-Ida Holm built the [pier](https://a.example/pier) in 1904, and a storm took it.
-伊达·霍尔姆于1904年建造了码头，后来一场风暴把它卷走了。
-## Related
-[A very long heading of another page about something else. It goes on.](https://a.example/other)"""
-
-
-def test_a_page_says_its_paragraphs_and_their_headings_and_no_menus() -> None:
-    lines = PAGE.split("\n")
-    assert paragraphs(PAGE).split("\n") == [lines[4], "Ida Holm built the pier in 1904, and a storm took it.", lines[6]]
-    company = "The company of the harbour sold a dredger and two boats to the town of Varde in May."
-    assert paragraphs(company) == company
+def test_addresses_and_lines_that_are_left_out_are_no_words_of_a_text() -> None:
+    text = "Read [more](https://a.example/cookies)\nIda Holm built the pier, see www.a.example/pier."
+    assert without_addresses(text, {"Read more"}).split() == "Ida Holm built the pier, see".split()
 
 
 def test_blocks_of_code_are_found_in_linear_time() -> None:

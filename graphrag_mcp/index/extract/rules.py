@@ -6,7 +6,6 @@ no two names share it."""
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -17,7 +16,7 @@ from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.names.extract import Fields, mentions, most
-from graphrag_mcp.text.prose import fences, is_code, navigation
+from graphrag_mcp.text.prose import fences, is_code
 from graphrag_mcp.text.quote import LEANS, says
 from graphrag_mcp.text.spans import Unit
 from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
@@ -51,16 +50,8 @@ def collect(
     kept."""
     core_text = text[core:]
     spans = recent_sentences(core_text)
-    left_out = navigation(core_text)
     found = mentions(core_text, spans=spans)
-    everywhere, summarised = corrected(found, core_text, names or {})
-    every = [
-        mention
-        for mention in everywhere
-        if not left_out
-        or (at := bisect_right(left_out, (mention[4], math.inf))) == 0
-        or left_out[at - 1][1] <= mention[4]
-    ]
+    every, summarised = corrected(found, core_text, names or {})
     silent = _silent(core_text, spans, every)
     groups = lists_of((mention[0], mention) for mention in every)
     named = [_group(unit_id, group, spans, silent, core) for group in groups.values()]
