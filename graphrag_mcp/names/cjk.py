@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import NamedTuple
 
@@ -306,22 +305,13 @@ def _tokens(text: str) -> Iterator[list[_Token]]:
     jieba = _jieba()
     for run in _RUN.finditer(text):
         at, words = run.start(), []
-        tagged = list(jieba.tag(run[0].translate(SIMPLIFY)))
-        for place, (word, tag) in enumerate(tagged):
-            if word in lex.ZH_NO_NAMES and not _is_named(tagged[place + 1 : place + 5]):
-                tag = "n"
+        for word, tag in jieba.tag(run[0].translate(SIMPLIFY)):
+            tag = "n" if word in lex.ZH_NO_NAMES else tag
             # asked only where it decides
             known = len(word) < 2 or tag[0] not in "njlz" or jieba.has_word(word)
             words.append(_Token(word, tag, at, at + len(word), known))
             at += len(word)
         yield words
-
-
-def _is_named(behind: Sequence[tuple[str, str]]) -> bool:
-    """Does the noun of an organisation or place follow, whose name a word begins: 太平人寿保险公司?"""
-    nouns = takewhile(lambda noun: noun[1][0] in "njlv", behind)
-    kinds = (lex.ZH_HEAD_TYPE.get(word) or lex.ZH_HEAD_TYPE.get(word[-2:]) for word, _ in nouns)
-    return any(kind in ("organization", "location") for kind in kinds)
 
 
 def _chinese(text: str, short: bool) -> list[Candidate]:
@@ -342,23 +332,7 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
                 kind, strong = judged
                 strong = strong and (short or _sure(words, at, kind))
                 found.append((token.start, token.end, kind, strong))
-    return [*_titled(text, found), *found]
-
-
-_TITLED = re.compile(f"([{''.join(sorted(lex.ZH_SURNAMES))}])(?:{'|'.join(lex.ZH_TITLES)})")
-
-
-def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
-    """A family name and a title, where one person of the text has this name: 张经理, 张伟."""
-    names = {text[start:end] for start, end, kind, sure in found if kind == "person" and sure}
-    ends = {end for _, end, kind, _ in found if kind == "person"}
-    for match in _TITLED.finditer(text):
-        namesakes = (
-            name for name in names if name[0] == match[1] and len(name) < 4 and "·" not in name
-        )
-        bearers = [name for name in namesakes if name[1:] not in lex.ZH_TITLES]
-        if len(bearers) == 1 and match.end(1) not in ends:  # not 李王 + 经理
-            yield *match.span(), "person", True
+    return found
 
 
 def _single_nouns(text: str) -> Iterator[str]:
@@ -452,7 +426,7 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
             break
         kind = lex.ZH_HEAD_TYPE.get(head, "") or lex.ZH_HEAD_TYPE.get(head[-2:], "")
         near = index == first + 1 and len(word) > 1 and tag != "m"
-        near = near and (head in lex.ZH_PLACE_HEADS or (head[-1:] == "站" and head != "网站"))
+        near = near and head[-1:] == "站" and head != "网站"
         if kind and (near or (named and not verb)):
             best = (index, kind)
         elif near:
@@ -462,32 +436,15 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
     return best
 
 
-_PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
 _ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
-# no name ends in these
-_OF_THINGS = frozenset(
-    "性者人器机物质剂谱式筑底化部馆室肉雨汤烟体针菜粮糖粉鱼虫节赛队网版舞费税权法病庭井提展"
-)
-_STYLE = tuple("式制型类性级")
-
-
-def _whole(words: list[_Token], at: int) -> bool:
-    """Does no piece of a longer name stand beside this word: 吴郡富|春, 民主|党?"""
-    for other in (*words[max(at - 1, 0) : at], *words[at + 1 : at + 2]):
-        single = len(other.word) == 1 and other.tag in _PIECES and other.word not in lex.ZH_FUNCTION
-        if single or (not other.known and is_han(other.word[0])):
-            return False
-    return True
 
 
 def _sure_head(words: list[_Token], first: int, last: int) -> bool:
     """Is a name that ends in a telling head one of something in particular: 推特公司, not 基因公司?"""
     word, tag, _, _, known = words[first]
     named = tag in ("ns", "nt", "nr", "nrt") or (not known and last == first + 1)
-    if tag == "ns" and words[last].word in lex.ZH_OF_A_COUNTRY:
-        return False  # 美国公司
     before = words[first - 1] if first else None
-    return named and not word.endswith(_STYLE) and (before is None or before.tag[0] not in "njz")
+    return named and (before is None or before.tag[0] not in "njz")
 
 
 def _sure(words: list[_Token], at: int, kind: str) -> bool:
@@ -495,7 +452,7 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     word, tag, _, _, known = words[at]
     if word in lex.ZH_KNOWN:
         return True
-    if kind == "other" or not _whole(words, at):
+    if kind == "other":
         return False
     if kind == "person":
         before = words[at - 1] if at else None
@@ -504,7 +461,7 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
         noun = len(word) == 3 and _jieba().has_word(word[:2]) and not _SOUNDS_ONLY.fullmatch(word)
         long = (len(word) > 2 and not noun) or bool(acts)  # not 梅雨季
-        return begins and long and word[-1] not in lex.ZH_HEAD_TYPE and word[-1] not in _OF_THINGS
+        return begins and long and word[-1] not in lex.ZH_HEAD_TYPE
     if tag == "nt":
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "njmq")
@@ -513,7 +470,7 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     if at and words[at - 1].tag[0] in "umq" and not (spelled or of_place):
         return False  # 导电的炭黑, 四个广角
     wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
-    return known and not wide and word[-1] not in _OF_THINGS and word[-1] != "人"
+    return known and not wide and word[-1] != "人"
 
 
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
@@ -568,16 +525,3 @@ def shortened(
                     yield place.span(), long
                 break
             at = form.rfind(short[0], 0, at)
-
-
-def titled_names(keys: Iterable[str], type_of: Mapping[str, str]) -> dict[str, set[str]]:
-    """For each key that is a family name with a title (张经理), the people of the text with that
-    family name (张伟)."""
-    people = {
-        key for key, kind in type_of.items() if kind == "person" and key[1:] not in lex.ZH_TITLES
-    }
-    return {
-        key: {person for person in people if person[0] == key[0]}
-        for key in keys
-        if key[1:] in lex.ZH_TITLES
-    }

@@ -314,9 +314,6 @@ def _short_names(
             usable |= {*short, first}
         elif not any(map(ordinary, key.split(" "))):
             usable |= short
-    titled = cjk.titled_names(first_at, type_of)
-    full |= titled
-    usable |= titled.keys()
     return {
         key: min(full[key])
         for key in first_at
@@ -325,7 +322,7 @@ def _short_names(
         and key not in taken
         and type_of.get(key, "person") == "person"
         and (" " not in key or first_at[key] > first_at[min(full[key])])
-        and (len(key) > 2 or cjk.is_han(key[0]))
+        and len(key) > 2
     }
 
 

@@ -78,45 +78,21 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
         return True
     word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
     key = word.casefold()
-    if key in _ENDS["never_end"]:
+    if key in _ENDS["never_end"] or word == "v":  # Roe v. Wade
         return False
     if key in _ENDS["before_number"] and _FORMS.number_behind.match(after):
         return False
-    if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
-        return not _is_versus(text[max(start, at - 80) : at - 1], after)
     initial = len(word) == 1 and word.isupper()
     if key in _ENDS["before_number"] and not initial:
         return True
-    if word.isdecimal() and len(word) <= 2 and _is_ordinal(text[max(start, at - 80) : at], after):
-        return False
+    following = _LETTERS.match(after)
+    first = following[0] if following else ""
+    if word.isdecimal() and len(word) <= 2 and first.casefold() in _ENDS["dated"]:
+        return False  # a German 3. März
     if key in _ENDS["may_end"] or initial or _DOTTED.fullmatch(word):
         # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
-        following = _LETTERS.match(after)
-        first = following[0] if following else ""
         return not after or (first.istitle() and first.casefold() in _ENDS["starters"])
     return True
-
-
-def _is_ordinal(before: str, after: str) -> bool:
-    """Is the number at the end of `before` a German `3.`, with its month or noun behind it?"""
-    following = _LETTERS.match(after)
-    if following is None:
-        return False
-    words, named = before.casefold().split()[:-1], following[0].casefold()
-    dated = named in _ENDS["dated"] or (
-        bool(words) and words[-1] in _ENDS["before_ordinal"] and named not in _ENDS["starters_de"]
-    )
-    return dated and named not in _ENDS["starters"] and _ENDS["in_english"].isdisjoint(words)
-
-
-def _is_versus(before: str, after: str) -> bool:
-    """Does `v.` between these stand for versus? Both parties begin with a capital."""
-    party = (before.split() or [""])[-1].lstrip("\"'“‘«([（「")
-    following = _LETTERS.match(after)
-    if not party[:1].isupper() or following is None or not following[0][0].isupper():
-        return False
-    first = following[0].casefold()
-    return first not in _ENDS["starters"] or first in ("the", "a")
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -154,13 +130,6 @@ SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
-# What stands before an indented block: a paragraph that ends with two colons, a directive.
-_LITERAL = re.compile(
-    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
-    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
-    re.MULTILINE,
-)
-_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 _SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
 CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
 
@@ -171,9 +140,8 @@ def is_code(text: str) -> bool:
 
 
 def fences(text: str) -> list[int]:
-    """Where blocks of code begin and end, in turns: fenced ones, and indented ones that two colons
-    announce. A text that was cut inside a block is told by a fence that names a language, since
-    such a fence opens a block."""
+    """Where fenced blocks of code begin and end, in turns. A text that was cut inside a block is told
+    by a fence that names a language, since such a fence opens a block."""
     found = list(_FENCE.finditer(text)) if "```" in text else []
     places = [match.start() for match in found]
     opens = next((at for at, match in enumerate(found) if match[1]), None)
@@ -182,21 +150,6 @@ def fences(text: str) -> list[int]:
     else:
         places = [0] * (opens % 2) + places
         places += [len(text)] * (len(places) % 2)
-    return places or _indented(text)
-
-
-def _indented(text: str) -> list[int]:
-    places: list[int] = []
-    for match in _LITERAL.finditer(text) if "::" in text else ():
-        if places and match.start() < places[-1]:
-            continue
-        end = match.end()
-        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
-            line, bare = found[0], found[0].lstrip(" \t")
-            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
-                break
-            end = found.end()
-        places += [match.end(), end] if end > match.end() else []
     return places
 
 
