@@ -37,7 +37,7 @@ _INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _LOWER_BEHIND = re.compile(rf"[ \n][{LOWER}]{{3,}}")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z")  # Mara's, James', Ankara'da
-_COUNT = re.compile(r"\d[\d.,]*")
+_COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
@@ -72,7 +72,7 @@ class Latin:
     `lower`: how often each word occurs in lower case. `inside`: how often each phrase occurs
     capitalised inside sentences; `led`: the same behind "the"; `one_of`: behind "a". `subject`: how
     often a sentence begins with the phrase and goes on in lower case. `counted`: how often it stands
-    behind a number, as units and currencies do. `beside`: the words of the names of several words that hold a word."""
+    behind a number, as units and currencies do."""
 
     def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
         self.text, self.spans = text, spans
@@ -82,7 +82,6 @@ class Latin:
         self.grammar = STOP_WORDS | LANGUAGES[self.language]
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
-        self.beside: dict[str, set[str]] = {}
         self._prose: dict[int, bool] = {}
         self.found = list(self._read())
         for name in self.found:
@@ -126,14 +125,11 @@ class Latin:
         return runs
 
     def _ends(self, word: str, following: str, last: bool) -> bool:
-        """Does a name end with this word: Israel's Dana Levi, London-based; not King's College, nor
-        Schindler's List, where the phrase ends with an ordinary word?"""
-        if suffix := _SUFFIX.search(word):
-            owner, owned = word[: suffix.start()].lower(), following.lower()
-            return not (
-                (last and ordinary(owned) and owned not in lex.MONTHS)
-                or (ordinary(owner) and owned in lex.NOUN_TYPES)
-            )
+        """Does a name end with this word: Israel's Dana Levi, London-based; not Schindler's List, where
+        the phrase ends with an ordinary word?"""
+        if _SUFFIX.search(word):
+            owned = following.lower()
+            return not (last and ordinary(owned) and owned not in lex.MONTHS)
         return _adjective(word) > 0
 
     def _begins(self, run: list[re.Match[str]], piece: re.Match[str]) -> bool:
@@ -239,38 +235,24 @@ class Latin:
         self.counted[form] += bool(before) and _COUNT.fullmatch(before[-1]) is not None
         if not name.prose:
             return
-        first = name.words[0].lower()
-        if len(name.words) > 1 and not (name.opening and ordinary(first)):
-            for word in name.words:
-                self.beside.setdefault(word, set()).update(name.words)
         if name.opening:
             self.subject[form] += _LOWER_BEHIND.match(self.text, name.end) is not None
-            if first in self.grammar:
-                self.inside[" ".join(name.words[1:])] += 1  # In York
+            if name.words[0].lower() in self.grammar:
+                rest = " ".join(name.words[1:])
+                self.inside[rest] += 1  # In York
+                self.all[rest] += 1
         else:
             {"the": self.led, "a": self.one_of}.get(name.article, self.inside)[form] += 1
 
     def _without_opener(self, name: Name) -> Name | None:
-        """The name without a word that only opens its sentence, or that says what its bearer is: where
-        the rest stands by itself elsewhere (Later Merrick); words of grammar always, unless the whole
-        stands within a sentence elsewhere."""
-        first = name.words[0].lower()
-        is_grammar = name.opening and first in self.grammar
-        if len(name.words) == 1:
-            return None if is_grammar and not name.words[0].isupper() else name
-        if name.opening and self.inside[name.form]:
+        """The name without a word of grammar that opens its sentence: In York, Did James."""
+        if not (name.opening and name.words[0].lower() in self.grammar):
             return name
         rest = name.words[1:]
-        alone = " ".join(rest)
-        if len(rest) > 1:
-            known = self.inside[alone] + self.led[alone] > 0
-        else:
-            # not John Adams beside John Quincy Adams
-            beside = self.beside.get(alone, set())
-            opener = name.opening and ordinary(first)
-            known = opener and bool(beside) and name.words[0] not in beside
-        if not (known or is_grammar):
-            return name
+        if not rest:
+            return name if name.words[0].isupper() else None
+        if self.inside[name.form]:
+            return name  # Do Muoi
         start = self.text.find(rest[0], name.start + len(name.words[0]), name.end)
         return Name(start, name.end, rest, False, name.titled, name.prose)
 

@@ -51,16 +51,6 @@ class When:
 
 
 _TABLES = table(__file__)
-ENGLISH_VERB = re.compile(  # a form that has a tense
-    rf"(?:{'|'.join(_TABLES['en'][tense] for tense in _TABLES['en']['tenses'])})(?!\w)"
-)
-DAY_WORDS = frozenset(  # of one word: yesterday, heute
-    word
-    for name in ("en", "de", "fr", "es")
-    for words in _TABLES[name]["day"]
-    for word in words.split("|")
-    if word.isalpha()
-)
 _FORMS = Patterns(_TABLES["forms"])
 _AROUND = 20  # characters in which a word of another calendar counts
 _SENTENCE = 200  # characters of a sentence that are read for its verb

@@ -41,21 +41,21 @@ def test_a_name_that_is_seldom_certain_is_no_entity(tmp_path: Path) -> None:
 
 
 def test_a_given_name_is_the_one_person_of_its_text_with_that_name(tmp_path: Path) -> None:
-    told = "Hannah Merrick opened the hall of Oslo in May. Later Hannah wrote home."
+    told = "Hannah Merrick opened the hall of Oslo in May. In the end Hannah wrote home."
     assert entities(tmp_path / "a", told)["Hannah Merrick"] == ["Hannah"]
-    other = "Hannah Quill opened the hall of Bergen in May. Later Hannah wrote home."
+    other = "Hannah Quill opened the hall of Bergen in May. In the end Hannah wrote home."
     apart = entities(tmp_path / "b", told, other)
     assert {"Hannah Merrick", "Hannah Quill", "Hannah"} <= set(apart)
 
 
 def test_a_given_name_that_mostly_stands_alone_stays_apart(tmp_path: Path) -> None:
-    told = "Hannah Merrick opened the hall of Oslo in May. Later Hannah wrote home."
+    told = "Hannah Merrick opened the hall of Oslo in May. In the end Hannah wrote home."
     alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(4)]
     assert {"Hannah Merrick", "Hannah"} <= set(entities(tmp_path / "c", told, *alone))
 
 
 def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_path: Path) -> None:
-    told = [f"Hannah Merrick opened the hall of Oslo in May {at}. Later Hannah wrote home." for at in range(5)]
+    told = [f"Hannah Merrick opened the hall of Oslo in May {at}. In the end Hannah wrote home." for at in range(5)]
     alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(15)]
     assert entities(tmp_path / "c", *told, *alone)["Hannah Merrick"] == ["Hannah"]
 

@@ -24,7 +24,7 @@ def persons(snapshot: Snapshot) -> set[str]:
 
 
 def test_a_family_name_is_the_person_named_in_full_in_the_same_text(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path / "c", "Gordon Merrick met Anna Berg in Oslo. Later Merrick wrote to Berg.", "We saw Merrick again.")
+    snapshot = indexed(tmp_path / "c", "Gordon Merrick met Anna Berg in Oslo. In the end Merrick wrote to Berg.", "We saw Merrick again.")
     assert {"Gordon Merrick", "Anna Berg"} <= persons(snapshot) and not {"Merrick", "Berg"} & persons(snapshot)
     found = get_entity(snapshot, "Merrick")
     assert found.title == "Gordon Merrick" and "Merrick" in found.aliases
