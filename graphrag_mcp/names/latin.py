@@ -149,8 +149,7 @@ class Latin:
             return before in lex.TITLES or not known
         if last[0].isdigit() and len(run) > 1:
             return True  # Newcastle 2 Liverpool 1
-        is_year = piece[0].isdigit() and len(piece[0]) == 4
-        return is_year and lex.NOUN_TYPES.get(before) != "event"  # World Cup 2004, not Paris 1998
+        return piece[0].isdigit() and len(piece[0]) == 4  # Paris 1998
 
     def _is_date(self, piece: re.Match[str]) -> bool:
         """Is the word a month or a day of the week beside a number, or behind a word such as "on"?"""
@@ -279,8 +278,7 @@ class Latin:
             shown = inside > 1 or bool(name.kind) or self.subject[word] > 1
             return shown and not led + one_of and name.prose
         if not inside + led + one_of:  # it opens sentences or stands in headings only
-            acts = self.language == "en" and self.subject[word] > 1
-            return None if usual or self.lower[low] else acts
+            return None if usual or self.lower[low] else self.subject[word] > 1
         if usual and inside < 2 and not name.kind:
             return False
         common = self.lower[low] + one_of
