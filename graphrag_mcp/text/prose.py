@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Set
 
 from graphrag_mcp.text.citing import without_fingerprints
@@ -117,8 +117,6 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
-_STOP = re.compile(r"[.!?…。！？।؟]")
-_CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 # What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
@@ -156,22 +154,22 @@ def fences(text: str) -> list[int]:
 def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     """The lines of each document, of (document, text), that SHARED documents hold: menus, notices and
     licences of a site. None of a document of which they are nearly all, such as a copy."""
-    holders: dict[str, set[str]] = {}
-    characters: Counter[str] = Counter()
+    lines_of: dict[str, set[str]] = defaultdict(set)
+    holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for document, text in rows:
         for line in filter(None, readable(text).split("\n")):
-            characters[document] += len(line)
-            documents = holders.setdefault(line, set())
-            documents.add(document)
-    shared: dict[str, set[str]] = defaultdict(set)
-    for line, documents in holders.items():
-        for document in documents if len(documents) >= SHARED else ():
-            shared[document].add(line)
-    return {
-        document: lines
-        for document, lines in shared.items()
-        if sum(map(len, lines)) * LEFT <= characters[document] * (LEFT - 1)
-    }
+            lines_of[document].add(line)
+            documents = holders.get(line, ())
+            if len(documents) < SHARED and document not in documents:
+                holders[line] = (*documents, document)
+    shared = {line for line, documents in holders.items() if len(documents) == SHARED}
+    found: dict[str, set[str]] = {}
+    for document, lines in lines_of.items():
+        repeated = lines & shared
+        size = sum(map(len, lines))
+        if repeated and sum(map(len, repeated)) * LEFT <= size * (LEFT - 1):
+            found[document] = repeated
+    return found
 
 
 def readable(text: str) -> str:
