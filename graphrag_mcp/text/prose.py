@@ -128,6 +128,13 @@ SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
+# What stands before an indented block: a paragraph that ends with two colons, a directive.
+_LITERAL = re.compile(
+    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
+    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
+    re.MULTILINE,
+)
+_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 _SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
 CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
 
@@ -138,8 +145,9 @@ def is_code(text: str) -> bool:
 
 
 def fences(text: str) -> list[int]:
-    """Where fenced blocks of code begin and end, in turns. A text that was cut inside a block is told
-    by a fence that names a language, since such a fence opens a block."""
+    """Where blocks of code begin and end, in turns: fenced ones, and indented ones that two colons
+    announce. A text that was cut inside a block is told by a fence that names a language, since
+    such a fence opens a block."""
     found = list(_FENCE.finditer(text)) if "```" in text else []
     places = [match.start() for match in found]
     opens = next((at for at, match in enumerate(found) if match[1]), None)
@@ -148,6 +156,21 @@ def fences(text: str) -> list[int]:
     else:
         places = [0] * (opens % 2) + places
         places += [len(text)] * (len(places) % 2)
+    return places or _indented(text)
+
+
+def _indented(text: str) -> list[int]:
+    places: list[int] = []
+    for match in _LITERAL.finditer(text) if "::" in text else ():
+        if places and match.start() < places[-1]:
+            continue
+        end = match.end()
+        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
+            line, bare = found[0], found[0].lstrip(" \t")
+            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
+                break
+            end = found.end()
+        places += [match.end(), end] if end > match.end() else []
     return places
 
 
