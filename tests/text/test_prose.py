@@ -116,6 +116,12 @@ def test_addresses_and_lines_that_are_left_out_are_no_words_of_a_text() -> None:
     assert without_addresses(text, {"Read more"}).split() == "Ida Holm built the pier, see".split()
 
 
+def test_blocks_of_code_are_found_in_linear_time() -> None:
+    assert fences("ab::\n\n  b\n\n  c\nd\n") == [6, 15]
+    for pump in ("ab::\n\nb\n", "ab::\n\n  b\n"):
+        assert linear(lambda size, pump=pump: fences(pump * size), 400, largest=100_000)
+
+
 def test_fenced_blocks_of_code_are_found_also_where_a_text_begins_inside_one() -> None:
     assert fences("a\n```py\nb\n```\nc") == [2, 10]
     assert fences("b\n```\nc\n```py\nd") == [0, 2, 8, 15]
