@@ -35,6 +35,9 @@ _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
 _INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _LOWER_BEHIND = re.compile(rf"[ \n][{LOWER}]{{3,}}")
+_COMPOUND = re.compile(  # and the word behind it
+    rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+-[{LOWER}]++)(?<!ed)(?<!ing)(?![{WORD}-])(?:[ \n]([{WORD}]++))?"
+)
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z")  # Mara's, James', Ankara'da
 _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
@@ -83,6 +86,7 @@ class Latin:
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
         self._prose: dict[int, bool] = {}
+        self.given = frozenset(_given_names(text)) if "-" in text else frozenset[str]()
         self.found = list(self._read())
         for name in self.found:
             self._count(name)
@@ -130,7 +134,14 @@ class Latin:
         if _SUFFIX.search(word):
             owned = following.lower()
             return not (last and ordinary(owned) and owned not in lex.MONTHS)
-        return _adjective(word) > 0
+        return self._adjective(word) > 0
+
+    def _adjective(self, word: str) -> int:
+        """The characters behind a name that an everyday word makes an adjective: London-based; not those
+        of Moon Jae-in and Ban Ki-moon."""
+        tail = word.rpartition("-")[2]
+        is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
+        return len(tail) + 1 if is_glued and tail not in STOP_WORDS and word not in self.given else 0
 
     def _begins(self, run: list[re.Match[str]], piece: re.Match[str]) -> bool:
         """Does another name begin with this piece?"""
@@ -176,7 +187,7 @@ class Latin:
             return None
         words, start, end = [piece[0] for piece in run], run[0].start(), run[-1].end()
         suffix = _SUFFIX.search(words[-1])
-        glued = len(suffix[0]) if suffix else _adjective(words[-1])
+        glued = len(suffix[0]) if suffix else self._adjective(words[-1])
         words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
         if self.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
             start, words[0] = start + 2, words[0][2:]  # L'Université
@@ -316,11 +327,11 @@ def _language(lower: AbstractSet[str]) -> str:
     return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
 
 
-def _adjective(word: str) -> int:
-    """The characters behind a name that an everyday word makes an adjective: London-based."""
-    tail = word.rpartition("-")[2]
-    is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
-    return len(tail) + 1 if is_glued else 0
+def _given_names(text: str) -> Iterator[str]:
+    """Words such as Ki-moon, behind which no noun stands somewhere: an adjective (Paris-style) is followed by one."""
+    for word, behind in _COMPOUND.findall(text):
+        if not behind or behind in STOP_WORDS:
+            yield word
 
 
 def _opens(text: str, at: int) -> bool:

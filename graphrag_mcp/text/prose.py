@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 
 from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import Patterns, is_cjk, table
@@ -125,6 +125,7 @@ _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 LEFT = 5  # of a document at least a fifth is left
 SHARED = 3  # documents that hold a line of the furniture of a site
+_SITE = re.compile(r" [|–—-] ")  # before the name of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
@@ -180,7 +181,7 @@ def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     lines_of: dict[str, set[str]] = defaultdict(set)
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for document, text in rows:
-        for line in filter(None, readable(text).split("\n")):
+        for line in filter(None, _parts(text)):
             lines_of[document].add(line)
             documents = holders.get(line, ())
             if len(documents) < SHARED and document not in documents:
@@ -193,6 +194,12 @@ def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
         if repeated and sum(map(len, repeated)) * LEFT <= size * (LEFT - 1):
             found[document] = repeated
     return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The readable lines of a text. A heading is divided where the name of the site may follow: "Rust | The Gazette"."""
+    for line in readable(text).split("\n"):
+        yield from _SITE.split(line) if line.startswith("#") else [line]
 
 
 def readable(text: str) -> str:
@@ -229,7 +236,7 @@ def searched(text: str) -> str:
 def without_addresses(text: str, left_out: Set[str] = frozenset()) -> str:
     """What is readable of a text without the addresses in it, whose parts are the words of a site, and
     without these lines."""
-    kept = (line for line in readable(text).split("\n") if line not in left_out)
+    kept = (line for line in _parts(text) if line not in left_out)
     return _ADDRESS.sub(" ", "\n".join(kept))
 
 

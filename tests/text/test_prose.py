@@ -13,6 +13,7 @@ from graphrag_mcp.text.prose import (
     sentences,
     without_addresses,
 )
+from tests.support.workload import linear
 from tests.text.test_terms import ALPHABET
 
 
@@ -108,6 +109,8 @@ def test_lines_that_three_documents_hold_are_furniture_but_not_of_copies() -> No
     pages = [(f"page {n}", f"{notice}\n\n{told} {n}.") for n in range(3)]
     assert repeated_lines(pages) == {f"page {n}": {notice} for n in range(3)}
     assert repeated_lines(pages[:2]) == {}  # two pages share no site
+    titled = [(f"page {n}", f"# Pier {n} | The Gazette\n\n{told} {n}.") for n in range(3)]
+    assert repeated_lines(titled) == {f"page {n}": {"The Gazette"} for n in range(3)}
     assert repeated_lines([(f"copy {n}", f"{told}\n\n{n}") for n in range(3)]) == {}
 
 
