@@ -40,12 +40,12 @@ from graphrag_mcp.query import (
     summaries,
     threads,
 )
-from graphrag_mcp.query.asking import asks_for_all
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
 from graphrag_mcp.query.groups import characteristic
 from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.overview import asked_about
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
@@ -752,7 +752,7 @@ def search(snapshot: Snapshot, arguments: Mapping[str, str]) -> dict[str, Any]:
     aliases = [f"t{row['n']}.{row['part']}" for row in hits]
     return {
         "query": query,
-        "whole": asks_for_all(query),
+        "whole": bool(query) and asked_about(snapshot, query) is None,
         "filters": narrowed,
         "facets": facets(snapshot),
         "hint": notes.absences([Source(snapshot, found)])[0] if query else "",

@@ -22,9 +22,9 @@ from graphrag_mcp.text.terms import lists_of
 PROPOSED = 200  # passages that full text proposes, and as many by vector
 TITLES = 80  # titles that are looked up
 LEADS = 2  # first passages of a document with such a title or summary
-MOST = 800  # passages that are proposed where most of PROPOSED have the same texts
-ROWS = 20_000  # passages among which others are looked for where most of PROPOSED are rows of one sheet
-END = 60  # characters of the terms by which copies are looked for; titles stand at the beginning
+OF_ONE = 100  # of PROPOSED that one file or one text proposes at most: 1,500 rows of a sheet hide no document
+ROWS = 20_000  # passages among which others are looked for
+END = 60  # characters of the terms by which copies are looked for
 CROWDED = 5  # a title of more documents than this leads to none
 K1, B = 1.2, 0.75  # BM25, the usual values
 # A word of the summary counts as one that the passage repeats without end. Questions that share no word
@@ -32,7 +32,7 @@ K1, B = 1.2, 0.75  # BM25, the usual values
 IN_SUMMARY = K1 + 1
 
 COLUMNS = ("id", "document_id", "title_id", "position", "entity_ids", "terms", "n_terms", "uri")
-PLACE = ("id", "uri")
+PLACE = ("id", "uri", "terms")
 Keep = Callable[[pa.Table], pa.Table]  # of rows of passages those that pass the filters
 Place = tuple[str, int]  # document, position of a passage in it
 
@@ -141,42 +141,50 @@ def extend(
 
 
 def _proposed(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """The PROPOSED best passages by full text; the MOST best where most of these have the same texts; where most
-    are rows of one sheet, as many again that are not, so that 1,500 rows hide no document."""
+    """The PROPOSED best passages by full text, at most OF_ONE of a file and of a text."""
     rows = snapshot.full_text("passages", terms, PROPOSED, COLUMNS)
-    different = len({text[-END:] for text in values_of(rows["terms"])})
-    if 2 * different < rows.num_rows == PROPOSED:
-        rows = snapshot.full_text("passages", terms, MOST, COLUMNS)
-    if sheet := _sheet(values_of(rows["uri"])):
-        every = rows_of(snapshot.full_text("passages", terms, ROWS, PLACE).select(PLACE))
-        ids = [id for id, uri in every if not uri.startswith(sheet)][:PROPOSED]
-        more = sorted(set(ids).difference(values_of(rows["id"])))
-        added = snapshot.by_key("passages", more, "id", COLUMNS)
-        rows = pa.concat_tables([rows.select(COLUMNS), added])
-    return rows
+    if not _is_crowded(rows):
+        return rows
+    every = snapshot.full_text("passages", terms, ROWS, PLACE)
+    return snapshot.by_key("passages", _of_each(every), "id", COLUMNS)
 
 
 def _near(snapshot: Snapshot, vector: bytes, known: Sequence[str]) -> dict[str, float]:
-    """Similarities of the PROPOSED nearest passages and of those that are `known`; where most of the
-    nearest are rows of one sheet, also of as many that are not."""
+    """Similarities of the PROPOSED nearest passages, at most OF_ONE of a file and of a text, and of those that
+    are `known`."""
     near = tables.similarities(snapshot, "passages", vector, PROPOSED, known)
-    best = sorted(near, key=lambda id: (-near[id], id))[:PROPOSED]
-    uris = values_of(snapshot.by_key("passages", best, "id", PLACE)["uri"])
-    if sheet := _sheet(uris):
-        every = rows_of(snapshot.rows("passages", columns=PLACE))
-        others = [id for id, uri in every if not uri.startswith(sheet)]
-        found = tables.similarities(snapshot, "passages", vector, 1, others)
-        found = {id: found[id] for id in others if id in found}
-        near |= dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:PROPOSED])
+    if _is_crowded(snapshot.by_key("passages", list(near.keys() - set(known)), "id", PLACE)):
+        near = tables.similarities(snapshot, "passages", vector, ROWS, known)
+        rows = snapshot.by_key(
+            "passages", sorted(near, key=lambda id: (-near[id], id)), "id", PLACE
+        )
+        near = {id: near[id] for id in {*_of_each(rows), *known} if id in near}
     return near
 
 
-def _sheet(uris: Sequence[str]) -> str:
-    """The beginning of the uris of a sheet's rows, where most of PROPOSED passages are such rows."""
-    files = Counter(file for file, row in map(file_and_key, uris) if row)
-    best = max(files, key=lambda file: (files[file], file), default="")
-    crowded = len(uris) >= PROPOSED and 2 * files[best] > len(uris)
-    return f"{best}#" if crowded else ""
+def _is_crowded(rows: pa.Table) -> bool:
+    return any(
+        max(Counter(of).values(), default=0) > OF_ONE
+        for of in zip(*map(_file_and_text, rows_of(rows.select(PLACE))), strict=True)
+    )
+
+
+def _of_each(rows: pa.Table) -> list[str]:
+    """The first PROPOSED ids of these rows, at most OF_ONE of a file and of a text."""
+    taken = Counter[str]()
+    ids: list[str] = []
+    for row in rows_of(rows.select(PLACE)):
+        of = _file_and_text(row)
+        taken.update(of)
+        if all(taken[key] <= OF_ONE for key in of):
+            ids.append(row[0])
+    return ids[:PROPOSED]
+
+
+def _file_and_text(row: Sequence[str]) -> tuple[str, str]:
+    """The file of a row of PLACE, and what stands for its text: the end of its terms, since titles stand first."""
+    _, uri, terms = row
+    return file_and_key(uri)[0], terms[-END:]
 
 
 def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:

@@ -193,7 +193,5 @@ PARTS = {
     "shared_name": "shares a rare name with a high passage",
     "adjacency": "next to a high passage",
     "included": "holds an included entity",
-    "relationships": "pairs of entities",
-    "alike": "alike passages of its file stand before",
     "copy": "its text stands in a passage before",
 }

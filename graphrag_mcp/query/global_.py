@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing.budget import finish, one_line
+from graphrag_mcp.packing.budget import finish
 from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
@@ -24,14 +24,14 @@ from graphrag_mcp.query import (
     survey,
     topics,
 )
-from graphrag_mcp.query.asking import rest_of_overview, without_asking
 from graphrag_mcp.query.context import late
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.overview import asked_about, asking_terms, nowhere
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import counted, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -85,7 +85,7 @@ def search(
 
 def _of_all(parts: Sequence[Part], query: str) -> bool:
     """Does the question ask what the corpora are about, and not after a subject?"""
-    return all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts)
+    return all(asked_about(snapshot, query) is None for _, snapshot, _ in parts)
 
 
 def _notes(part: Part, level: int) -> str:
@@ -109,38 +109,31 @@ def show(
     cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
     """The result without a model: a map of the topics, or the sentences of the documents on the
-    question. A question of which the first clause asks for the map gets both; so does one with any such
-    clause, whose other words find nothing. The text that the result has already stands first."""
+    question. The text that the result has already stands first."""
     found: list[Source | None] | None = None
     if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
         found = [local.asked(part, query, request.explain) for part in parts]
         asked = [source for source in found if source is not None]
         budget = note_hits.put(result, asked, budget, request.for_notes())
     if _of_all(parts, query):
+        absent = dict.fromkeys(word for _, part, _ in parts for word in nowhere(part, query))
+        if absent:
+            listed = ", ".join(map(repr, absent))
+            result.hint = joined(result.hint, f"Nowhere in this corpus: {listed}.")
+            named = any(word[0].isupper() and not query.startswith(word) for word in absent)
+            if named or asking_terms().isdisjoint(query_terms(query)):
+                return _nothing(result, parts, budget)
         level = request.level
         result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         return result if result.communities or offset else _nothing(result, parts, budget)
-    if rest := rest_of_overview(query):
-        level = request.level
-        if not _worth(parts, rest, asking=False):
-            nothing = f"Nothing was found on the rest of the question: {one_line(rest, 160)}"
-            result.hint = joined(result.hint, nothing)
-            return topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
-        found, query = [local.asked(part, rest, request.explain) for part in parts], rest
-        if not offset:  # the map in half of the room, then what there is on the rest
-            result = topics.overview(result, parts, budget // 2, level=level, cursor=cursor)
-            result.next_cursor = ""
     if found is None:
         found = [local.asked(part, query, request.explain) for part in parts]
     sources = [source for source in found if source is not None]
-    worth, left = _worth(parts, query), without_asking(query)
-    if not worth and left != query and not any(local.asked(part, left) for part in parts):
-        return _nothing(result, parts, budget)
     page = page_of(result, budget)
     if not offset:
         for part in parts:
             result.communities += _add_reports(page, part, query, request.level)
-    surveyed = survey.survey(sources, worth)
+    surveyed = survey.survey(sources, _worth(parts, query))
     lines = surveyed.lines[offset:]
     taken = offset + render.show_survey(page, surveyed, offset, told=True)
     rest, on_it = len(surveyed.lines) - taken, surveyed.lines[: surveyed.on_it]
@@ -154,9 +147,9 @@ def show(
     return finished(result, page, rest, taken, cursor)
 
 
-def _worth(parts: Sequence[Part], query: str, *, asking: bool = True) -> dict[str, float]:
-    """The worth of the terms that are asked about (`reports.asked_about`)."""
-    asked = (reports.asked_about(snapshot, query, asking=asking) or {} for _, snapshot, _ in parts)
+def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:
+    """The worth of the terms that are asked about (`overview.asked_about`)."""
+    asked = (asked_about(snapshot, query) or {} for _, snapshot, _ in parts)
     return {term: worth for terms in asked for term, worth in terms.items()}
 
 

@@ -9,8 +9,6 @@ so that the order depends on what the index holds and not on its history."""
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -22,19 +20,12 @@ from graphrag_mcp.query.features import FIRST, SECOND, WITH_GRAPH, Feature, Firs
 from graphrag_mcp.query.plugin import PluggedFeature
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question, rarity
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import lists_of
 
 SOURCES = 10  # high passages of the first round that the second starts from
-READ_FIRST = 5  # places in which passages of a file that are alike count once
-# Part of the words without digits that alike passages share. 9 of 10 pairs of rows of a sheet share 0.64 or more. With
-# 0.6 no first five of Chroma and LoCoMo lose an evidence, with 0.5 one of 276 of Chroma does.
-ALIKE = 0.6
-GOOD = 0.5  # part of the score of an alike passage that another text needs to go before it
 RERANKED = 50  # passages that a reranker reads
 
-_DIGIT = re.compile(r"\d")
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
@@ -145,7 +136,6 @@ def retrieve(
     total = snapshot.manifest.counters.get("passages", 0)
     meaning = share_of_meaning(asked, found.passages, total) if asked.vector else 0.0
     ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
-    ordered = spread(ordered, found.passages)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(passage.cosine is not None for passage in found.passages.values())
@@ -200,40 +190,6 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
         for passage in others
     ]
     return [*best, *lost]
-
-
-def spread(ordered: Sequence[Ranked], passages: Mapping[str, Candidate]) -> list[Ranked]:
-    """The passages, of whose first READ_FIRST no two of a file share ALIKE of their words or more, as rows
-    of a sheet or entries of a listing do. Such others come next, and before what is not half as good."""
-    taken: list[tuple[str, Counter[str]]] = []
-    first: list[Ranked] = []
-    over = 0.0  # of the best that comes later
-    for passage in ordered:
-        if len(first) == READ_FIRST or passage.total() <= GOOD * over:
-            break
-        file = file_and_key(passages[passage.id].uri)[0]
-        words = Counter(word for word in passage.terms.split() if not _DIGIT.search(word))
-        if any(name == file and _alike(words, others) for name, others in taken):
-            over = over or passage.total()
-        else:
-            taken.append((file, words))
-            first.append(passage)
-    if not over:
-        return list(ordered)
-    last = first[-1].total()
-    placed = {passage.id for passage in first}
-    rest = [
-        replace(passage, parts={**passage.parts, "alike": last - passage.total()})
-        if passage.total() > last
-        else passage
-        for passage in ordered
-        if passage.id not in placed
-    ]
-    return scaled([*first, *rest])
-
-
-def _alike(words: Counter[str], others: Counter[str]) -> bool:
-    return 2 * (words & others).total() >= ALIKE * (words.total() + others.total())
 
 
 def plugged_features() -> list[PluggedFeature]:
@@ -304,11 +260,9 @@ def with_meaning(
 ) -> Mapping[str, Mapping[str, float]]:
     """The parts times 1 - share, and times share how near each passage is by vector, from the middle
     candidate (0) to the nearest (the best total of the others): words are sparse, so their zero is no
-    word at all; vectors are not. Rows of sheets have a middle of their own, and the lower counts, so that
-    many rows leave the documents beside them above it."""
+    word at all; vectors are not."""
     cosines = {id: passage.cosine for id, passage in passages.items() if passage.cosine is not None}
-    kinds = lists_of((bool(file_and_key(passages[id].uri)[1]), cosines[id]) for id in cosines)
-    low = min(map(median, kinds.values()), default=0.0)
+    low = median(cosines.values()) if cosines else 0.0
     high = max(cosines.values(), default=0.0)
     if high <= low:
         return parts

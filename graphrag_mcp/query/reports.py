@@ -1,4 +1,4 @@
-"""Community reports for a question: what it asks about, which reports are relevant, their findings.
+"""Community reports for a question: which are relevant, and their findings.
 No model is asked."""
 
 from __future__ import annotations
@@ -12,28 +12,16 @@ from typing import Any
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
-from graphrag_mcp.query.asking import asks_for_all, only_asks, without_asking
-from graphrag_mcp.query.question import QUERY_CHARACTERS, term_worth
+from graphrag_mcp.query.overview import asked_about
+from graphrag_mcp.query.question import QUERY_CHARACTERS
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
-from graphrag_mcp.text.terms import query_terms, terms
+from graphrag_mcp.text.terms import terms
 
 Row = dict[str, Any]
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # lists of ids would take longer
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 _IDS = re.compile(r"\b[0-9a-f]{32}\b")
 _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
-
-
-def asked_about(snapshot: Snapshot, query: str, *, asking: bool = True) -> dict[str, float] | None:
-    """The worth of the terms that say what is asked about; None for a general question. Where none of these
-    occurs, and the question only asks ("What happened next?"), of all its terms, unless `asking` is False."""
-    if not query.strip() or asks_for_all(query):
-        return None
-    query = query[:QUERY_CHARACTERS]
-    worth, _ = term_worth(snapshot, query_terms(without_asking(query)))
-    if asking and not worth and only_asks(query):
-        worth, _ = term_worth(snapshot, query_terms(query))
-    return worth
 
 
 @once

@@ -3,7 +3,7 @@ and whether the corpus holds what they name."""
 
 from __future__ import annotations
 
-from graphrag_mcp.query import reports
+from graphrag_mcp.query.overview import asked_about
 from graphrag_mcp.query.question import NAME_CHARACTERS
 from graphrag_mcp.query.text_search import identifier, quoted
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -25,7 +25,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
     if identifier(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
-    if reports.asked_about(snapshot, query) is None:
+    if asked_about(snapshot, query) is None:
         whole = "so it is about the corpus as a whole."
         return "global", f"The question names nothing in particular, {whole}"
     if named:
