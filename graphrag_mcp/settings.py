@@ -44,10 +44,9 @@ Texts = Annotated[
     tuple[str, ...],
     AfterValidator(lambda texts: tuple(text.strip() for text in texts if text.strip())),
 ]
-ChunkMode = Literal["auto", "tokens", "sentences", "separator", "separator_only"]
 Engine = Literal["auto", "inline", "processes", "ray"]
 JsonMode = Literal["auto", "schema", "object", "none"]
-Gleanings = Annotated[Literal["auto", "0", "1", "2"], BeforeValidator(str)]
+Gleanings = Annotated[Literal["auto", "0", "1"], BeforeValidator(str)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,6 @@ class Settings:
     notes: NotesFolder = ""  # where agents write notes, inside one of the roots; "" = nowhere
     chunk_size: Annotated[int, Ge(50)] = 1200
     chunk_overlap: Count = 100
-    chunk_mode: ChunkMode = "auto"
-    chunk_separator: str = "\n\n"
     passage_size: int = 400
     max_file_bytes: int = 20_000_000
     max_upload_bytes: Count = 2_000_000_000  # of all files added by the page; 0 = no limit

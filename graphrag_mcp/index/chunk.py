@@ -43,7 +43,7 @@ LEAST = 40  # tokens of a passage of an outlined text behind which its next part
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
 # characters given to `sentences` at once, so that memory is bounded by the block
 _BLOCK = 1_000_000
-_FINE = 24  # tokens of an atom in mode "tokens"
+LETTERS = 6  # characters that a token has at most, as a guess at where to cut a long sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,10 @@ class ChunkParams:
 
     size: int = 1200
     overlap: int = 100
-    mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
-    separator: str = "\n\n"
     passage_size: int = 400
 
 
-SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
+SIZES = ("chunk_size", "chunk_overlap", "passage_size")
 
 
 def chunk_params(settings: Settings) -> ChunkParams:
@@ -99,80 +97,64 @@ def chunk(
     `divisions`, the offsets at which pages, slides and sheets begin: a citation names one of them. It also
     begins at those of `headers`, at which a table shows its header again, whose rows fit into a passage."""
     lines, units = Lines(text), []
-    room = params.size - params.overlap
-    most = min(params.passage_size, room)
-    longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
-    for start, end in _regions(text, params):
-        # Sentences, of an outlined text blocks between blank lines and parts; long ones are cut.
-        atoms, before, total = _Atoms(breaks is not None, divisions, headers), start, 0
-        parts = _sentences(text, start, end)
-        if breaks is not None:
-            parts = _blocks(text, start, end, breaks)
-        for first, last in parts:
-            tokens = count_tokens(text[first:last])
-            atoms.opening.append(len(atoms))
-            whole = [(first, last, tokens)] if tokens <= longest else None
-            for at, to, tokens in whole or _parts(text, first, last, longest, most):
-                atoms.start.append(at)
-                atoms.end.append(to)
-                total += tokens + _joint(text, before, at)
-                atoms.total.append(total)
-                before = to
-        if not len(atoms):
-            continue
-        if breaks is not None:
-            _set_outline_priorities(atoms, text, start, breaks)
-        elif atoms.tokens(0, len(atoms)) > most:
-            _set_priorities(atoms, text, start)
-        cuts = _cuts(atoms, params)
-        for first, last in zip(cuts, cuts[1:], strict=False):
-            units.append(_unit(text, lines, atoms, first, last, len(units), params))
+    most = min(params.passage_size, params.size - params.overlap)
+    if breaks is None and not divisions and not headers:
+        if (tokens := _of_one_passage(text, most)) is not None:
+            start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+            span = Span(start, end, lines.at(start), lines.at(end - 1))
+            return [Unit(0, span, tokens, (span,))]
+    atoms = _Atoms(breaks is not None, divisions, headers)
+    # Sentences, of an outlined text blocks between blank lines and parts; long ones are cut.
+    parts = _sentences(text) if breaks is None else _blocks(text, breaks)
+    before = total = 0
+    longest = max(8, most // 3)
+    for first, last in parts:
+        tokens = count_tokens(text[first:last])
+        atoms.opening.append(len(atoms))
+        whole = [(first, last, tokens)] if tokens <= longest else None
+        for at, to, tokens in whole or _parts(text, first, last, longest, most):
+            atoms.start.append(at)
+            atoms.end.append(to)
+            total += tokens + _joint(text, before, at)
+            atoms.total.append(total)
+            before = to
+    if not len(atoms):
+        return []
+    if breaks is not None:
+        _set_outline_priorities(atoms, text, breaks)
+    elif total > most:
+        _set_priorities(atoms, text)
+    for first, last in pairwise(_cuts(atoms, params)):
+        units.append(_unit(text, lines, atoms, first, last, len(units), params))
     return units
+
+
+def _of_one_passage(text: str, most: int) -> int | None:
+    """The tokens of a text that fits into one passage of at most `most`; None for another one."""
+    bare = text.strip()
+    if not bare or len(bare) > LETTERS * most:
+        return None
+    tokens = count_tokens(bare)
+    return tokens if tokens <= most else None
 
 
 def most_units(text: str, params: ChunkParams) -> int:
     """More units than these cannot be cut from a text. A boundary is at least WINDOW of the size
     away from the next, and a character has at most four tokens."""
-    apart = params.mode.startswith("separator") and params.separator
-    pieces = 1 + text.count(params.separator) if apart else 1
-    return pieces + 8 * len(text) // max(1, params.size - params.overlap)
-
-
-def _regions(text: str, params: ChunkParams) -> Iterator[tuple[int, int]]:
-    """What is cut on its own: the pieces between separators, or the whole."""
-    if not params.mode.startswith("separator") or not params.separator:
-        yield 0, len(text)
-        return
-    start = 0
-    while (end := text.find(params.separator, start)) >= 0:
-        yield start, end
-        start = end + len(params.separator)
-    yield start, len(text)
+    return 1 + 8 * len(text) // max(1, params.size - params.overlap)
 
 
 def _cuts(atoms: _Atoms, params: ChunkParams) -> list[int]:
     """Indices of the atoms at which cores start, with len(atoms) at the end."""
-    whole = [0, len(atoms)]
-    if params.mode == "separator_only" or atoms.tokens(0, len(atoms)) <= params.size:
-        return whole
-    room = params.size - params.overlap
-    if params.mode != "auto":
-        return _filled(atoms, room)
-    # A full part has less overlap than others.
-    if atoms.tokens(0, len(atoms)) <= SHORT * params.size:
-        return [0, *_divided(atoms, 0, len(atoms), params.size, bool(atoms.headers))]
-    cuts = [0]
+    whole = atoms.tokens(0, len(atoms))
+    if whole <= params.size:
+        return [0, len(atoms)]
+    by_headers = bool(atoms.headers)
+    if whole <= SHORT * params.size:  # a full part has less overlap than others
+        return [0, *_divided(atoms, 0, len(atoms), params.size, by_headers)]
+    room, cuts = params.size - params.overlap, [0]
     for at in [*_peaks(atoms, int(WINDOW * room)), len(atoms)]:
-        cuts += _divided(atoms, cuts[-1], at, room, bool(atoms.headers))
-    return cuts
-
-
-def _filled(atoms: _Atoms, room: int) -> list[int]:
-    """As many atoms as fit, then the next: what windows of tokens, and sentences packed full, mean."""
-    cuts = [0]
-    while cuts[-1] < len(atoms):
-        last = bisect_right(atoms.total, atoms.total[cuts[-1]] + room) - 1
-        cuts.append(max(last, cuts[-1] + 1))
+        cuts += _divided(atoms, cuts[-1], at, room, by_headers)
     return cuts
 
 
@@ -236,10 +218,8 @@ def _best_cut(atoms: _Atoms, first: int, last: int, parts: int, limit: int) -> i
 def _unit(
     text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: int, params: ChunkParams
 ) -> Unit:
-    start = first
-    if params.mode != "separator_only":
-        start = bisect_left(atoms.total, atoms.total[first] - params.overlap, 0, first)
-        start = max(start, bisect_left(atoms.total, atoms.total[last] - params.size, 0, first))
+    start = bisect_left(atoms.total, atoms.total[first] - params.overlap, 0, first)
+    start = max(start, bisect_left(atoms.total, atoms.total[last] - params.size, 0, first))
     passages, begin = [], first
     for end in _passages(atoms, first, last, params.passage_size):
         passages.append(_span(lines, atoms, begin, end))
@@ -301,11 +281,11 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 
 
-def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
+def _set_priorities(atoms: _Atoms, text: str) -> None:
     """How good a place to cut each atom's start is; needed only where something must be cut."""
     levels = bytearray(len(atoms))  # _INSIDE
     after_heading = False
-    before = start
+    before = 0
     for at, following in pairwise([*atoms.opening, len(atoms)]):
         first, last = atoms.start[at], atoms.end[following - 1]
         kind = _heading(text, first)
@@ -313,33 +293,29 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
             levels[at] = _level(text, before, first, kind)
         after_heading = kind > 0 and text.find("\n", first, last) < 0
         before = last
-    _prioritise(atoms, text, start, levels)
+    _prioritise(atoms, text, levels)
 
 
-def _prioritise(atoms: _Atoms, text: str, start: int, levels: bytearray) -> None:
+def _prioritise(atoms: _Atoms, text: str, levels: bytearray) -> None:
     for at, level in zip(atoms.start, levels, strict=True):
-        around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
+        around = text[max(0, at - 32) : at + 64].encode("utf-8", "surrogatepass")
         atoms.priority.append(level << 32 | crc32(around))
 
 
-def _set_outline_priorities(
-    atoms: _Atoms, text: str, start: int, breaks: Mapping[int, int]
-) -> None:
+def _set_outline_priorities(atoms: _Atoms, text: str, breaks: Mapping[int, int]) -> None:
     """As `_set_priorities`: an outer part is a chapter, one inside it a section."""
     levels = bytearray(len(atoms))
     for at in atoms.opening:
         depth = breaks.get(atoms.start[at], 0)
         levels[at] = (_CHAPTER if depth == 1 else _SECTION) if depth else _PARAGRAPH
-    _prioritise(atoms, text, start, levels)
+    _prioritise(atoms, text, levels)
 
 
-def _blocks(
-    text: str, start: int, end: int, breaks: Mapping[int, int]
-) -> Iterator[tuple[int, int]]:
+def _blocks(text: str, breaks: Mapping[int, int]) -> Iterator[tuple[int, int]]:
     """Spans of an outlined text between blank lines and parts, without blanks at their ends."""
-    cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
-    cuts.update(at for at in breaks if start < at < end)
-    for first, last in pairwise([start, *sorted(cuts), end]):
+    cuts = {match.end() for match in _BLANK_LINE.finditer(text)}
+    cuts.update(at for at in breaks if 0 < at < len(text))
+    for first, last in pairwise([0, *sorted(cuts), len(text)]):
         block = text[first:last].rstrip()
         bare = block.lstrip()
         if bare:
@@ -375,8 +351,9 @@ def _level(text: str, before: int, first: int, kind: int) -> int:
     return _SENTENCE if first > before or text[first - 1 : first] in "。！？｡．" else _INSIDE
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences of a part, block by block: a blank line ends a sentence, so also a block."""
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Sentences, block by block: a blank line ends a sentence, so also a block."""
+    start, end = 0, len(text)
     while start < end:
         stop = end
         if end - start > _BLOCK:
@@ -409,7 +386,7 @@ def _parts(
 ) -> Iterator[tuple[int, int, int]]:
     """A long sentence in parts of at most `longest` tokens, at blanks where there are any."""
     while first < last:
-        end = min(last, first + longest * 6)
+        end = min(last, first + longest * LETTERS)
         tokens = count_tokens(text[first:end])
         while tokens > longest and end - first > 1:
             end = first + max(1, (end - first) * longest // (tokens + 1))

@@ -16,7 +16,6 @@ from graphrag_mcp.text.tokens import count_tokens
 from tests.support.workload import ends
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 
 WORDS = (
     "harbour lighthouse ledger storm keeper signal captain morning chart engine cargo winter brass lantern oil northern "
@@ -76,7 +75,7 @@ def texts(text: str, **params: object) -> list[str]:
 
 
 def check(text: str, params: ChunkParams) -> None:
-    """Everything that holds for every text, mode and size."""
+    """Everything that holds for every text and size."""
     units = chunk(text, params)
     assert [unit.index for unit in units] == list(range(len(units)))
     covered: list[tuple[int, int]] = []
@@ -84,8 +83,7 @@ def check(text: str, params: ChunkParams) -> None:
         body = text[unit.span.start : unit.span.end]
         assert body and body == body.strip()
         assert unit.n_tokens == count_tokens(body)
-        if params.mode != "separator_only":
-            assert unit.n_tokens <= params.size
+        assert unit.n_tokens <= params.size
         assert unit.span.line_start == text.count("\n", 0, unit.span.start) + 1
         assert unit.span.line_end == text.count("\n", 0, unit.span.end - 1) + 1
         assert unit.passages and unit.passages[-1].end == unit.span.end and unit.passages[0].start >= unit.span.start
@@ -93,24 +91,21 @@ def check(text: str, params: ChunkParams) -> None:
             piece = text[passage.start : passage.end]
             assert piece and piece == piece.strip() and count_tokens(piece) <= params.passage_size
             covered.append((passage.start, passage.end))
-    separators = params.separator if params.mode.startswith("separator") else ""
     at = 0
     for start, end in covered:
         assert start >= at, "passages overlap"
-        between = text[at:start]
-        assert not (between.replace(separators, "") if separators else between).strip(), "text lost between passages"
+        assert not text[at:start].strip(), "text lost between passages"
         at = end
-    assert not (text[at:].replace(separators, "") if separators else text[at:]).strip()
+    assert not text[at:].strip()
 
 
 REAL = {"english": prose(40_000, 1), "chinese": chinese(20_000, 2), "markdown": MARKDOWN * 30, "code": Path(__file__).read_text("utf-8")}
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", REAL)
 @pytest.mark.parametrize("size", [(1200, 100, 450), (200, 20, 100), (50, 0, 50)])
-def test_spans_are_exact_and_passages_hold_every_character_once(mode: str, kind: str, size: tuple[int, int, int]) -> None:
-    check(REAL[kind], ChunkParams(size[0], size[1], mode, "\n\n", size[2]))
+def test_spans_are_exact_and_passages_hold_every_character_once(kind: str, size: tuple[int, int, int]) -> None:
+    check(REAL[kind], ChunkParams(*size))
 
 
 fragments = st.sampled_from(
@@ -119,16 +114,16 @@ fragments = st.sampled_from(
 )
 
 
-@given(st.lists(fragments, max_size=250), st.sampled_from(MODES), st.sampled_from([(1200, 100, 450), (120, 30, 60), (50, 10, 20)]))
+@given(st.lists(fragments, max_size=250), st.sampled_from([(1200, 100, 450), (120, 30, 60), (50, 10, 20)]))
 @settings(max_examples=120, deadline=None)
-def test_any_text_is_tiled_exactly(parts: list[str], mode: str, size: tuple[int, int, int]) -> None:
-    check("".join(parts), ChunkParams(size[0], size[1], mode, "\n\n", size[2]))
+def test_any_text_is_tiled_exactly(parts: list[str], size: tuple[int, int, int]) -> None:
+    check("".join(parts), ChunkParams(*size))
 
 
-@given(st.text(st.characters(exclude_characters="\r"), max_size=400), st.sampled_from(MODES))
+@given(st.text(st.characters(exclude_characters="\r"), max_size=400))
 @settings(max_examples=80, deadline=None)
-def test_arbitrary_unicode_is_tiled_exactly(text: str, mode: str) -> None:
-    check(text, ChunkParams(50, 10, mode, "a", 30))
+def test_arbitrary_unicode_is_tiled_exactly(text: str) -> None:
+    check(text, ChunkParams(50, 10, 30))
 
 
 def test_a_blank_text_has_no_units_and_a_short_one_has_one() -> None:
@@ -196,27 +191,10 @@ def test_no_character_is_split() -> None:
     family, accents, flags = "👨‍👩‍👧‍👦", "e\u0301\u0323", "🇳🇴🇸🇪"
     for unit in (family, accents, "👩🏽‍🚀", "각"):
         body = unit * 3_000
-        for mode in ("auto", "tokens", "sentences"):
-            for piece in texts(body, size=60, overlap=10, mode=mode, passage_size=30):
-                assert piece.replace(unit, "") == ""
+        for piece in texts(body, size=60, overlap=10, passage_size=30):
+            assert piece.replace(unit, "") == ""
     for piece in texts((flags * 15 + " ") * 200, size=60, overlap=0, passage_size=30):
         assert all(len(word) % 2 == 0 for word in piece.split())
-
-
-def test_mode_tokens_fills_its_windows() -> None:
-    body = prose(60_000, 7)
-    units = chunk(body, ChunkParams(mode="tokens"))
-    assert all(1000 <= unit.n_tokens <= 1200 for unit in units[1:-1])
-    for before, unit in zip(units, units[1:], strict=False):
-        assert 50 <= count_tokens(body[unit.span.start : before.span.end]) <= 100
-
-
-def test_mode_separator_keeps_pieces_apart_and_cuts_only_long_ones() -> None:
-    long = prose(20_000, 8).replace("\n\n", " ")
-    body = f"one\n====\n\n\n====\ntwo words\n====\n{long}"
-    units = texts(body, mode="separator", separator="\n====\n")
-    assert units[:2] == ["one", "two words"] and len(units) > 5
-    assert texts(body, mode="separator_only", separator="\n====\n") == ["one", "two words", long]
 
 
 def test_the_same_text_gives_the_same_units() -> None:

@@ -207,7 +207,7 @@ def test_parts_that_other_processes_have_done_are_let_go_by_one_that_shares_the_
 
 @pytest.mark.parametrize(
     "chunks",
-    [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}, {"chunk_mode": "separator"}],
+    [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}],
 )
 def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
     chunks: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,9 +268,7 @@ def test_a_call_ends_with_the_same_document_at_the_limit_of_text_units(tmp_path:
     [
         ChunkParams(),
         ChunkParams(60, 10, passage_size=30),
-        ChunkParams(100, 0, "tokens"),
-        ChunkParams(100, 20, "sentences"),
-        ChunkParams(60, 0, "separator", "\n"),
+        ChunkParams(100, 0),
     ],
 )
 def test_a_text_has_no_more_units_than_are_reckoned_with(params: ChunkParams) -> None:

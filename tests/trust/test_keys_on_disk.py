@@ -137,7 +137,7 @@ def test_no_key_of_the_settings_reaches_the_home_or_an_output(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "line",
-    ['concurrency = "{}"', 'json_mode = "{}"', 'gleanings = "{}"', 'chunk_mode = "{}"', "timeout_seconds = '{}'", 'show_secrets = "{}"',
+    ['concurrency = "{}"', 'json_mode = "{}"', 'gleanings = "{}"', "timeout_seconds = '{}'", 'show_secrets = "{}"',
      'roots = "{}"', 'entity_types = ["a", ["{}"]]', 'entity_types = "{}"', 'chat_options = "{}"', 'chat_model = ["{}"]', "max_calls = {{ a = '{}' }}",
      'api_key_variable = "{}"', 'concurrency = "${{WRONG_KEY}}"', 'json_mode = "${{WRONG_KEY}}"', 'entity_types = "${{WRONG_KEY}}"', 'x = "{}', "y = {}"],
 )  # fmt: skip
