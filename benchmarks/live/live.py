@@ -271,7 +271,7 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         kept = len(found.entities) + len(found.relations) + sum(found.dropped.values())
         return _listed(reply, "entities") + _listed(reply, "relationships"), kept
     if kind == "claims":
-        made, _, lost = claims.read_claims(reply, one["about"])
+        made, lost = claims.read_claims(reply, one["about"])
         return _listed(reply, "claims"), len(made) + sum(lost.values())
     if kind == "report":
         return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)

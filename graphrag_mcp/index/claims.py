@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from graphrag_mcp.index import extraction, places
-from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.settings import Settings
 
-VERSION = "claims-2"
+VERSION = "claims-3"
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 MOST_CLAIMS, MOST_QUOTES = 200, 20
 LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 2000
@@ -56,14 +55,12 @@ class ClaimParams:
     entity_specs: tuple[str, ...]
     description: str
     language: str
-    gleanings: str
     template: Template
-    more: Template
 
     @property
     def fingerprint(self) -> str:
-        words = (self.template.template, self.more.template, self.description)
-        return content_id(VERSION, *words, self.language, self.gleanings, *self.entity_specs)
+        words = (self.template.template, self.description, self.language)
+        return content_id(VERSION, *words, *self.entity_specs)
 
     def prompt(self, text: str, context: str = "") -> str:
         return self.template.substitute(
@@ -85,9 +82,7 @@ def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
         entity_specs=tuple(" ".join(spec.split()) for spec in settings.claims_entity_specs),
         description=" ".join(settings.claims_description.split()),
         language=" ".join(settings.output_language.split())[:60],
-        gleanings=settings.gleanings,
         template=prompts.load("claims", corpus_folder),
-        more=prompts.load("extract_more", corpus_folder),
     )
 
 
@@ -98,44 +93,17 @@ async def claims_of_unit(
     dropped: Counter[str] | None = None,
     context: str = "",
 ) -> tuple[list[Claim], str]:
-    """The claims in `text`, and why there was no answer ("" when there was one): of a second pass
-    that was due, too; then those of the first stay. `dropped` counts what was not kept.
-
-    With gleanings `auto` a second pass follows only a reply that was cut off."""
-
-    def join(known: Reading, more: Reading) -> tuple[Reading, bool]:
-        claims = merged(known[0], more[0])
-        return (claims, more[1], known[2] + more[2]), claims != known[0]
-
-    reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
+    """The claims in `text`, and why there was no answer ("" when there was one). `dropped` counts
+    what was not kept."""
     messages, schema = params.question(text, context)
-    first = Ask("claims", messages, reading, lambda: None, schema, doubt=_doubt, worth=_many)
-    more = params.gleanings, params.more.substitute()
-    again = extraction.Gleaning(*more, reading, lambda known: not known[1], join)
-    found, _, reason = await extraction.asked(asker, first, again)
-    if found is None:
-        return [], reason
+    reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
+    answer = await asker.ask(Ask("claims", messages, reading, lambda: None, schema))
+    if answer.value is None:
+        return [], answer.reason
+    claims, lost = answer.value
     if dropped is not None:
-        dropped.update(found[2])
-    return found[0], reason
-
-
-def _doubt(reading: Reading | None) -> str:
-    return Losses(len(reading[0]), reading[2]).doubt() if reading else ""
-
-
-def _many(reading: Reading | None) -> int:
-    return len(reading[0]) if reading else 0
-
-
-def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
-    """`claims` with those of a further reply; of two on the same the longer one stays."""
-    kept = {_identity(claim): claim for claim in claims}
-    for claim in more:
-        old = kept.get(_identity(claim))
-        if old is None or len(claim.description) > len(old.description):
-            kept[_identity(claim)] = claim
-    return list(kept.values())[:MOST_CLAIMS]
+        dropped.update(lost)
+    return claims, ""
 
 
 def _identity(claim: Claim) -> tuple[object, ...]:
@@ -171,16 +139,12 @@ class Claimed(BaseModel):
 
 
 SCHEMA = schema_of(Claimed)
-# claims, whether the reply was complete, what was dropped why
-Reading = tuple[list[Claim], bool, Counter[str]]
+Reading = tuple[list[Claim], Counter[str]]  # claims, and what was dropped why
 
 
 def read_claims(reply: str, text: str) -> Reading:
-    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when the
-    reply is not of the form asked for or none of its claims can be used.
-
-    Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
-    that is known."""
+    """Claims, and what was dropped why. Raises BadReply when the reply is not of the form asked for or
+    none of its claims can be used. Claims that quote nothing of the text are dropped."""
     parsed = read(reply)
     forms = (form.get("claims") for form in parsed.values if isinstance(form, dict))
     lists = [claim_list for claim_list in forms if isinstance(claim_list, list)]
@@ -194,7 +158,7 @@ def read_claims(reply: str, text: str) -> Reading:
     if not claims and +lost:
         raise BadReply("no usable claim")
     lost["too many"] += max(0, len(claims) - MOST_CLAIMS)
-    return list(claims.values())[:MOST_CLAIMS], parsed.whole, +lost
+    return list(claims.values())[:MOST_CLAIMS], +lost
 
 
 def _checked(value: Any, text: str, lost: Counter[str]) -> Claim | None:

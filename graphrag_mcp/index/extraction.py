@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.index import records as parsing
 from graphrag_mcp.index.losses import listed
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R", EntityRecord, RelationRecord)
-T = TypeVar("T")  # what is read of replies
-VERSION = "llm-2"
+VERSION = "llm-3"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
 # A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense
 # encyclopaedic text that is gleaned, each first reply having 18 entities: 42 % at 3 and 1/3, 27 %
@@ -44,7 +43,7 @@ SHOWN = 24_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractParams:
-    """What extraction depends on. `language` "" = that of the text; `gleanings` auto, 0, 1 or 2;
+    """What extraction depends on. `language` "" = that of the text; `gleanings` auto, 0 or 1;
     `types` () = any."""
 
     types: tuple[str, ...]
@@ -75,8 +74,8 @@ class ExtractParams:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """`records` None: no one answered, and `reason` says why. When a further pass that was due got
-    no answer, `reason` says so and the records of the first stay."""
+    """`records` None: no one answered, and `reason` says why. When a gleaning that was due got no
+    answer, `reason` says so and the records of the first reply stay."""
 
     records: Records | None
     by: str = ""
@@ -126,57 +125,21 @@ async def extract_unit(
     def later_reply(reply: str) -> Records | None:
         return parse(reply, params.types, text)
 
-    def pays(found: Records) -> bool:
-        return gleaning_pays(text, known_names, found)
-
     messages, schema = params.question(text, context)
-
-    def doubt(found: Records | None) -> str:
-        return found.doubt() if found is not None else ""
-
-    def worth(found: Records | None) -> int:
-        return found.whole() if found is not None else 0
-
-    first = Ask("extract", messages, first_reply, lambda: None, schema, doubt=doubt, worth=worth)
-    again = Gleaning(params.gleanings, params.more.substitute(), later_reply, pays, with_gleaned)
-    return Extraction(*await asked(asker, first, again))
-
-
-@dataclass(frozen=True, slots=True)
-class Gleaning(Generic[T]):
-    """A further look at a text: `more` is what asks for it, `parse` reads the reply, `pays` says of
-    what is known whether to ask at all (with gleanings "auto"), `join` gives what is known then and
-    how much that is new."""
-
-    gleanings: str
-    more: str
-    parse: Callable[[str], T | None]
-    pays: Callable[[T], bool]
-    join: Callable[[T, T], tuple[T, int]]
-
-
-async def asked(
-    asker: Asker, first: Ask[T | None], again: Gleaning[T]
-) -> tuple[T | None, str, str]:
-    """What a model finds in a text, by further looks as long as they bring something; by whom, and
-    why there was no answer: of a further look that was due, too. Then what was known stays."""
+    first = Ask("extract", messages, first_reply, lambda: None, schema)
     answer = await asker.ask(first)
-    known, by, messages = answer.value, answer.by, first.messages
-    if known is None:
-        return None, "", answer.reason
-    auto = again.gleanings == "auto"
-    for _ in range(1 if auto else int(again.gleanings)):
-        if auto and not await aside(again.pays, known):
-            break
-        messages += (Message("assistant", shown(answer.raw)), Message("user", again.more))
-        more = replace(first, kind="glean", messages=messages, parse=again.parse)
-        answer = await asker.ask(more)
-        if answer.value is None:
-            return known, by, f"no gleaning: {answer.reason}"
-        known, gained = again.join(known, answer.value)
-        if not gained:
-            break
-    return known, by, ""
+    found = answer.value
+    if found is None:
+        return Extraction(None, "", answer.reason)
+    if params.gleanings == "0":
+        return Extraction(found, answer.by)
+    if params.gleanings == "auto" and not await aside(gleaning_pays, text, known_names, found):
+        return Extraction(found, answer.by)
+    messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
+    more = await asker.ask(replace(first, kind="glean", messages=messages, parse=later_reply))
+    if more.value is None:
+        return Extraction(found, answer.by, f"no gleaning: {more.reason}")
+    return Extraction(with_gleaned(found, more.value), answer.by)
 
 
 def shown(reply: str) -> str:
@@ -210,22 +173,21 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
     return missed >= MISSED_LEAST and missed >= MISSED_SHARE * repeated
 
 
-def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
-    """`first` with what a further reply adds or corrects, and how many records that are.
-
-    The same name and type, or the same pair, is a correction when it says more than what stands
-    there; else it is a repetition and ignored."""
-    entities, relations = list(first.entities), list(first.relations)
-    gained = _gathered(entities, more.entities, _kind, parsing.MOST_ENTITIES)
-    gained += _gathered(relations, more.relations, _pair, parsing.MOST_RELATIONS)
-    if gained and more.complete:  # what was cut off has been repeated in full
-        first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
-    lost = tuple(dict.fromkeys((*first.lost, *more.lost)))
-    said_again = Counter(reason for reason, _ in {*first.lost} & {*more.lost})
-    dropped = Counter(first.dropped) + (Counter(more.dropped) - said_again)
-    repaired = Counter(first.repaired) + Counter(more.repaired)
-    rows = (tuple(entities), tuple(relations))
-    return Records(*rows, more.complete, dict(dropped), dict(repaired), lost), gained
+def with_gleaned(first: Records, more: Records) -> Records:
+    """`first` with what a further reply adds. Of two records of the same name and type, or of the same
+    pair, the one that says more stays. Both replies mostly lose the same records, which count once."""
+    entities = _longest(first.entities, more.entities, _kind)[: parsing.MOST_ENTITIES]
+    relations = _longest(first.relations, more.relations, _pair)[: parsing.MOST_RELATIONS]
+    dropped = Counter(first.dropped) | Counter(more.dropped)
+    if more.complete and (entities, relations) != (first.entities, first.relations):
+        dropped[parsing.CUT_OFF] = 0  # what was cut off has been said in full
+    return Records(
+        entities,
+        relations,
+        more.complete,
+        dict(+dropped),
+        dict(Counter(first.repaired) | Counter(more.repaired)),
+    )
 
 
 def _kind(entity: EntityRecord) -> tuple[str, str]:
@@ -237,26 +199,12 @@ def _pair(relation: RelationRecord) -> tuple[str, str]:
     return first, other
 
 
-def _gathered(
-    records: list[R], further: Iterable[R], key: Callable[[R], tuple[str, str]], most: int
-) -> int:
-    """Adds the further records that are new or say more, up to `most` in all; how many these are."""
-    at = {key(record): index for index, record in reversed(list(enumerate(records)))}
-    return sum(_put(records, at, key(record), record, most) for record in further)
-
-
-def _put(
-    records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str], new: R, most: int
-) -> bool:
-    """Adds `new`, or puts it in the place of what says less."""
-    index = at.get(key)
-    if index is None:
-        if len(records) >= most:
-            return False
-        at[key] = len(records)
-        records.append(new)
-        return True
-    if len(new.description) <= len(records[index].description):
-        return False
-    records[index] = new
-    return True
+def _longest(
+    records: Sequence[R], further: Sequence[R], key: Callable[[R], tuple[str, str]]
+) -> tuple[R, ...]:
+    found: dict[tuple[str, str], R] = {}
+    for record in (*records, *further):
+        before = found.get(key(record))
+        if before is None or len(record.description) > len(before.description):
+            found[key(record)] = record
+    return tuple(found.values())

@@ -14,30 +14,15 @@ from graphrag_mcp.text.terms import lists_of
 Row = dict[str, Any]
 RECORDS = "records"  # the kind of a loss in the list of what is degraded
 UNCOUNTED = ("duplicate",)  # said twice is not lost
-# Not the fault of the reply's form: asked once more, the model would say the same, or be cut off
-# once more.
-NOT_ASKED_AGAIN = ("self-loop", "too many", "cut off", "end without an entity")
 NAMED = 5  # records of one reason that are named
-# from so many records on, and this share of the reply's, a reply is asked for once more
-MANY, SHARE = (3, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Records of one text: `dropped` and `repaired` by reason; `kept` is how many there are."""
+    """Records of one text that were left out or repaired, by reason."""
 
-    kept: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     repaired: Mapping[str, int] = field(default_factory=dict)
-
-    def doubt(self) -> str:
-        """Why the reply is worth one more question; "" when it is not."""
-        every = counted(self.dropped, self.repaired).items()
-        bad = {why: count for why, count in every if why not in NOT_ASKED_AGAIN}
-        lost, all_ = sum(bad.values()), self.kept + sum(counted(self.dropped).values())
-        if lost < MANY or lost < SHARE * all_:
-            return ""
-        return f"{lost} of its {all_} records are damaged: {listed(bad)}"
 
     def row(self, kind: str, unit: str, uri: str) -> Row | None:
         """The row of a text unit of which something was lost."""

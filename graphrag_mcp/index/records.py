@@ -61,14 +61,7 @@ class Records:
 
     @property
     def losses(self) -> Losses:
-        return Losses(len(self.entities) + len(self.relations), self.dropped, self.repaired)
-
-    def doubt(self) -> str:
-        return self.losses.doubt()
-
-    def whole(self) -> int:
-        """How many records nothing was missing of."""
-        return self.losses.kept - sum(self.repaired.values())
+        return Losses(self.dropped, self.repaired)
 
     def as_json(self) -> str:
         """The records as a reply that is read as the same records."""

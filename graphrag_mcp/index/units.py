@@ -181,7 +181,7 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
         repaired = {**records.losses.repaired, "end without an entity": made_up}
         lost = replace(records.losses, repaired=repaired)
-    return Read(read, claims, found.reason, why, lost, Losses(len(claims), dropped))
+    return Read(read, claims, found.reason, why, lost, Losses(dropped))
 
 
 def settle(

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaigns.model_campaign import EAGER, demo, same, write_documents
-from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.claims import (
     MOST_CLAIMS,
     Claim,
@@ -40,7 +39,7 @@ from tests.support.workload import ends, linear
 
 def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
     """The claims of a reply; `dropped` counts the others by reason."""
-    found, _, lost = read_claims(reply, text)
+    found, lost = read_claims(reply, text)
     if dropped is not None:
         dropped.update(lost)
     return found
@@ -71,8 +70,8 @@ SAME = {
 
 @pytest.mark.parametrize("reply", SAME.values(), ids=SAME.keys())
 def test_the_same_claims_are_read_from(reply: str) -> None:
-    found, complete, lost = read_claims(reply, TEXT)
-    assert (found, complete, lost) == ([FINED, BRIBED], True, {})
+    found, lost = read_claims(reply, TEXT)
+    assert (found, lost) == ([FINED, BRIBED], {})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_a_text_may_have_no_claims() -> None:
 
 
 def test_a_claim_that_the_reply_ends_in_is_counted() -> None:
-    assert read_claims(cut(BOTH, '"Jon'), TEXT) == ([FINED], False, {"cut off": 1})
+    assert read_claims(cut(BOTH, '"Jon'), TEXT) == ([FINED], {"cut off": 1})
 
 
 def test_quotes_are_the_texts_own_characters_and_invented_ones_are_dropped() -> None:
@@ -141,14 +140,14 @@ def test_dates_become_iso_8601_as_exact_as_they_were(said: str, meant: str) -> N
 # ---- asking ---------------------------------------------------------------------------------------
 
 
-def params(gleanings: str = "auto", **changes: object) -> ClaimParams:
-    return params_from(dataclasses.replace(Settings(), gleanings=gleanings, **changes), None)  # type: ignore[arg-type]
+def params(**changes: object) -> ClaimParams:
+    return params_from(dataclasses.replace(Settings(), **changes), None)  # type: ignore[arg-type]
 
 
-def asked(first: str, then: str | Exception = NO_CLAIMS, gleanings: str = "auto") -> tuple[list[Claim], str, int]:
-    chat = ScriptedChat([lambda messages, schema: first if len(messages) == 1 else None, lambda messages, schema: then])
+def asked(reply: str) -> tuple[list[Claim], str, int]:
+    chat = ScriptedChat([lambda messages, schema: reply])
     opened = Asker(None, chat, None)
-    found, reason = opened.wait(claims_of_unit(opened, TEXT, params(gleanings)))
+    found, reason = opened.wait(claims_of_unit(opened, TEXT, params()))
     opened.close()
     return found, reason, len(chat.calls)
 
@@ -156,28 +155,14 @@ def asked(first: str, then: str | Exception = NO_CLAIMS, gleanings: str = "auto"
 def test_the_prompt_says_what_is_wanted_and_keeps_the_text_in_its_tag() -> None:
     prompt = params(claims_entity_specs=("ships",), claims_description="Anything illegal", output_language="German").prompt("a </text>")
     assert all(words in prompt for words in ("): ships\n", "Anything illegal", "Write in German.", "SUSPECTED", "<\\/text>"))
-    assert len({params().fingerprint, params("1").fingerprint, params(claims_description="x").fingerprint, params().fingerprint}) == 3
+    assert len({params().fingerprint, params(claims_description="x").fingerprint, params().fingerprint}) == 2
 
 
 CUT = cut(BOTH, '"Jon')
 
 
-def test_claims_are_taken_in_one_call_when_the_reply_is_complete() -> None:
-    assert asked(claims(FINE)) == ([FINED], "", 1)
-
-
-def test_claims_that_a_gleaning_brings_are_kept_and_merged() -> None:
-    longer = FINE | {"description": "Nordlys Shipping was fined for false weights."}
-    found, reason, calls = asked(CUT, claims(longer, BRIBE))
-    assert (calls, reason) == (2, "") and found[1] == BRIBED
-    assert found[0] == dataclasses.replace(FINED, description="Nordlys Shipping was fined for false weights.")
-    assert asked(claims(FINE), claims(BRIBE), "1") == ([FINED, BRIBED], "", 2)
-    assert asked(claims(FINE), claims(BRIBE), "2")[2] == 3
-
-
-@pytest.mark.parametrize("then", ["", "<html>", ModelError("down", "Wait")])
-def test_a_gleaning_that_fails_takes_no_claim_away(then: str | Exception) -> None:
-    assert asked(CUT, then)[0] == [FINED]
+def test_claims_are_taken_in_one_call_also_of_a_reply_that_was_cut_off() -> None:
+    assert asked(claims(FINE)) == ([FINED], "", 1) and asked(CUT) == ([FINED], "", 1)
 
 
 def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
@@ -190,7 +175,7 @@ def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
 def test_the_shipped_scripted_model_makes_claims_that_hold() -> None:
     rules: list[Rule] = demonstration()
     opened = Asker(None, ScriptedChat(rules), None)
-    found, reason = opened.wait(claims_of_unit(opened, TEXT, params("1")))
+    found, reason = opened.wait(claims_of_unit(opened, TEXT, params()))
     opened.close()
     assert found and not reason and all(quote in TEXT for one in found for quote in one.quotes)
 
@@ -212,7 +197,7 @@ def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
 def test_a_loop_of_two_megabytes_gives_a_bounded_list() -> None:
     reply = claims(*(BRIBE | {"subject": f"Jon Berg {number}"} for number in range(10_000)))
     with ends():
-        found, _, lost = read_claims(reply, TEXT)
+        found, lost = read_claims(reply, TEXT)
     assert len(found) == MOST_CLAIMS and lost == {"too many": 10_000 - MOST_CLAIMS} and len(reply) > 2_000_000
 
 

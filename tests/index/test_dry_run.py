@@ -74,7 +74,7 @@ def test_of_a_corpus_that_was_read_only_new_texts_are_counted(server: Server, tm
     assert guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"} and 0.5 < guess["calls"] / used["calls"] < 2
 
 
-@pytest.mark.parametrize("gleanings, each", [("0", 0), ("1", 1), ("2", 2)])
+@pytest.mark.parametrize("gleanings, each", [("0", 0), ("1", 1)])
 def test_second_looks_are_foreseen_as_they_are_set(server: Server, tmp_path: Path, gleanings: str, each: int) -> None:
     notes, chosen = write_documents(tmp_path / "notes", 20), settings(server, gleanings=gleanings, embedding_model="")
     request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)

@@ -138,18 +138,14 @@ def test_the_gleaning_repeats_the_prompt_and_the_first_reply_as_it_was() -> None
     assert TEXT not in chat.calls[1][2].content
 
 
-@pytest.mark.parametrize(("gleanings", "calls"), [("0", 1), ("1", 2), ("2", 3)])
-def test_a_number_of_gleanings_is_kept_to_while_they_add_something(gleanings: str, calls: int) -> None:
+@pytest.mark.parametrize(("gleanings", "calls"), [("0", 1), ("1", 2)])
+def test_a_text_is_asked_about_once_more_at_most(gleanings: str, calls: int) -> None:
     rules: list[Rule] = [
         lambda messages, schema: told(NAMES[len(messages) // 2]),
     ]
     with asker(*rules) as (opened, chat):
         found = opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings)))
     assert len(chat.calls) == calls and found.records is not None and len(found.records.entities) == calls
-
-
-def test_a_pass_that_adds_nothing_is_the_last() -> None:
-    assert extracted(FULL, FULL, "2")[1] == 2
 
 
 @pytest.mark.parametrize("then", ["", "I see nothing.", "<html>", ModelError("down", "Wait"), "x" * 100_000])
@@ -211,12 +207,18 @@ def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added()
         (EntityRecord("ADA", "person", "A woman who wrote"), EntityRecord("Bob", "person", "Short"), EntityRecord("Ada", "method", "A language")),
         (RelationRecord("Bob", "Ada", "They met in town", (), 8.0), RelationRecord("Bob", "Cem", "Friends")), True,
     )  # fmt: skip
-    merged, gained = with_gleaned(first, more)
+    merged = with_gleaned(first, more)
     assert [(one.type, one.description) for one in merged.entities] == [
         ("person", "A woman who wrote"), ("person", "A long description"), ("method", "A language"),
     ]  # fmt: skip
     assert [(one.description, one.strength) for one in merged.relations] == [("They met in town", 8.0), ("Friends", 1.0)]
-    assert (gained, merged.complete) == (4, True)
+    assert merged.complete
+
+
+def test_a_record_that_was_cut_off_is_lost_unless_the_second_reply_adds_something() -> None:
+    first = Records((EntityRecord("Ada", "person", "A woman"),), (), False, {"cut off": 1})
+    assert with_gleaned(first, Records(complete=True)).dropped == {"cut off": 1}
+    assert with_gleaned(first, Records((EntityRecord("Bob", "person", "A man"),), (), True)).dropped == {}
 
 
 def test_a_huge_first_reply_is_repeated_only_in_part() -> None:

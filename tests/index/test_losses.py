@@ -1,4 +1,4 @@
-"""Records that a reply loses are counted and told; a reply with many damaged records is asked for once more."""
+"""Records that a reply loses are counted and told."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from graphrag_mcp.app import App
-from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -168,62 +165,11 @@ def test_a_text_that_was_refused_is_asked_about_when_it_changes_or_the_model_lea
         assert fresh.refused == {} and {"Mira Okafor"} <= names(folder), "the reply from before stays"
 
 
-# ---- one more question ------------------------------------------------------------------------------
-
-
-def seconds(second: str) -> tuple[list[str], Any]:
-    """What was asked, and a server that answers a first question badly and one more with `second`."""
-    questions: list[str] = []
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        questions.append(asked(messages))
-        return second if "A first reply" in questions[-1] else reply(GOOD[0], GOOD[1], VAGUE, *BARE)
-
-    return questions, answer
-
-
 def names(folder: Path) -> set[str]:
     return {row["form"] for row in open_snapshot(folder).rows("mentions").to_pylist() if row["by"]}
 
 
-def test_a_reply_with_many_damaged_records_is_asked_for_once_more_with_the_reason(tmp_path: Path) -> None:
-    questions, answer = seconds(reply(*GOOD))
-    with openai_server(answer) as server:
-        result = index(tmp_path / "kb", model(server), "a")
-        assert len(questions) == 2 and result.losses == {} and result.degraded == []
-        reason = "4 of its 6 records are damaged: 1 x name not in the text, 1 x no description, 1 x no name, 1 x no strength from 0 to 10"
-        assert f"A first reply could only be used in part ({reason})." in questions[1]
-        assert {"Mira Okafor", "Jonas Okafor", "Sable Point"} <= names(tmp_path / "kb")
-        assert index(tmp_path / "kb", model(server), "a").usage["calls"] == 0 and len(questions) == 2
-
-
-@pytest.mark.parametrize("second", [reply(GOOD[2]), "I am sorry.", reply(GOOD[0], GOOD[1], VAGUE, *BARE)])
-def test_where_the_second_reply_is_no_better_the_first_stays_and_its_losses_are_told(tmp_path: Path, second: str) -> None:
-    questions, answer = seconds(second)
-    with openai_server(answer) as server:
-        result = index(tmp_path / "kb", model(server), "a")
-        assert len(questions) == 2 and result.losses == {"dropped": 3, "repaired": 1, "texts": 1}
-        assert names(tmp_path / "kb") == {"Mira Okafor", "Jonas Okafor"} and not result.pending
-        assert index(tmp_path / "kb", model(server), "a").usage["calls"] == 0
-
-
-def test_a_model_that_never_does_better_is_asked_once_more_only_a_few_times_in_a_run(tmp_path: Path) -> None:
-    questions, answer = seconds(reply(GOOD[2]))
-    texts = tuple(InlineText(f"{TEXTS['a']} So says note {n}.", str(n)) for n in range(20))
-    with openai_server(answer) as server:
-        index_documents(tmp_path / "kb", IndexRequest(texts=texts, method="llm"), model(server))
-    again = sum("A first reply" in one for one in questions)
-    assert again == 5 and len(questions) == 20 + again
-
-
-def test_a_budget_that_is_spent_leaves_the_first_reply(tmp_path: Path) -> None:
-    questions, answer = seconds(reply(*GOOD))
-    with openai_server(answer) as server:
-        result = index(tmp_path / "kb", model(server, max_calls=1), "a")
-    assert len(questions) == 1 and result.losses["dropped"] == 3 and names(tmp_path / "kb") == {"Mira Okafor", "Jonas Okafor"}
-
-
-def test_claims_with_invented_quotes_are_counted_and_asked_for_once_more(tmp_path: Path) -> None:
+def test_claims_with_invented_quotes_are_counted(tmp_path: Path) -> None:
     true = claim("Jonas Okafor", "He kept the books.", "Her brother Jonas Okafor kept its books")
     false = [claim("Jonas Okafor", "He kept the books.", "Jonas Okafor never kept any books of a mill", kind=kind) for kind in ("WORK", "TRADE", "FRAUD")]
 
@@ -233,13 +179,6 @@ def test_claims_with_invented_quotes_are_counted_and_asked_for_once_more(tmp_pat
 
     with openai_server(answer) as server:
         result = index(tmp_path / "kb", model(server, claims_enabled=True), "a")
-        assert result.usage["by_stage"]["claims"]["calls"] == 2
+        assert result.usage["by_stage"]["claims"]["calls"] == 1
     assert result.losses == {"dropped": 3, "repaired": 0, "texts": 1}
     assert [one["reason"] for one in result.degraded] == ["records of the reply left out 3 (3 x invented quote)"]
-
-
-def test_few_losses_and_those_that_another_reply_would_have_too_are_no_reason_to_ask_again() -> None:
-    assert Losses(5, {"no name": 2}).doubt() == "" and Losses(20, {"no name": 3}).doubt() == ""
-    assert Losses(2, {"self-loop": 3, "duplicate": 5, "cut off": 1}, {"end without an entity": 9}).doubt() == ""
-    assert Losses(5, {"no name": 2}, {"no strength": 1}).doubt().startswith("3 of its 7 records are damaged: 2 x no name")
-    assert Losses(3, {"duplicate": 4}).row("extract", "u", "text:a") is None
