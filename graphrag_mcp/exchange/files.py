@@ -25,7 +25,6 @@ from graphrag_mcp.store import stored
 
 TABLES = ("documents", "text_units", "entities", "relationships", "communities")
 TABLES += ("community_reports", "covariates")
-OLD = "create_final_"  # before the names, in 0.x and 1.x
 CHUNKS, DOCS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 STATUS = "kv_store_doc_status.json"
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -75,9 +74,9 @@ def located(folder: Path) -> Path:
 
 
 def path_of(folder: Path, table: str) -> Path | None:
-    """The file of a table under its new or its old name."""
-    paths = (folder / f"{prefix}{table}.parquet" for prefix in ("", OLD))
-    return next((path for path in paths if path.is_file()), None)
+    """The file of a table, None where there is none."""
+    path = folder / f"{table}.parquet"
+    return path if path.is_file() else None
 
 
 @dataclass
@@ -263,20 +262,9 @@ def whole(row: Mapping[str, Any], *names: str) -> int | None:
 
 
 def ids(row: Mapping[str, Any], *names: str) -> list[str]:
-    """A column of ids: a list, or one written as text."""
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str) and value.strip().startswith("["):
-            try:
-                value = stored.value(value, nan=True)
-            except ValueError:
-                items = value.strip()[1:-1].replace("\n", ",").split(",")
-                value = [part.strip(" '\"\n") for part in items]
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",")]
-        if value is not None and not isinstance(value, float | int):
-            return [str(id) for id in value if id is not None and str(id)]
-    return []
+    """The first of these columns that holds a list of ids; [] for none."""
+    found = next((value for name in names if isinstance(value := row.get(name), list)), [])
+    return [str(id) for id in found if id is not None and str(id)]
 
 
 def parts(row: Mapping[str, Any], name: str) -> list[str]:

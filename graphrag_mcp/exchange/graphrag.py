@@ -1,14 +1,10 @@
-"""Import of the tables of Microsoft GraphRAG (1.x to 3.x) and of our own export.
-
-What is missing or does not open is said in the notes. Forms of older versions that are understood:
-`create_final_` before the names, `name` for `title`, `document_ids`, members of communities only in
-the table of nodes or by their relationships."""
+"""Import of the tables of Microsoft GraphRAG (2.x and 3.x) and of our own export. What is missing or
+does not open is said in the notes."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +17,7 @@ from graphrag_mcp.store import stored
 
 # Of every run; reports may have been left out.
 NEEDED = ("documents", "text_units", "entities", "relationships")
-OPTIONAL = ("covariates", "nodes", "summaries")
+OPTIONAL = ("covariates", "summaries")
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
@@ -44,7 +40,7 @@ def tables_of(folder: Path, found: files.Foreign) -> dict[str, list[Row]]:
             needed=name in NEEDED,
         )
         or []
-        for name in (*files.TABLES, "nodes", "summaries")
+        for name in (*files.TABLES, "summaries")
     }
 
 
@@ -55,10 +51,10 @@ def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     found.program = "graphrag-mcp" if ours else "graphrag"
     found.documents = [_document(row, ours) for row in documents]
     found.units = [_unit(row, number) for number, row in enumerate(units)]
-    found.entities = _entities(tables["entities"], units)
+    found.entities = [_entity(row, number) for number, row in enumerate(tables["entities"])]
     found.relations = [_relation(row, number) for number, row in enumerate(ends)]
     found.claims = [_claim(row) for row in tables["covariates"]]
-    found.communities = _communities(tables["communities"], ends, found.entities, tables["nodes"])
+    found.communities = _communities(tables["communities"])
     found.reports = [_report(row, ours) for row in tables["community_reports"]]
     found.summaries = tables.get("summaries", []) if ours else []
 
@@ -77,7 +73,7 @@ def _document(row: Row, ours: bool) -> files.SourceDocument:
         others = {key: field for key, field in kept.items() if key not in repeated}
         kept = {key: field for key, field in others.items() if field not in (None, row.get("text"))}
     kept, created = json.loads(json.dumps(kept, default=str)), text(row, "creation_date")
-    title, body = text(row, "title", "id"), text(row, "text", "raw_content")
+    title, body = text(row, "title", "id"), text(row, "text")
     if not ours:
         return files.SourceDocument(text(row, "id"), title, body, "", kept, iso_date(created))
     fields = row.get("title") or title, row.get("text") or body, text(row, "uri")
@@ -85,11 +81,9 @@ def _document(row: Row, ours: bool) -> files.SourceDocument:
 
 
 def _unit(row: Row, place: int) -> files.SourceUnit:
-    documents = [text(row, "document_id")]
-    if "document_ids" in row:
-        documents = files.ids(row, "document_ids", "document_id")
+    documents = files.ids(row, "document_ids") or [text(row, "document_id")]
     span = (files.whole(row, name) for name in ("char_start", "char_end"))
-    body = row.get("text", row.get("chunk"))
+    body = row.get("text")
     return files.SourceUnit(
         text(row, "id"),
         _numbered(row, place),
@@ -112,25 +106,17 @@ def _parsed(value: Any) -> Any:
         return None
 
 
-def _entities(rows: list[Row], units: list[Row]) -> list[files.SourceEntity]:
-    of_entity: dict[str, list[str]] = defaultdict(list)
-    if rows and "text_unit_ids" not in rows[0]:
-        for unit in units:
-            for id in files.ids(unit, "entity_ids"):
-                of_entity[id].append(text(unit, "id"))
-    return [
-        files.SourceEntity(
-            text(row, "id"),
-            _numbered(row, place),
-            " ".join(text(row, "title", "name").split())[:300],
-            " ".join(text(row, "type").split())[:80],
-            text(row, "description").strip(),
-            files.ids(row, "text_unit_ids") or of_entity[text(row, "id")],
-            text(row, "key"),
-            files.ids(row, "aliases"),
-        )
-        for place, row in enumerate(rows)
-    ]
+def _entity(row: Row, place: int) -> files.SourceEntity:
+    return files.SourceEntity(
+        text(row, "id"),
+        _numbered(row, place),
+        " ".join(text(row, "title").split())[:300],
+        " ".join(text(row, "type").split())[:80],
+        text(row, "description").strip(),
+        files.ids(row, "text_unit_ids"),
+        text(row, "key"),
+        files.ids(row, "aliases"),
+    )
 
 
 def _relation(row: Row, place: int) -> files.SourceRelation:
@@ -163,29 +149,14 @@ def _claim(row: Row) -> tuple[str, Claim]:
     )
 
 
-def _communities(
-    rows: list[Row], relations: list[Row], entities: Iterable[files.SourceEntity], nodes: list[Row]
-) -> list[files.SourceCommunity]:
-    by_title = {entity.title: entity.id for entity in entities}
-    ends = {
-        text(row, "id"): [by_title.get(text(row, end), "") for end in ("source", "target")]
-        for row in relations
-    }
-    of_nodes: dict[int, list[str]] = defaultdict(list)
-    for node in nodes:
-        at = files.whole(node, "community")
-        if at is not None:
-            of_nodes[at].append(by_title.get(text(node, "title"), ""))
+def _communities(rows: list[Row]) -> list[files.SourceCommunity]:
     found = []
     for row in rows:
-        community = files.whole(row, "community", "human_readable_id", "id")
+        community = files.whole(row, "community", "human_readable_id")
         if community is None:
             continue
-        members = files.ids(row, "entity_ids") or of_nodes.get(community, [])
-        if not members:
-            members = [end for id in files.ids(row, "relationship_ids") for end in ends.get(id, ())]
         level, parent = files.whole(row, "level") or 0, files.whole(row, "parent")
-        found.append(files.SourceCommunity(community, level, parent, list(filter(None, members))))
+        found.append(files.SourceCommunity(community, level, parent, files.ids(row, "entity_ids")))
     return found
 
 
@@ -204,7 +175,7 @@ def _report(row: Row, ours: bool) -> files.SourceReport:
         text(row, "summary"),
         text(row, "full_content"),
         number(row, "rank"),
-        text(row, "rating_explanation", "rank_explanation"),
+        text(row, "rating_explanation"),
         pairs,
         method if ours else "imported:graphrag",
     )

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,9 +36,7 @@ from graphrag_mcp.sources.walk import distinct, shown
 from graphrag_mcp.text.terms import content_id, counted, entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import IndexRequest, IndexResult
 
-HEAD_LINES = 30  # lines put before a unit (metadata of its document) that are looked behind
-SHORTEST = 12  # characters that a found rest must have at least: less stands anywhere
-_BROKEN = "\ufffd"
+_BROKEN = "\ufffd"  # half of a character, at an end of a unit that was cut between two tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +49,22 @@ class Place:
 
 
 def placed(document: str, units: Sequence[str]) -> list[Place | None]:
-    """The place of each unit: after the start of the one before it where it can be, else anywhere."""
+    """The place of each unit, to the letter or without blanks and halves of characters at its ends: after
+    the start of the one before it where it can be, else anywhere; None for one that is not there."""
     places: list[Place | None] = []
     after = 0
-    flat: tuple[str, array[int]] | None = None
     for text in units:
-        at = document.find(text, after)
-        at = at if at >= 0 else document.find(text)
-        place = Place(at, at + len(text), True) if at >= 0 and text.strip() else None
-        if place is None and text.strip():
-            flat = flat or _flat(document)
-            place = _loosely(flat, text, after)
+        bare = text.strip().strip(_BROKEN).strip()
+        place = None
+        for words in dict.fromkeys((text, bare)) if bare else ():
+            at = document.find(words, after)
+            at = at if at >= 0 else document.find(words)
+            if at >= 0:
+                place = Place(at, at + len(words), words == text)
+                after = at
+                break
         places.append(place)
-        if place is not None:
-            after = place.start
     return places
-
-
-def _flat(text: str) -> tuple[str, array[int]]:
-    """The words of a text with one blank between them, and where every sign came from."""
-    starts = array("q")
-    words = []
-    for match in re.finditer(r"\S+", text):
-        words.append(match[0])
-        starts.extend(range(match.start(), match.end() + 1))
-    return " ".join(words), starts
-
-
-def _loosely(flat: tuple[str, array[int]], text: str, after: int) -> Place | None:
-    """Whatever blanks stand between the words, without the halves of characters at both ends, or
-    behind lines that were put before the unit."""
-    words, starts = flat
-    lines = text.strip().splitlines()
-    for number in range(min(HEAD_LINES, len(lines))):
-        rest = " ".join("\n".join(lines[number:]).strip().strip(_BROKEN).split())
-        if not rest or (number and len(rest) < SHORTEST):
-            return None
-        at = words.find(rest, bisect_left(starts, after))
-        at = at if at >= 0 else words.find(rest)
-        if at >= 0:
-            return Place(starts[at], starts[at + len(rest) - 1] + 1, False)
-    return None
 
 
 Row = dict[str, Any]  # id, level, parent (id or ""), members
@@ -165,7 +136,7 @@ class _Writer:
 
     def all(self) -> None:
         statements = self._statements()
-        self._entities(statements)
+        self._entities()
         self._ends(statements)
         for source, target, relation, units in statements:
             weight = max(relation.weight, LIGHTEST) / len(units)
@@ -185,40 +156,26 @@ class _Writer:
         return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
-        """Each relation with the keys of its ends and its units, without any those of its ends."""
-        entity_units = {key_of(entity): entity.units for entity in reversed(self.foreign.entities)}
+        """Each relation with the keys of its ends and its units."""
         found: list[tuple[str, str, Any, list[str]]] = []
-        nowhere = 0
         for relation in self.foreign.relations:
             source, target = self.end(relation.source), self.end(relation.target)
-            units = self._known(relation.units)
-            if not units and source and target:
-                first, second = (
-                    self._known(entity_units.get(source, ())),
-                    self._known(entity_units.get(target, ())),
-                )
-                units = [id for id in first if id in set(second)] or first[:1] or second[:1]
-            if not units or not source or not target:
-                nowhere += 1
-                continue
-            found.append((source, target, relation, units))
+            if (units := self._known(relation.units)) and source and target:
+                found.append((source, target, relation, units))
         why = "no text unit that is there holds them, or an end has no name"
-        self.foreign.note(nowhere, f"relationships are left out: {why}")
+        lost = len(self.foreign.relations) - len(found)
+        self.foreign.note(lost, f"relationships are left out: {why}")
         return found
 
     def end(self, title: str) -> str:
         name = normalise_name(title)
         return self.by_title.get(title) or self.by_name.get(name) or name
 
-    def _entities(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
-        of_pairs: dict[str, list[str]] = defaultdict(list)
-        for source, target, _, units in statements:
-            of_pairs[source] += units
-            of_pairs[target] += units
+    def _entities(self) -> None:
         lost = 0
         for entity in self.foreign.entities:
             key = key_of(entity)
-            units = self._known(entity.units) or self._known(of_pairs.get(key, ()))
+            units = self._known(entity.units)
             if not units or not key:
                 lost += 1
                 continue
@@ -551,8 +508,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
             holder.units[unit.id] = record
     what = "text units stand nowhere in their document: each becomes a document of its own"
     foreign.note(len(alone) - apart, what)
-    other = "with other blanks, or without what was put before them"
-    foreign.note(near, f"text units stand in their document {other}")
+    foreign.note(near, "text units stand in their document without what is at their ends")
     return alone
 
 

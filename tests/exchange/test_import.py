@@ -168,29 +168,12 @@ def test_a_report_goes_when_its_community_is_another_one(imported: tuple[Path, P
     assert doctor(corpus) == []
 
 
-def test_older_tables_are_understood(tmp_path: Path) -> None:
+def test_text_units_that_name_several_documents_are_understood(tmp_path: Path) -> None:
     tables = made.graphrag()
     for row in tables["text_units"]:
         row["document_ids"] = [row.pop("document_id")]
-    for row in tables["documents"]:
-        row["raw_content"] = row.pop("text")
-    for row in tables["entities"]:
-        row["name"] = row.pop("title")
-    for row in tables["communities"]:
-        row["community"] = str(row["community"])
-        del row["parent"], row["children"], row["entity_ids"]
-    for row in tables["community_reports"]:
-        row["community"], row["rank_explanation"] = str(row["community"]), row.pop("rating_explanation")
-    tables["nodes"] = [
-        {"title": made.PEOPLE[n][0], "community": str(number), "level": 0 if parent < 0 else 1}
-        for number, (parent, members) in made.GROUPS.items() for n in members
-    ]  # fmt: skip
-    counts, notes = bring(tmp_path / "c", made.write(tmp_path / "artifacts", tables, "create_final_"))
+    counts, notes = bring(tmp_path / "c", made.write(tmp_path / "artifacts", tables))
     assert (counts["entities"], counts["communities"], notes) == (7, 4, [])
-    reports = rows(open_snapshot(tmp_path / "c"), "reports")
-    assert {row["method"] for row in reports} == {"imported:graphrag"}
-    assert {row["rating_explanation"] for row in reports} == {"It matters."}
-    assert doctor(tmp_path / "c") == []
 
 
 @pytest.mark.parametrize(
@@ -264,8 +247,8 @@ def test_two_documents_of_one_title_and_rows_of_a_table_keep_their_names_and_val
 
 def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_kept_apart(tmp_path: Path) -> None:
     tables = made.graphrag()
-    tables["text_units"][0]["text"] = "source: an archive.\nyear: 1871.\n" + tables["text_units"][0]["text"]
-    tables["text_units"][1]["text"] = "\ufffd" + tables["text_units"][1]["text"][3:].replace(". ", ".  ")
+    tables["text_units"][0]["text"] = "\ufffd" + tables["text_units"][0]["text"][3:]
+    tables["text_units"][1]["text"] = " " + tables["text_units"][1]["text"] + "\n\ufffd"
     tables["text_units"][2]["text"] = "Nobody wrote this about DEVI RAO. It stands in no document."
     counts, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
     assert counts["documents_total"] == 3
@@ -283,11 +266,11 @@ def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_k
 def test_places_are_found_in_order_and_said_to_be_exact_or_not() -> None:
     text = "One two three. One two three. 灯塔很老。Four\n five six seven."
     found = placed(
-        text, ["One two three.", "One two three.", "\ufffd塔很老。", "Four five six seven.", "never said there"]
+        text, ["One two three.", "One two three.", "\ufffd塔很老。", " Four\n", "never said there"]
     )
     spans = [one and (text[one.start : one.end], one.start, one.exact) for one in found]
     assert spans[0] == ("One two three.", 0, True) and spans[1] == ("One two three.", 0, True)
-    assert spans[2:] == [("塔很老。", 31, False), ("Four\n five six seven.", 35, False), None]
+    assert spans[2:] == [("塔很老。", 31, False), (text.split("。")[1][:4], 35, False), None]
 
 
 def test_a_model_that_comes_later_is_not_asked_about_what_was_imported_and_keeps_what_it_said(tmp_path: Path) -> None:
