@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +28,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
 from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
-from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, table, terms
+from graphrag_mcp.text.terms import normalise_name, table
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
@@ -192,8 +192,6 @@ def _maps(snapshot: Snapshot) -> _Maps:
             maps.units_inside[community].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
     units = [unit for ids in maps.units_of_document.values() for unit in ids]
-    if not path.keys().isdisjoint(units):  # an earlier release placed entities alone
-        maps.units_inside.clear()
     for unit in units:
         for community in path.get(unit, ()):
             maps.units_inside[community].add(unit)
@@ -234,22 +232,7 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             "target": target,
             "description": row["description"] or f"{source}, {target}",
             "combined_degree": sum(maps.degree.get(id, 0) for id in ends),
-            "keywords": row["keywords"] or _keywords(row["description"], source, target),
         }
-
-
-def _content_words(text: str) -> tuple[str, ...]:
-    longer = (word for word in terms(text) if len(word) > (1 if is_cjk(word[0]) else 2))
-    return tuple(word for word in longer if not stop_word(word))
-
-
-def _keywords(description: str, *titles: str | None) -> str:
-    """The five commonest content words of the evidence besides the two names: what a relationship
-    is about when no model has said so. Derived here because no search reads them."""
-    names = " ".join(filter(None, titles)).casefold()
-    name_words, words = _content_words(names), _content_words(description)
-    counts = Counter(word for word in words if word not in name_words and word not in names)
-    return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 
 def _community(snapshot: Snapshot, maps: _Maps, id: str) -> Row:

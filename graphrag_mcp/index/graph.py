@@ -159,10 +159,14 @@ def is_entity(rows: Sequence[Named]) -> bool:
     if not rows or any(row.by for row in rows):
         return bool(rows)
     sure, every = sum(row.count for row in rows if row.strong), sum(row.count for row in rows)
+    if not sure or sure < SHARE * every:
+        return False
+    if any(row.type not in VAGUE for row in rows):
+        return True
     usual = [ordinary(word) for word in rows[0].key.split()]
-    typed = any(row.type not in VAGUE for row in rows)
-    known = typed or every > 1 or (len(usual) > 1 and not all(usual))
-    return known and sure > (all(usual) and not typed) and sure >= SHARE * every
+    if all(usual):
+        return sure > 1
+    return every > 1 or len(usual) > 1
 
 
 def group(
