@@ -49,16 +49,35 @@ def most_named(
 ) -> list[tuple[str, int]]:
     """(id, number of documents) of the entities of a type, those that most documents name first.
     `documents` are the content ids of those that count; None: all."""
-    rows = snapshot.rows("entities", f"type = '{kind}'", ["id", "degree"])
-    degree = dict(rows_of(rows))
+    rows = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
+    degree = {row["id"]: row["degree"] for row in rows}
     named: dict[str, set[str]] = {id: set() for id in degree}
     for document, ids in rows_of(snapshot.rows("passages", "", ["document_id", "entity_ids"])):
         if documents is None or document in documents:
             for id in ids:
                 if id in named:
                     named[id].add(document)
+    if kind == "person":
+        _count_once(named, {row["id"]: row["title"] for row in rows})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
     return sorted(found, key=lambda pair: (-pair[1], -degree[pair[0]], pair[0]))
+
+
+def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
+    """Count the documents of a family name (Ferguson) for the full name with it that most documents hold
+    (Alex Ferguson), where most of these give the family name alone too; else for nobody, since it may mean
+    several people."""
+    full = [id for id in named if " " in title[id] and named[id]]
+    full.sort(key=lambda id: (-len(named[id]), id))
+    bearer: dict[str, str] = {}
+    for id in full:
+        bearer.setdefault(title[id].split()[-1], id)
+    for id in named:
+        person = bearer.get(title[id])
+        if person is not None:
+            if 2 * len(named[id] & named[person]) > len(named[person]):
+                named[person] |= named[id]
+            named[id] = set()
 
 
 def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = "") -> str:

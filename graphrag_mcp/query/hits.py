@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
@@ -69,6 +69,7 @@ class Hit:
     note: bool = False  # written by an agent or a person from other documents
     places: str = ""  # as the table of places has them
     summary: str = ""  # what was written of its text, where that holds words of the question
+    also: list[str] = field(default_factory=list)  # ids of passages that say the same
 
     @property
     def id(self) -> str:

@@ -33,6 +33,7 @@ AS_THEY_ARE, CUT = 5, 120  # lines of a text that is shown as it is; characters 
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
 WEAKER = "Weaker:"  # stands above what is less on the question than the lines before it
+ALSO = 4  # ids of other versions that stand behind a line
 WINDOW = 220  # tokens of a passage where one result answers several questions
 
 
@@ -117,7 +118,11 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
 def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
     """Add as many hits as have room beside the tokens that are `reserved` for lines: whole ones, and
     a part of the last. The first one is shown in whatever room there is."""
+    shown: list[set[str]] = []
     for hit in strong:
+        words = set(terms(hit.body))
+        if not hit.note and any(quote.says_the_same(words, other) for other in shown):
+            continue  # a line is enough of another version of the same text
         room = page.room - reserved
         if room < HEAD + PART:
             break
@@ -127,6 +132,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         block = "\n".join([head_of(hit, body), quoted(body), *beside]) + "\n"
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited(body)):
             break
+        shown.append(words)
         page.full.add(hit.id)
         page.told.add(hit.document)
         if body != hit.body and not form.window:
@@ -177,7 +183,9 @@ def line(hit: Hit, text: str) -> str:
     known = hit.where(text) if repeated else _joined(hit.called(text), hit.opening(text))
     note = hit.times.note(text, date=hit.date)
     name = f"{known}:".removeprefix(":")
-    return _joined(f"- [{hit.id}]", hit.day, name, text, note, hit.validity, hit.why())
+    more = f" and {len(hit.also) - ALSO} more" if len(hit.also) > ALSO else ""
+    also = f"(also {', '.join(hit.also[:ALSO])}{more})" if hit.also else ""
+    return _joined(f"- [{hit.id}]", hit.day, name, text, note, hit.validity, also, hit.why())
 
 
 def _unit(id: str) -> str:

@@ -19,7 +19,7 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import lists_of, tells_topic
+from graphrag_mcp.text.terms import lists_of, tells_topic, terms
 
 MOST = 200  # documents that are read, and lines
 ROOM = 40  # lines that few documents share
@@ -105,11 +105,12 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     lines = _with_summaries(sources, lines, named, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
-    lines = [replace(line, value=line.value / best) for line in lines[:MOST]]
+    lines = _once([replace(line, value=line.value / best) for line in lines])[:MOST]
     number = sum(line.value >= ON_IT for line in lines)
     chosen = lines[: number + FEW]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
-    return Survey(chosen, number, len(values) - len(shown))
+    repeated = sum(len(line.hit.also) for line in chosen)
+    return Survey(chosen, number, max(len(values) - len(shown) - repeated, 0))
 
 
 def document_values(source: Source) -> dict[str, float]:
@@ -237,6 +238,20 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
     room = quote.LONGEST - len(hit.begins)  # the line is not longer than that of a title
     text = " … ".join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
     return Line(hit, text, found[0].score)
+
+
+def _once(lines: Sequence[Line]) -> list[Line]:
+    """Without lines that say what one before says, numbers included; those of other documents stand with
+    it as `also`. Two agents with a reading budget paid for both versions of five articles."""
+    kept: list[tuple[Line, set[str]]] = []
+    for line in lines:
+        words = set(terms(line.text))
+        same = next((other for other, known in kept if quote.says_the_same(words, known)), None)
+        if same is None:
+            kept.append((line, words))
+        elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
+            same.hit.also.append(line.hit.id)
+    return [line for line, _ in kept]
 
 
 def of_then(hit: Hit, kept: Filters | None) -> Hit:

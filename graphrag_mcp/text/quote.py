@@ -171,6 +171,12 @@ def repeats(quote_terms: Set[str], seen: Iterable[Set[str]]) -> bool:
     return False
 
 
+def says_the_same(words: Set[str], other: Set[str]) -> bool:
+    """As `repeats`, for two sentences of different texts: they hold the same numbers, too."""
+    numbers = any(any(map(str.isdigit, word)) for word in words ^ other)
+    return not numbers and repeats(words, [other])
+
+
 def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> dict[str, float]:
     """Weights of the terms of texts that nothing is asked of: rare in the corpus, and coming back in
     the texts. `rarity` gives the worth of terms in the corpus, such as their inverse frequency."""

@@ -95,3 +95,17 @@ def test_a_filter_finds_an_organization_where_its_longer_names_stand(tmp_path: P
     assert found.count("- [t") == 2, found
     found = list_documents(snapshot, filters=["entity!=Marley Foods Ltd"]).text
     assert found.count("- [t") == 1, found
+
+
+def test_documents_with_a_family_name_alone_count_for_the_person_whom_they_mean(tmp_path: Path) -> None:
+    both = {f"both{n}": f"Peter Dahlgren said that pier {n} was late. Mr Dahlgren left with Ned Farrow." for n in range(2)}
+    alone = {f"alone{n}": f"Mr Dahlgren went to Varde by ship {n}. Mr Dahlgren came back with a cold." for n in range(5)}
+    text = list_documents(made(tmp_path / "one", both | alone), by="person").text
+    assert "Peter Dahlgren, 7 documents" in text and "] Dahlgren," not in text, text
+    two = {
+        "a": "Alex Ferguson met Barry Ferguson. Mr Ferguson said that Alex Ferguson was late.",
+        "b": "Barry Ferguson wrote to Ned Farrow. Barry Ferguson left.",
+        "c": "Mr Ferguson came alone. Mr Ferguson left with Ned Farrow.",
+    }
+    text = list_documents(made(tmp_path / "two", two), by="person").text
+    assert "] Ferguson," not in text, text

@@ -360,9 +360,10 @@ def test_a_subject_names_each_of_its_words_that_no_document_holds(tmp_path: Path
 def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_left_out_are_told(tmp_path: Path) -> None:
     """10 dollars stood for 12 dollars of a later year, which was named by its id alone."""
     sums = [InlineText(f"The honey revenue of the island was {n} dollars.", f"honey{n}") for n in (10, 12)]
-    snapshot = indexed(tmp_path, [*sums, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
+    twin = InlineText("The honey revenue of the island was 10 dollars.", "copy")
+    snapshot = indexed(tmp_path, [*sums, twin, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
     text = list_documents(snapshot, query="honey revenue").text
-    assert "was 10 dollars." in text and "was 12 dollars." in text, text
+    assert "was 10 dollars." in text and "was 12 dollars." in text and "(also t" in text, text
     many = ", ".join(f"subject{n}" for n in range(13))
     assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint
 
