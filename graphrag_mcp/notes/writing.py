@@ -19,6 +19,7 @@ from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
 from graphrag_mcp.text.citing import Fingerprint, file_and_key
+from graphrag_mcp.text.terms import lists_of
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"
@@ -60,10 +61,14 @@ class Target:
     whole: bool = False
 
 
-def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -> Linked:
+def linked(
+    snapshot: Snapshot | None, path: Path, text: str, before: str = "", old: str = ""
+) -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
-    in all of it. NotFound names ids of nothing: a note is not written with them."""
+    in all of it. What get_source showed of a citation of `old` whose text has changed or gone is that citation again.
+    NotFound names ids of nothing: a note is not written with them."""
     marks = _Marks(before, text)
+    text = _read_back(text, old, marks)
     code = [match.span() for match in _CODE.finditer(text)]  # in order, none inside another
 
     def is_code(at: int) -> bool:
@@ -104,6 +109,23 @@ def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "") -
     return result
 
 
+def _read_back(text: str, old: str, marks: _Marks) -> str:
+    """The text with marks for what `note_sources.with_ids` showed of citations of the old text: without them a note
+    that is written again would lose the sources that have changed."""
+    by_label = lists_of((citation.label, citation) for citation in citing.citations(old))
+    if not by_label:
+        return text
+    labels = "|".join(map(re.escape, sorted(by_label, key=len, reverse=True)))
+
+    def read(shown: re.Match[str]) -> str:
+        if shown["label"] is None:  # code
+            return shown[0]
+        return ", ".join(f"[{marks.again(citation)}]" for citation in by_label[shown["label"]])
+
+    shown = rf"\[(?P<label>{labels}), (?:changed|gone) since\]"
+    return re.sub(f"{_CODE.pattern}|{shown}", read, text)
+
+
 class _Marks:
     """The marks of a note: numbers that stand in brackets nowhere else in it."""
 
@@ -118,7 +140,15 @@ class _Marks:
 
     def of(self, target: Target) -> str:
         """The mark of a source; the same for what the note cites already."""
-        key = (*citing.place_of(target.address), target.fingerprint)
+        return self._number((*citing.place_of(target.address), target.fingerprint), target)
+
+    def again(self, cited: citing.Citation) -> str:
+        """The mark of a source that the note cited before."""
+        address = quote(cited.path, safe=_SAFE) + ("#" if cited.fragment else "")
+        address += quote(cited.fragment, safe=_SAFE)
+        return self._number(cited.key, Target(address, cited.fingerprint, cited.whole))
+
+    def _number(self, key: tuple[str, str, Fingerprint], target: Target) -> str:
         if key not in self.known:
             self.last += 1
             while self.last in self.taken:

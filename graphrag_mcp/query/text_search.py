@@ -92,8 +92,9 @@ def literals_of(query: str) -> tuple[list[Literal], bool]:
         if either and words and not quotations:
             if len(words) > WORDS:  # a sentence
                 return [], False
-            written = " ".join(words)
-            found.setdefault(written, Literal(written, tuple(map(plain, words)), bare=True))
+            written, forms = " ".join(words), tuple(filter(None, map(plain, words)))
+            if forms:
+                found.setdefault(written, Literal(written, forms, bare=True))
     if len(found) > QUOTATIONS:  # each is compared with every passage
         what = f"the query has {len(found)} quoted strings, and at most {QUOTATIONS} are looked for"
         raise BadInput(what, "Ask in several calls")

@@ -202,7 +202,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             return written_note
         day = datetime.now(UTC).date().isoformat()
         before = (old or "") if note.op == "append" else ""
-        linked = writing.linked(snapshot, path, note.text, before)
+        linked = writing.linked(snapshot, path, note.text, before, old or "")
         if snapshot is not None:
             _check_read(app, snapshot, by, linked.ids)
         make = writing.appended if note.op == "append" else writing.replaced

@@ -1071,6 +1071,24 @@ def test_a_row_or_page_with_a_kind_of_that_name_hides_no_note(call: Caller, root
     assert "Fenn paid for the mast" in found and "pier" not in found, found
 
 
+def test_a_citation_is_read_back_from_the_form_that_shows_it_as_changed(call: Caller, root: Path) -> None:
+    text = "Paid by Fenn [d1]. Opened by Calloway [d2]."
+    call.good("write_note", title="Mast", text=text)
+    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
+    indexed(call)
+    shown = call.good("get_source", ids=["d3"])["text"]
+    assert "[ledger.md, changed since]" in shown
+    check = shown.partition("check value is ")[2] or shown.partition("check value ")[2]
+    text = "It was paid by Fenn [ledger.md, changed since], opened by Calloway [d2]. `[ledger.md, changed since]`"
+    said = call.good("write_note", title="Mast", text=text, op="replace", check=check[:12])
+    assert said["cites"] == 2, said["text"]
+    assert "`[ledger.md, changed since]`" in (root / "notes" / "Mast.md").read_text("utf-8")
+    listed = call.good("list_documents", filters=["kind=note"])["text"]
+    assert "1 of 2 sources changed since" in listed
+    said = call.good("write_note", title="Mast", text="Paid.", op="replace", check=said["check"])
+    assert "cites nothing" in said["hint"]
+
+
 def test_undo_keeps_what_it_takes_back_of_each_step(call: Caller, root: Path) -> None:
     file = root / "notes" / "Mast.md"
     call.good("write_note", title="Mast", text="It is high.")
