@@ -222,7 +222,8 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     known = [setting.name for setting in fields(Settings)]
     if unknown := [name for name in values if name not in known]:
         near = difflib.get_close_matches(unknown[0], known, n=1)
-        advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
+        named = repr(near[0]) if near else f"one of {', '.join(known)}"
+        advice = f"Remove it if it is of an earlier release, or use {named}"
         raise BadInput(f"unknown setting {unknown[0]!r}", advice)
     try:
         settings = _adapter().validate_python(values)

@@ -195,6 +195,9 @@ def test_an_unknown_setting_is_an_error_with_the_nearest_name(tmp_path: Path) ->
     done = run_cli("status", env=clean_environment(GRAPHRAG_MCP_SETTINGS=str(tmp_path / "settings.toml")))
     assert (done.returncode, done.stdout) == (2, "")
     assert "chunk_sise" in done.stderr and "chunk_size" in done.stderr
+    (tmp_path / "settings.toml").write_text('chunk_mode = "tokens"\n')  # of an earlier release
+    done = run_cli("status", env=clean_environment(GRAPHRAG_MCP_SETTINGS=str(tmp_path / "settings.toml")))
+    assert done.returncode == 2 and "'chunk_mode'. Remove it" in done.stderr
 
 
 def test_the_version_is_printed() -> None:
