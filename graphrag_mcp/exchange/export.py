@@ -192,6 +192,8 @@ def _maps(snapshot: Snapshot) -> _Maps:
             maps.units_inside[community].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
     units = [unit for ids in maps.units_of_document.values() for unit in ids]
+    if not path.keys().isdisjoint(units):  # release 0.1.0 placed entities alone
+        maps.units_inside.clear()
     for unit in units:
         for community in path.get(unit, ()):
             maps.units_inside[community].add(unit)
