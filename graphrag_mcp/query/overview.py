@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, is_stem, no_form_occurs, term_worth
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, query_terms
+from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
 
 # Words that ask for an overview, and words for the collection.
 ASKING = """
@@ -45,7 +45,8 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     every = query_terms(_WITHIN.sub(" ", query[:QUERY_CHARACTERS]))
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     also = {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
-    found = [term for term in every if term not in asking and term not in also]
+    left_out = asking | also
+    found = [term for term in every if term not in left_out and not stop_word(term)]
     worth, _ = term_worth(snapshot, found)
     return worth or None
 

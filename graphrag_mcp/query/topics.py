@@ -31,6 +31,7 @@ WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it
 SHARES = 15  # topics that share the room of a map
 LISTED = 20  # tokens of a topic in the list of those without an entry
 MANY = 100  # documents from which on a map says how to list the titles of all
+A_LINE = 45  # characters of a title in the list of all
 A_TITLE, A_TOPIC = 24, 50  # tokens of a title in that list, and of the line of a topic above
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
@@ -116,7 +117,8 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " The rows of a sheet count as one."
         tokens = math.ceil((len(documents) * A_TITLE + len(found) * A_TOPIC) / 100) * 100
-        titles = f" The titles of all: list_documents(max_tokens={tokens})."
+        size = math.ceil(len(documents) * A_LINE / 1000)
+        titles = f" The titles of all, {size},000 characters at most: list_documents(max_tokens={tokens})."
         if kept is not None or len(documents) < MANY or tokens > HIGHEST:
             titles = ""
         page.add(

@@ -47,7 +47,7 @@ def test_scored_questions_get_the_map_or_sentences(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["What is this folder about?", "Provide a summary of the notes", "¿De qué trata esta carpeta?", "Give me an overview of this archive", "tldr", "Worum geht es in diesem Ordner?", "这些文件里有什么？"],
+    ["What is this about?", "What's in here?", "What is this folder about?", "Provide a summary of the notes", "¿De qué trata esta carpeta?", "Give me an overview of this archive", "tldr", "Worum geht es in diesem Ordner?", "这些文件里有什么？"],
 )
 def test_plain_questions_get_the_map(sample: Snapshot, question: str) -> None:
     assert choose(question, sample)[0] == "global"
@@ -82,9 +82,10 @@ def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_a
     index_documents(tmp_path / "many", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "many")
     first = global_search(snapshot, "What are these documents about?").text.splitlines()[0]
-    asked = re.search(r"The titles of all: list_documents\(max_tokens=(\d+)\)", first)
+    asked = re.search(r"The titles of all, (\d+),000 characters at most: list_documents\(max_tokens=(\d+)\)", first)
     assert asked, first
-    listed = list_documents(snapshot, max_tokens=int(asked[1]))
+    listed = list_documents(snapshot, max_tokens=int(asked[2]))
+    assert len(listed.text) <= 1_000 * int(asked[1])
     assert not listed.more and all(f"n{n}.txt" in listed.text for n in range(120))
 
 
