@@ -14,11 +14,14 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.edits import Target, Wish, edit
+from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.units import pending
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import leases
+from graphrag_mcp.store import leases, tables
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected, item_texts
@@ -55,6 +58,15 @@ def folder(tmp_path: Path) -> Path:
     result = indexed(folder)
     assert result.pending["extract"] == 3 and "agent" in result.degraded[0]["reason"]
     return folder
+
+
+def test_open_questions_on_descriptions_that_an_earlier_release_left_are_no_work(folder: Path) -> None:
+    manifest = manifests.current(folder)
+    rows = graph_to_table("pending", [pending("entity", "x", "", "not yet asked")])
+    versions = tables.apply(folder, manifest, {"pending": tables.Change((), rows)})
+    manifests.commit(folder, manifest.following(tables=dict(versions)))
+    assert "entity" in open_snapshot(folder).rows("pending", columns=["kind"])["kind"].to_pylist()
+    assert set(claim(folder, settings(folder), "ada").remaining) == {"extract"}
 
 
 def item_of(claimed: Claimed, words: str) -> str:
