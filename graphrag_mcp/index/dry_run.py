@@ -6,8 +6,11 @@ looks), are estimated."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,28 @@ REPORTS, SHOWN = {"light": 0.17, "llm": 0.25}, {"light": 1040, "llm": 3500}
 # Names that rules find in a passage, and tokens of one with its sentence, where vectors are made: 1.8, 4.0, 4.4 and
 # 4.6, and 52 to 62, in the sample, MuSiQue, Chinese notes and news.
 NAMES, NAME_TOKENS = 4, 60
+
+
+# The file of o200k_base in the cache of tiktoken.
+VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
+
+
+def tokens_of(text: str) -> int:
+    """Tokens that a provider counts: by tiktoken where its vocabulary is on this machine, else by
+    the counter of chunks, which is never below."""
+    encoding = _encoding()
+    return len(encoding.encode_ordinary(text)) if encoding else count_tokens(text)
+
+
+@cache
+def _encoding() -> Any:
+    """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
+    usual = Path(tempfile.gettempdir(), "data-gym-cache")
+    if not Path(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY).is_file():
+        return None
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
 
 
 class Tally:
@@ -90,7 +115,7 @@ class Tally:
                 self.ask("summary", summaries.ask(texts, params).messages, len(texts))
 
     def ask(self, kind: str, messages: Iterable[Message], replies: int = 1) -> None:
-        tokens = sum(count_tokens(message.content) for message in messages)
+        tokens = sum(tokens_of(message.content) for message in messages)
         self.add(kind, 1, tokens, REPLY[kind] * replies)
 
     def add(self, kind: str, calls: int, prompt: int, reply: int = 0) -> None:
@@ -109,14 +134,14 @@ class Tally:
             texts, before = extract["calls"] + self.summarised, self.run.manifest
             if before is not None and before.parameters.get("reports") != reports.fingerprint:
                 texts = max(texts, before.counters.get("text_units", 0))
-            own = count_tokens(reports.template.template)
+            own = tokens_of(reports.template.template)
             calls, shown = -int(-REPORTS[way] * texts // 1), own + min(SHOWN[way], reports.tokens)
             self.add("report", calls, calls * shown, calls * REPLY["report"])
         if not (self.asker.embeds and self.models.embedding):
             return
         for embedded in self.texts.values():
             for call in self.asker.embedding_calls(list(embedded)):
-                self.add("embedding", 1, sum(map(count_tokens, call)))
+                self.add("embedding", 1, sum(map(tokens_of, call)))
         if not self.texts["entities"]:
             names = NAMES * len(self.texts["passages"])
             self.add("embedding", -(-names // settings.embedding_batch), NAME_TOKENS * names)
@@ -171,7 +196,7 @@ def estimate(
         again = set(plan.live)
 
     def picture(prompt: str) -> None:
-        tally.add("picture", 1, count_tokens(prompt), count_tokens(pictures.LONGEST_DESCRIPTION))
+        tally.add("picture", 1, tokens_of(prompt), tokens_of(pictures.LONGEST_DESCRIPTION))
 
     try:
         describe = None

@@ -378,6 +378,9 @@ class Server:
 
     def advice(self) -> str:
         """What to do where something else answers than a server of the protocol."""
+        right = re.sub(r"/(chat/completions|embeddings)/?$", "", self._address)
+        if right != self._address:
+            return f"Set {self._address_setting} to {right}: the rest is added by itself"
         if not re.search(r"/v\d", urlsplit(self._url).path):
             return f"Set {self._address_setting} to {self._address.rstrip('/')}/v1, and {self._setting} to a model of that server"
         return f"Correct {self._address_setting}, or set {self._setting} to a model that {self._address} has"

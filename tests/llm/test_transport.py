@@ -187,7 +187,7 @@ def test_an_address_without_its_v1_is_recognised() -> None:
         failed = failure(lambda: ask(chat(server, base_url=root)))
         whole = failure(lambda: ask(chat(server, base_url=server.url + "/chat/completions")))
     assert failed.final and f"{root}/v1," in failed.next_move and "OPENAI_BASE_URL" in failed.next_move
-    assert whole.final and "Correct OPENAI_BASE_URL" in whole.next_move
+    assert whole.final and f"to {server.url}:" in whole.next_move
 
 
 def test_a_web_page_at_the_address_is_named_as_such() -> None:
