@@ -54,6 +54,7 @@ HEAD = 80  # characters of a line beside its sentences, ten of them its id
 TOKEN = 3  # characters of a token
 WORDS = 5  # of a query that may be a name
 PASSAGES = 500  # of which a timeline of statements is made
+NAMED = 6  # documents that are named as listed above
 FOUND = 200  # passages of a question that a timeline is made of
 
 # Between the subjects of a list: commas and their like, not those of a number.
@@ -79,6 +80,7 @@ class Found:
     what: str = ""
     ranked: bool = False
     weaker: Mapping[str, Shown] = field(default_factory=dict)
+    above: str = ""  # names of those that stand below an earlier subject
     note: str = ""
 
 
@@ -223,7 +225,8 @@ def _documents(part: Part, query: str, sort: str, by: str, room: int, known: set
         others = {*passing} - aside
         weaker = [line for id, line in found.weaker.items() if id in others]
         lines += [partial(_under_weaker, line) for line in weaker[:1]] + weaker[1:]
-        return Listed(joined(head, found.note), lines)
+        above = f"Listed above: {found.above}." if found.above else ""
+        return Listed(joined(joined(head, above), found.note), lines)
     each = int(max(TELLING, min(DIGEST, room / max(len(ids), 1) - HEAD)))
     first = context.first_ids(snapshot, ids)
     alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
@@ -242,14 +245,15 @@ def _documents(part: Part, query: str, sort: str, by: str, room: int, known: set
 
 def _head(query: str, found: Found, dates: Mapping[str, str], kept: Filters | None) -> str:
     """`12 documents naming "Ana Ruiz", 2023-05-08 to 2023-10-22, 3 without a date.`"""
-    if found.ranked and not dates:
+    if found.ranked and not dates and not found.above:
         narrowed = " that passes the filters" if kept else ""
         return f'No document{narrowed} says anything on "{one_line(query, 80)}".'
     dated = sorted(filter(None, dates.values()))
     span = f", {' to '.join(dict.fromkeys((dated[0], dated[-1])))}" if dated else ""
     if dated and len(dated) < len(dates):
         span += f", {len(dates) - len(dated)} without a date"
-    return f"{counted(len(dates), 'documents')}{found.what}{span}."
+    what = "more documents" if found.above else "documents"
+    return f"{counted(len(dates), what)}{found.what}{span}."
 
 
 def _grouped(
@@ -432,6 +436,7 @@ def _on(part: Part, query: str, known: set[str]) -> Found:
         if new := [line for line in of_document if line.hit.passage not in known]:
             lines[id] = partial(_extract, new, worth)
             known |= {line.hit.passage for line in new}
+    named = [of_document[0].hit.name for id, of_document in on_it.items() if id not in lines]
     weaker = {
         line.hit.document: partial(
             render.line, line.hit, quote.clipped(line.told, worth, render.LINE)
@@ -441,7 +446,12 @@ def _on(part: Part, query: str, known: set[str]) -> Found:
     }
     others = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
     what = f' ranked for "{one_line(query, 80)}"{others}'
-    return Found(lines, what, True, weaker, missing(part[1], source.found))
+    return Found(lines, what, True, weaker, _names(named), missing(part[1], source.found))
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(one_line(name, TITLE) for name in names[:NAMED]) + more
 
 
 def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:

@@ -378,3 +378,11 @@ def test_a_document_without_a_word_of_the_question_says_so_and_how_it_begins(tmp
     first, second = text.split("\n\n")
     assert "judge ordered a settlement" in first and "no word" not in first
     assert "(no word of the question is in it; it begins:)\nThe keeper left in May." in second
+
+
+def test_a_subject_whose_documents_are_listed_above_names_them(tmp_path: Path) -> None:
+    """An agent was told that no document says anything on phishing, which two documents above did."""
+    trap = InlineText("A worm spread by phishing mails in May. The bank closed its counters.", "trap.txt")
+    snapshot = indexed(tmp_path, [trap, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
+    text = list_documents(snapshot, query="worm, phishing").text
+    assert 'No document says anything on "phishing"' not in text and "Listed above: trap.txt." in text, text
