@@ -17,7 +17,7 @@ from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
 # Words that ask for an overview, and words for the collection.
 ASKING = """
 about theme topic subject overview summary summarize summarise gist outline trend takeaway recap main key important
-common recurring contain cover discuss deal tell list show describe explain kind people event issue point thing here
+common recurring cover discuss deal tell list show describe explain kind people event issue point thing here
 document file text article note page paper material collection corpus dataset archive folder library content tldr
 everything whole across give say find know share together idea
 much many mention disagree mostly author piece group major view opinion story matter language long notes
