@@ -345,6 +345,6 @@ def test_a_home_that_is_set_to_nothing_is_not_the_root_of_the_disk() -> None:
 
 def test_the_size_of_the_model_of_vectors_is_the_same_wherever_it_stands() -> None:
     root = Path(__file__).parents[2]
-    places = ("graphrag_mcp/cli/main.toml", "graphrag_mcp/tools/index.py", "docs/how-to/meaning.md")
+    places = ("graphrag_mcp/cli/main.toml", "docs/how-to/meaning.md")
     sizes = [re.findall(r"(?:fetched once, |a model of |and a model \()(\d+ MB)", (root / name).read_text("utf-8")) for name in places]
-    assert sizes == [["135 MB"]] * 3
+    assert sizes == [["135 MB"]] * 2

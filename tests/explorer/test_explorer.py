@@ -279,7 +279,7 @@ def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
     lit = tab.gives("[...graphragExplorer.map.hits.keys()].filter(key => Number.isInteger(key))", bool)
     assert set(lit) <= set(tab.page.evaluate("[...graphragExplorer.map.nodes.keys()]"))
     expect(tab.page.locator("#side mark, #side li")).not_to_have_count(0)
-    tab.go(f"search/{quote('zzyzx qwrtp')}").shows("Nothing in this corpus speaks of that.")
+    tab.go(f"search/{quote('zzyzx qwrtp')}").shows("Nothing on this was found in corpus sample")
 
 
 @browser_only
@@ -375,7 +375,7 @@ def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
         assert run_cli("index", tmp_path / "docs", "--remove-missing", *home).returncode == 0
         tab.open(address.partition("#")[0]).shows("holds no document yet")
         expect(tab.page.locator("#legend")).to_contain_text("No topics to draw")
-        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "Nothing in this corpus")):
+        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "This corpus holds no text yet")):
             tab.go(view).shows(said)
         assert tab.wrong == []
         made.close()
