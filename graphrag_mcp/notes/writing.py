@@ -30,6 +30,8 @@ _GROUPS = r"(?:Data:|Sources|Entities|Relationships|Reports|Claims|\+more)"
 _IDS = rf"(?=[^\[\]\n]*\d)(?:{_ID}|{_GROUPS}|\band\b|[\s,;()])++"
 # No link: `(` behind it begins the target of one, and `[` too where it does not begin the next ids.
 _CITED = re.compile(rf"(?<!\[)\[(?P<ids>{_IDS})\](?!\]|\(|\[(?!{_IDS}\]))")
+# Ids in round brackets, or beside other words in square ones: an agent may mean them as citations.
+_LOOSE = re.compile(r"[(\[][^()\[\]\n]{0,80}?\b([td]\d{1,7}(?:\.\d{1,3})?)\b[^()\[\]\n]{0,80}[)\]]")
 _CODE = re.compile(
     r"(?ms)^(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^\1|\Z)"
     r"|(?<!`)`[^`\n]+`(?!`)|(?<!`)(`{2,3})(?!`)[^\n]{1,500}?(?<!`)\2(?!`)"
@@ -43,13 +45,15 @@ _LARGE = 9_999  # numbers above are none that marks count on from
 @dataclass
 class Linked:
     """A text whose ids have become marks, and the definitions of these; `cited`: the texts that they name;
-    `ids`: those of `cited`; `topics`: ids of communities, which stand in no document."""
+    `ids`: those of `cited`; `topics`: ids of communities, which stand in no document; `left`: ids of sources that
+    look like citations and are none."""
 
     text: str
     definitions: list[str] = field(default_factory=list)
     cited: dict[Fingerprint, str] = field(default_factory=dict)
     ids: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,16 @@ def linked(
         shown += [text[at : match.start()], " " * joins, cites, " " * joined]
         at = match.end()
     result.text, result.definitions = "".join([*shown, text[at:]]), marks.written
+    if snapshot is not None:
+        linked_in = [match.span() for match in groups]
+        loose = [
+            match[1]
+            for match in _LOOSE.finditer(text)
+            if not is_code(match.start())
+            and not any(start <= match.start() < end for start, end in linked_in)
+        ]
+        known = (id for id in dict.fromkeys(loose) if _target(snapshot, path, id, Linked("")))
+        result.left = list(known)
     return result
 
 

@@ -212,6 +212,12 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
             text = make(old, title, linked, day, by)
         files.write(base, path, text, linked.cited, name)
     written_note.result.check = check_of(text)
+    if linked.left:
+        ids = ", ".join(linked.left[:10])
+        written_note.remarks.append(
+            f"Not linked, for a citation is ids alone in square brackets: {ids}. "
+            'If they are sources, op="replace" with e.g. [t5] or [t5, d2].'
+        )
     if linked.topics:
         written_note.topics = len(linked.topics)
         remark = (

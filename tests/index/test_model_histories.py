@@ -19,7 +19,6 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
-from tests.support.reply_forms import claim, claims, cut
 
 Messages = list[dict[str, Any]]
 # A report of more rows than this is made of the reports below it.
@@ -82,33 +81,6 @@ def test_a_report_that_no_model_could_write_stays_listed_while_there_is_none(tmp
         assert not run(corpus, docs, server, recluster=True).pending
         run(tmp_path / "calm", docs, server)
     assert same(corpus) == same(tmp_path / "calm")
-
-
-PAID = claim("Ember Bay", "It paid.", "Ember Bay paid Nordlys Shipping in Turin", object="Nordlys Shipping", kind="PAYMENT")
-SUED = claim("Ada Lovelace", "She sued.", "Ada Lovelace sued Ember Bay", object="Ember Bay", kind="SUIT")
-
-
-def test_a_second_look_for_claims_that_gets_no_answer_is_listed_and_repaired(tmp_path: Path) -> None:
-    docs, corpus = tmp_path / "docs", tmp_path / "c"
-    docs.mkdir()
-    (docs / "a.md").write_text("Ember Bay paid Nordlys Shipping in Turin. Ada Lovelace sued Ember Bay.", "utf-8")
-
-    def answer(messages: Messages, body: dict[str, Any]) -> str:
-        if "quotes" not in str(messages[0]["content"]):
-            return demo(messages)
-        if len(messages) == 1:
-            return cut(claims(PAID, SUED), '}, {"subject": "Ada')
-        return said
-
-    with openai_server(answer) as server:
-        said = ""
-        result = run(corpus, docs, server)
-        assert result.pending == {"claims": 1} and result.degraded[0]["reason"]
-        assert open_snapshot(corpus).count("claims") == 1
-        said = claims(SUED)
-        assert not run(corpus, docs, server).pending
-        run(tmp_path / "calm", docs, server)
-    assert open_snapshot(corpus).count("claims") == 2 and same(corpus) == same(tmp_path / "calm")
 
 
 def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_old_ones(

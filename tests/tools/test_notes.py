@@ -843,6 +843,15 @@ def test_what_a_note_repeats_does_not_stand_for_its_source(call: Caller) -> None
 # ---- answers kept ------------------------------------------------------------------------------------------
 
 
+def test_an_id_that_is_no_citation_is_named(call: Caller, root: Path) -> None:
+    (root / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+    indexed(call)
+    (id,) = re.findall(r"- \[(t\d+)\]", call.good("list_documents")["text"])[-1:]
+    written = call.good("write_note", title="Oak", text=f"Oak ({id}), [see {id}], (t99) and `({id})`. Known [{id}].")
+    assert f"Not linked, for a citation is ids alone in square brackets: {id}. If" in written["hint"]
+    assert "Not linked" not in call.good("write_note", title="Pine", text=f"Oak [{id}] (see above).").get("hint", "")
+
+
 def test_an_investigation_keeps_its_answer_and_its_questions(call: Caller, root: Path) -> None:
     state = call.good("drift_search", query="Who paid for the mast?")
     answer = {
