@@ -444,8 +444,10 @@ def _on(part: Part, query: str, known: set[str]) -> Found:
         for line in surveyed.lines[surveyed.on_it :]
         if line.hit.document not in on_it
     }
+    same = {id for line in surveyed.lines[: surveyed.on_it] for id in line.hit.also}
+    repeated = f", {len(same)} more with the same words" if same else ""
     others = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
-    what = f' ranked for "{one_line(query, 80)}"{others}'
+    what = f' ranked for "{one_line(query, 80)}"{repeated}{others}'
     return Found(lines, what, True, weaker, _names(named), missing(part[1], source.found))
 
 

@@ -1,7 +1,7 @@
 """Does a question ask what a collection is about, or after something in it?
 
 It asks for an overview where it holds no term that the corpus can search by: words of ASKING and words that stand
-nowhere select no document before another. Of 120 questions in twelve languages that ask for an overview 90 are
+nowhere select no document before another. Of 120 questions in twelve languages that ask for an overview 98 are
 recognised, with 3 of 120 others (tests/query/asking.toml)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, is_stem, no_form_occurs, term_worth
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
+from graphrag_mcp.text.terms import LANGUAGES, folded, is_cjk, query_terms, stop_word
 
 # Words that ask for an overview, and words for the collection.
 ASKING = """
@@ -39,6 +39,15 @@ def asking_terms() -> frozenset[str]:
     return frozenset(query_terms(ASKING, len(ASKING)))
 
 
+@cache
+def _grammar() -> frozenset[str]:
+    return frozenset(folded(word) for words in LANGUAGES.values() for word in words)
+
+
+def is_grammar(term: str) -> bool:
+    return stop_word(term) or term in _grammar()
+
+
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what a question asks about; None where it asks for an overview."""
     asking = asking_terms()
@@ -46,7 +55,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     also = {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
     left_out = asking | also
-    found = [term for term in every if term not in left_out and not stop_word(term)]
+    found = [term for term in every if term not in left_out and not is_grammar(term)]
     worth, _ = term_worth(snapshot, found)
     return worth or None
 
@@ -54,6 +63,6 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
 def nowhere(snapshot: Snapshot, query: str) -> list[str]:
     """The words of a question for an overview that stand nowhere in the corpus."""
     known, unknown = term_worth(snapshot, query_terms(query[:QUERY_CHARACTERS]))
-    lost = set(unknown) - asking_terms()
+    lost = {term for term in unknown if term not in asking_terms() and not is_grammar(term)}
     words = [word.strip(MARKS) for word in query.split()]
     return [word for word in words if no_form_occurs(word, known, lost) and not is_cjk(word[0])]

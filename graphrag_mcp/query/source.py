@@ -327,7 +327,8 @@ def _bearing(
             id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
         }
         room = share if top or len(of_id) == 1 else LEAST  # others may hold the answer
-        chosen = _best_of(passages, worth, room)
+        silent = found[ids[0]].get("silent")
+        chosen = _first(ids[0], found, room) if silent else _best_of(passages, worth, room)
         if not chosen:  # of images or rules alone
             kept[ids[0]] = []
             continue
@@ -340,6 +341,17 @@ def _bearing(
             )
             found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     return [row for id, row in found.items() if id in kept], order
+
+
+def _first(id: str, found: Mapping[str, Row], room: int) -> dict[str, list[quote.Quote]]:
+    """The first sentences of a passage, in about `room` tokens; at least one."""
+    chosen: list[quote.Quote] = []
+    for sentence in quote.scored(found[id]["text"], {}):
+        room -= count_tokens(sentence.text)
+        if chosen and room < 0:
+            break
+        chosen.append(sentence)
+    return {id: chosen} if chosen else {}
 
 
 def _best_of(

@@ -42,6 +42,7 @@ _HEAD = re.compile(
 )
 _ADDRESS = re.compile(r" <[^<>\n]*>")
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
 )
@@ -237,9 +238,11 @@ def speaker(text: str, start: int) -> str:
 
 
 def is_conversation(text: str) -> bool:
-    """Do two lines or more begin with who speaks?"""
+    """Do two lines or more begin with who speaks, and at least every second paragraph? `Rejected: the tunnel`
+    in minutes names no speaker."""
     starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
-    return sum(_SPEAKER.match(text, at) is not None for at in starts) > 1
+    turns = sum(_SPEAKER.match(text, at) is not None for at in starts)
+    return turns > 1 and 2 * turns >= len(_PARAGRAPH.split(text.strip()))
 
 
 def lead(text: str, room: int, title: str = "") -> str:
