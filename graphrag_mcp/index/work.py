@@ -35,7 +35,7 @@ from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.schema import doubts
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, notes_of, open_snapshot
 from graphrag_mcp.trust import fencing
 
 
@@ -387,10 +387,10 @@ def _top(snapshot: Snapshot, level: int) -> list[Row]:
 
 
 def _without_summary(snapshot: Snapshot) -> list[Row]:
-    """Documents without a summary, or with sections without one, as rows of what is open."""
+    """Documents without a summary, or with sections without one, as rows of what is open. Notes need none."""
     rows = [row for row in _pending(snapshot) if row["kind"] == SUMMARY]
     have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
-    have |= {row["subject"] for row in rows}
+    have |= {row["subject"] for row in rows} | notes_of(snapshot)
     for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
         if row["id"] not in have:
             rows.append(

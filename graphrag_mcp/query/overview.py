@@ -50,14 +50,25 @@ def is_grammar(term: str) -> bool:
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what a question asks about; None where it asks for an overview."""
+    worth, _ = term_worth(snapshot, _divided(query)[1])
+    return worth or None
+
+
+def asks_for_unknown(snapshot: Snapshot, query: str) -> bool:
+    """Does a question hold words that stand nowhere, and none that asks for an overview?"""
+    asks, found = _divided(query)
+    return bool(found) and not asks and not term_worth(snapshot, found)[0]
+
+
+def _divided(query: str) -> tuple[bool, list[str]]:
+    """Does a question hold a word that asks for an overview; and its terms without such and without grammar."""
     asking = asking_terms()
     every = query_terms(_WITHIN.sub(" ", query[:QUERY_CHARACTERS]))
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     also = {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
     left_out = asking | also
     found = [term for term in every if term not in left_out and not is_grammar(term)]
-    worth, _ = term_worth(snapshot, found)
-    return worth or None
+    return _WITHIN.search(query) is not None or not left_out.isdisjoint(every), found
 
 
 def nowhere(snapshot: Snapshot, query: str) -> list[str]:

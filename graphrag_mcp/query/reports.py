@@ -12,7 +12,7 @@ from typing import Any
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
-from graphrag_mcp.query.overview import asked_about
+from graphrag_mcp.query.overview import asked_about, asks_for_unknown
 from graphrag_mcp.query.question import QUERY_CHARACTERS
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text.terms import terms
@@ -87,7 +87,9 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     """The relevant reports, best first, and how many were rated, kept and pruned; without a question
     those of a level (the coarsest by default) by how much text they cover."""
     every = all_rated(snapshot, query)
-    if asked_about(snapshot, query) is None:
+    if asks_for_unknown(snapshot, query):
+        chosen, rated = [], 0
+    elif asked_about(snapshot, query) is None:
         chosen, rated = at_level(every, max(level, 0)), 0
     else:
         known = {id: report for id, report in every.items() if report.rating > 0}
