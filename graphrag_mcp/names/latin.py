@@ -141,7 +141,9 @@ class Latin:
         of Moon Jae-in and Ban Ki-moon."""
         tail = word.rpartition("-")[2]
         is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
-        return len(tail) + 1 if is_glued and tail not in STOP_WORDS and word not in self.given else 0
+        return (
+            len(tail) + 1 if is_glued and tail not in STOP_WORDS and word not in self.given else 0
+        )
 
     def _begins(self, run: list[re.Match[str]], piece: re.Match[str]) -> bool:
         """Does another name begin with this piece?"""
@@ -255,14 +257,22 @@ class Latin:
             {"the": self.led, "a": self.one_of}.get(name.article, self.inside)[form] += 1
 
     def _without_opener(self, name: Name) -> Name | None:
-        """The name without a word of grammar that opens its sentence: In York, Did James."""
-        if not (name.opening and name.words[0].lower() in self.grammar):
+        """The name without a word that only opens its sentence: one of grammar (In York, Did James), or an
+        everyday one before a name that stands within a sentence elsewhere or has no such word
+        (Yesterday Ida Holm)."""
+        first, rest = name.words[0].lower(), name.words[1:]
+        if not name.opening:
             return name
-        rest = name.words[1:]
         if not rest:
-            return name if name.words[0].isupper() else None
+            return None if first in self.grammar and not name.words[0].isupper() else name
         if self.inside[name.form]:
             return name  # Do Muoi
+        if first not in self.grammar and not (
+            len(rest) > 1
+            and ordinary(first)
+            and (self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest))
+        ):
+            return name
         start = self.text.find(rest[0], name.start + len(name.words[0]), name.end)
         return Name(start, name.end, rest, False, name.titled, name.prose)
 

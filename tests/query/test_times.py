@@ -168,12 +168,12 @@ def test_a_timeline_is_in_the_order_of_days(jobs: Snapshot) -> None:
 def test_a_timeline_that_does_not_fit_keeps_what_tells_most_over_all_its_time(tmp_path: Path) -> None:
     talks = tuple(
         InlineText(
-            f"Ida: I sold boat number {day} at the fair yesterday.\nTom: Ida, the weather of that day was fine.", f"n{day}", "", {"date": f"2024-03-{day:02}"}
+            f"Idris: I sold boat number {day} at the fair yesterday.\nTomasz: Idris, the weather of that day was fine.\nIdris: Yes.\nTomasz: Bye.", f"n{day}", "", {"date": f"2024-03-{day:02}"}
         )
         for day in range(2, 28)
     )  # fmt: skip
     index_documents(tmp_path / "c", IndexRequest(texts=talks), Settings(home=tmp_path))
-    found = get_entity(open_snapshot(tmp_path / "c"), "Ida", order="time", max_tokens=700)
+    found = get_entity(open_snapshot(tmp_path / "c"), "Idris", order="time", max_tokens=700)
     days = [line[2:12] for line in found.text.splitlines() if line.startswith("- ")]
     assert f"of which the {len(days)} that tell most, by time" in found.text and 5 < len(days) < 26
     assert days == sorted(days) and "weather" not in found.text

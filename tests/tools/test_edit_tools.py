@@ -24,7 +24,7 @@ NAMES = {
     "a.md": "John Smith met Mary Stone in Leeds. Mary Stone praised John Smith.",
     "b.md": "In Leeds, J. Smith wrote to the Hydrographic Trust Authority. HTA replied to Mary Stone.",
     "c.md": "Dr. John Smith saw the Tide-Mill. The Tidemill was old, said the HTA.",
-    "d.md": "科考队描述了海草床“丝带”（the Ribbon）。丝带很大。 The Ribbon grows, said Ada Calloway. Ada Caloway agreed.",
+    "d.md": "科考队描述了海草床《丝带》（the Ribbon）。丝带很大。 The Ribbon grows, said Ada Calloway. Ada Caloway agreed.",
     "e.md": "Mary Stone spoke at the Hydrographic Trust Authority (Ada Calloway). Route 12 and Route 13 met.",
 }
 
@@ -78,7 +78,7 @@ def test_a_proposal_is_accepted_refused_and_taken_back(named: Path) -> None:
     refused = do(named, "reject", target("丝带"), target("Ribbon"))
     assert do(named, "reject", target("Ribbon"), target("丝带")).text.startswith("Nothing changes")
     assert not {smith, ribbon} & pairs(open_snapshot(named)).keys()
-    (named.parent / "docs" / "f.md").write_text("丝带（the Ribbon）又大了。", "utf-8")
+    (named.parent / "docs" / "f.md").write_text("《丝带》（the Ribbon）又大了。", "utf-8")
     index(named, named.parent / "docs")
     assert ribbon not in pairs(open_snapshot(named))
     undo(named, accepted.undo_id)
