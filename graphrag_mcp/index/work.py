@@ -353,8 +353,8 @@ def _prompt(ask: Ask[Any]) -> str:
 
 
 def _pending(snapshot: Snapshot) -> list[Row]:
-    """The open questions. An index of an earlier release has some that nobody is asked any more, on
-    descriptions of names; the next run forgets them."""
+    """The open questions. An index of an earlier release holds questions on descriptions of names, which this
+    release does not ask; the next run deletes them."""
     known = {name for names in KINDS.values() for name in names}
     return [row for row in snapshot.rows("pending").to_pylist() if row["kind"] in known]
 

@@ -65,8 +65,8 @@ def most_named(
 
 def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
     """Count the documents of a family name (Ferguson) for the full name with it that most documents hold
-    (Alex Ferguson), where most of these give the family name alone too; else for nobody, since it may mean
-    several people."""
+    (Alex Ferguson), where most of these hold the family name alone too. Elsewhere a family name of several
+    people is not counted."""
     full = [id for id in named if " " in title[id] and named[id]]
     full.sort(key=lambda id: (-len(named[id]), id))
     bearer: dict[str, str] = {}

@@ -10,9 +10,10 @@ import re
 from functools import cache
 from itertools import pairwise
 
+from graphrag_mcp.names.lexicon import is_grammar
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, is_stem, no_form_occurs, term_worth
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import LANGUAGES, folded, is_cjk, query_terms, stop_word
+from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
 
 # Words that ask for an overview, and words for the collection.
 ASKING = """
@@ -39,15 +40,6 @@ def asking_terms() -> frozenset[str]:
     return frozenset(query_terms(ASKING, len(ASKING)))
 
 
-@cache
-def _grammar() -> frozenset[str]:
-    return frozenset(folded(word) for words in LANGUAGES.values() for word in words)
-
-
-def is_grammar(term: str) -> bool:
-    return stop_word(term) or term in _grammar()
-
-
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what a question asks about; None where it asks for an overview."""
     worth, _ = term_worth(snapshot, _divided(query)[1])
@@ -67,13 +59,17 @@ def _divided(query: str) -> tuple[bool, list[str]]:
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     also = {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
     left_out = asking | also
-    found = [term for term in every if term not in left_out and not is_grammar(term)]
+    found = [
+        term for term in every if term not in left_out and not (stop_word(term) or is_grammar(term))
+    ]
     return _WITHIN.search(query) is not None or not left_out.isdisjoint(every), found
 
 
 def nowhere(snapshot: Snapshot, query: str) -> list[str]:
-    """The words of a question for an overview that stand nowhere in the corpus."""
-    known, unknown = term_worth(snapshot, query_terms(query[:QUERY_CHARACTERS]))
-    lost = {term for term in unknown if term not in asking_terms() and not is_grammar(term)}
+    """The words of a question for an overview that stand nowhere in the corpus, without those that ask."""
+    found = _divided(query)[1]
+    known, unknown = term_worth(snapshot, found)
     words = [word.strip(MARKS) for word in query.split()]
-    return [word for word in words if no_form_occurs(word, known, lost) and not is_cjk(word[0])]
+    return [
+        word for word in words if no_form_occurs(word, known, set(unknown)) and not is_cjk(word[0])
+    ]

@@ -167,9 +167,9 @@ def test_claims_are_taken_in_one_call_also_of_a_reply_that_was_cut_off() -> None
 
 def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
     assert asked("no idea") == ([], "there is no JSON in the reply", 2)
-    nobody = Asker(None, None, None)
-    assert nobody.wait(claims_of_unit(nobody, TEXT, params())) == ([], "no model")
-    nobody.close()
+    echo = Asker(None, None, None)
+    assert echo.wait(claims_of_unit(echo, TEXT, params())) == ([], "no model")
+    echo.close()
 
 
 def test_the_shipped_scripted_model_makes_claims_that_hold() -> None:

@@ -168,9 +168,9 @@ def test_an_empty_list_is_believed_for_a_text_with_hardly_any_names() -> None:
 
 
 def test_without_a_model_nobody_answers() -> None:
-    nobody = Asker(None, None, None)
-    found = nobody.wait(extract_unit(nobody, TEXT, NAMES, params()))
-    nobody.close()
+    echo = Asker(None, None, None)
+    found = echo.wait(extract_unit(echo, TEXT, NAMES, params()))
+    echo.close()
     assert found == Extraction(None, "", "no model")
 
 

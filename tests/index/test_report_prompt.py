@@ -179,9 +179,9 @@ def test_the_question_says_what_is_wanted_and_ends_with_the_rows():
 
 
 def test_a_prompt_that_comes_back_is_no_report():
-    nobody = Asker(None, ScriptedChat([lambda messages, schema: messages[-1].content]), None)
-    answer = nobody.wait(nobody.ask(report_ask(prompted(given_of(ENGLISH), None, WIDE), PROMPT)))
-    nobody.close()
+    echo = Asker(None, ScriptedChat([lambda messages, schema: messages[-1].content]), None)
+    answer = echo.wait(echo.ask(report_ask(prompted(given_of(ENGLISH), None, WIDE), PROMPT)))
+    echo.close()
     assert answer.value is None and answer.by == "" and answer.reason
 
 

@@ -99,3 +99,8 @@ def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_pa
         for name in ("report.txt", "chat.txt")
     )
     assert "characters: The dam at Orrin broke" in report_line and "Ana: The dam at Orrin broke" in chat_line
+
+
+def test_words_that_ask_for_an_overview_are_not_called_absent(sample: Snapshot) -> None:
+    for question in ("What are these documents about, and who disagrees with whom?", "What is this about?", "Main topics"):
+        assert "Nowhere in this corpus" not in global_search(sample, question).hint, question

@@ -411,7 +411,7 @@ def test_a_document_is_read_by_the_name_of_its_file_where_only_one_has_it(tmp_pa
 
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
     assert quoted('robot OR "light drone" OR sea kelp now') == ["robot", "light drone", "sea kelp now"]
-    assert quoted("\u200b OR robot") == ["robot"]  # what nobody sees is no word
+    assert quoted("\u200b OR robot") == ["robot"]  # a zero-width space is no word
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
     found = search_text(snapshot, 'eelgrass OR "sea of glass"')
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
