@@ -174,8 +174,9 @@ def repeats(quote_terms: Set[str], seen: Iterable[Set[str]]) -> bool:
 
 def says_the_same(words: Set[str], other: Set[str]) -> bool:
     """As `repeats`, for two sentences of different texts: they hold the same numbers, too."""
-    numbers = any(any(map(str.isdigit, word)) for word in words ^ other)
-    return not numbers and repeats(words, [other])
+    return repeats(words, [other]) and not any(
+        any(map(str.isdigit, word)) for word in words ^ other
+    )
 
 
 def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> dict[str, float]:
