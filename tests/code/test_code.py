@@ -9,8 +9,7 @@ import pytest
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.features import crowded_file
 from graphrag_mcp.code.languages import grammars_installed
-from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
-from graphrag_mcp.code.symbols import SourceFile, Symbol
+from graphrag_mcp.code.parse import LONGEST_LINE, parse
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.candidates import Candidate
@@ -96,13 +95,6 @@ def test_uses_say_what_is_called_in_what_and_on_which_type() -> None:
     }  # fmt: skip
 
 
-def test_a_call_over_several_lines_is_its_line_with_the_name() -> None:
-    text = "x = (first(1)\n    .second(2,\n            3))\n"
-    file = parse("lab/a.py", text)
-    assert file is not None
-    assert [text[one.start : one.end] for one in file.references] == ["first(1)", ".second(2,"]
-
-
 def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
     file, text = parse("lab/made.py", "def f(): g()\n" * 200_000), "var a=function(){b()};" * LONGEST_LINE
     assert file is not None and not file.references and [(one.name, one.end) for one in file.symbols] == [("lab.made", 2_600_000)]
@@ -111,12 +103,6 @@ def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
         assert file is not None and len(file.symbols) == 1 and not file.references
     file = parse("lab/made.py", "def f(): g()\ny=[" + "1," * LONGEST_LINE + "]\ndef after(): f()\n")
     assert file is not None and [one.name for one in file.symbols] == ["lab.made", "lab.made.f", "lab.made.after"]
-
-
-def test_a_table_of_constants_that_a_program_wrote_is_its_module() -> None:
-    for count, symbols in ((900, 902), (1_100, 2)):
-        file = parse("lab/made.py", "".join(f"KEY_{n} = {n}\n" for n in range(count)) + "def f(): pass\n")
-        assert file is not None and len(file.symbols) == symbols
 
 
 DEEP = {
@@ -145,21 +131,6 @@ def test_other_languages_keep_their_definitions_beside_a_deep_expression(name: s
     for deep in ("(" * 9_000 + "1" + ")" * 9_000, "1" + " +\n1" * 20_000, "A" + " |\nA" * 20_000):
         file = parse(f"lab/{name}", f"{word} before() {{}}\n{text.format(deep)}{word} after() {{ before() }}\n")
         assert file is not None and {one.short for one in file.symbols} >= {"before", "after"}
-
-
-def test_a_long_chain_of_elif_is_read_once_by_the_parser_of_python() -> None:
-    text = "def long(x):\n    if x: pass\n" + "    elif g(x): pass\n" * 900 + "\ndef behind(): g()\n"
-    file = SourceFile("lab/a.py", "python", "lab.a", [Symbol("lab.a", "module", 0, len(text))])
-    assert read(file, text) and len(file.references) == 901
-    assert [one.name for one in file.symbols] == ["lab.a", "lab.a.long", "lab.a.behind"]
-
-
-def test_what_the_parser_of_python_left_half_read_is_not_read_twice() -> None:
-    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    text = "def first(): pass\nx = " + "lambda: " * 990 + "c\n"
-    assert not read(SourceFile("lab/a.py", "python", "lab.a", [Symbol("lab.a", "module", 0, 9)]), text)
-    file = parse("lab/a.py", text)
-    assert file is not None and [one.name for one in file.symbols] == ["lab.a", "lab.a.first"]
 
 
 def test_what_is_no_source_or_broken_never_raises() -> None:
@@ -208,24 +179,6 @@ def test_a_long_issue_is_read_to_its_end(tmp_path: Path) -> None:
     issue = " ".join(words[3:]) + " raised in quayside_manifest"
     result = local_search(open_snapshot(tmp_path / "c"), issue)
     assert result.citations[0].uri.endswith("a.py")
-
-
-def first_files(folder: Path, files: dict[str, str], *questions: str) -> list[list[str]]:
-    """The names of the files in the order of the citations of a search."""
-    (folder / "docs").mkdir()
-    for name, text in files.items():
-        (folder / "docs" / name).write_text(text, "utf-8")
-    index_documents(folder / "c", IndexRequest(paths=(str(folder / "docs"),)), Settings(home=folder, roots=[str(folder)]))
-    snapshot = open_snapshot(folder / "c")
-    found = [local_search(snapshot, question, max_tokens=20_000).citations for question in questions]
-    return [[one.uri.rpartition("/")[2] for one in cited] for cited in found]
-
-
-def test_what_an_issue_repeats_counts_more(tmp_path: Path) -> None:
-    files = {f"{word}.txt": f"Here stands the {word} of the harbour.\n" for word in ("anchor", "signal", "ladder")}
-    log = "; ".join(f"{a}{b} failed" for a in ("bo", "cu", "di", "fe") for b in ("kan", "lem", "mor", "nus", "pit", "rag", "sol", "tun", "vix", "wed"))
-    anchor, signal = first_files(tmp_path, files, f"signal: {log}; anchor anchor anchor", f"anchor: {log}; signal signal signal")
-    assert anchor[0] == "anchor.txt" and signal[0] == "signal.txt"
 
 
 def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
@@ -352,52 +350,6 @@ def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_
     }  # fmt: skip
 
 
-def test_a_class_whose_name_is_a_common_word_of_prose_stays_a_class(tmp_path: Path) -> None:
-    folder = tmp_path / "crates"
-    plans = {f"docs/plan{n}.md": f"# Plan {n}\n\nWe ask Crate for {n} boats. Then Crate answers." for n in range(20)}
-    write(folder, FILES | plans | {"docs/a.md": "# A\n\nThe class `Crate` is heavy. Ask Crate for more.\n"})
-    snapshot = index(folder, tmp_path / "home")
-    assert get_entity(snapshot, "pkg.core.Crate").type == "class"
-    assert "no symbol" not in explore_graph(snapshot, "Crate, Scale", kinds=["inherits"]).text
-
-
-def test_a_class_that_many_documents_name_by_its_dotted_name_stays_an_entity(tmp_path: Path) -> None:
-    (tmp_path / "app").mkdir()
-    (tmp_path / "app" / "tide.py").write_text("class Table:\n    def read(self):\n        return 1\n", "utf-8")
-    for number in range(12):
-        (tmp_path / f"note{number}.md").write_text(f"# Note {number}\n\nSee :class:`~app.tide.Table` and :class:`~app.tide.Table` for it.\n", "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
-    found = get_entity(open_snapshot(tmp_path / "c"), "Table")
-    assert (found.type, found.title) == ("class", "Table")
-
-
-def test_the_heading_says_what_lies_beyond_the_steps_that_were_asked_for(asked: Snapshot) -> None:
-    near = explore_graph(asked, "Scale.get", kinds=["impact"]).text
-    assert "1 at 1 step, 2 more at 2 (give hops=2)." in near
-    assert "at 3 steps, none further resolved." in explore_graph(asked, "Scale.get", kinds=["calls"], hops=3).text
-    several = explore_graph(asked, "Scale.get, weigh", kinds=["calls"], hops=2).text
-    assert "(give hops=3)" in several and "none further" in several
-
-
-def test_the_librarys_own_stand_before_all_tests_whatever_their_distance(tmp_path: Path) -> None:
-    checks = "".join(f"class Test{n}(Base):\n    def test_it(self):\n        weigh({n})\n\n\n" for n in range(40))
-    steps = "".join(f"class Own{n}({'Own' + str(n - 1) if n else 'Crate'}):\n    pass\n\n\n" for n in range(2))
-    folder = tmp_path / "crates"
-    write(folder, FILES | {
-        "pkg/own.py": f"from pkg.core import Crate\n\n\n{steps}",
-        "tests/test_core.py": f"from pkg.core import Base, weigh\n\n\n{checks}",
-    })  # fmt: skip
-    snapshot = index(folder, tmp_path / "home")
-    text = explore_graph(snapshot, "Base", kinds=["inherits"], hops=3).text
-    assert [line.partition("] ")[2].partition(" (")[0] for line in text.splitlines() if line.startswith("- [")] == [
-        "Crate", "Own0", "Own1"
-    ]  # fmt: skip
-    assert text.count("- in crates/tests/test_core.py: Test0:") == 1 and "Test39:" in text
-    both = explore_graph(snapshot, "weigh", kinds=["calls", "tests"]).text
-    lines = [line for line in both.splitlines() if line.startswith("- ")]
-    assert "Crate.open" in lines[0] and "main" in lines[1] and lines[2].startswith("- in crates/tests/") and len(lines) == 3
-
-
 def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
     folder = tmp_path / "crates"
     body = "".join(f"        total_{n} = self.measure_mass({n})\n" for n in range(80))
@@ -418,19 +370,6 @@ def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
     assert get_source(snapshot, ["weigh", "Crate"]).text.count("crates/pkg/core.py:") == 2
     cut = get_source(snapshot, [entity.id], max_tokens=400)
     assert cut.truncated and entity.id in cut.next_call
-
-
-def test_several_definitions_of_one_name_are_shown_with_all_their_texts_under_the_one_that_says_most(tmp_path: Path) -> None:
-    write(tmp_path / "lab", {
-        "a.py": "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x):\n    \"\"\"Weighs it.\"\"\"\n    return x\n"
-        "class A:\n    @property\n    def size(self) -> int:\n        \"\"\"How large.\"\"\"\n        return 1\n    @size.setter\n    def size(self, value):\n        self.x = self.y = value\n"
-        "if TYPE_CHECKING:\n    def g(): ...\nelse:\n    def g(crate=1): return 1\n",
-    })  # fmt: skip
-    snapshot = index(tmp_path / "lab", tmp_path / "home")
-    text = get_source(snapshot, ["f"]).text
-    assert "x: int" in text and "x: str" in text and "return x" in text
-    assert "def f(x) Weighs it." in get_entity(snapshot, "f").text and "def g(crate=1)" in get_entity(snapshot, "g").text
-    assert "def size(self) -> int How large." in get_entity(snapshot, "A.size").text and "self.x = self.y" in get_source(snapshot, ["A.size"]).text
 
 
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
@@ -456,14 +395,6 @@ def test_an_entity_says_where_it_is_defined_its_signature_and_its_callers(asked:
     assert "## In (1)\n- [" in module and re.search(r"contains pkg.core: crates/pkg/core.py:1 \[t", module)
 
 
-def test_many_imports_of_a_symbol_are_a_line_a_file(tmp_path: Path) -> None:
-    folder, use = tmp_path / "crates", "from pkg.core import weigh\n\n\ndef load():\n    return weigh(1)\n"
-    write(folder, FILES | {f"user{n}.py": use for n in range(6)})
-    text = get_entity(index(folder, tmp_path / "home"), "pkg.core.weigh").text
-    assert "- in crates/user3.py: line 1 [t" in text and text.count("load (function) calls weigh") == 6
-    assert text.index("## In (1)") < text.index("user3.py:5 `weigh(1)`") < text.index("- in crates/user3.py")
-
-
 def test_a_symbol_is_found_by_the_module_that_imports_it(asked: Snapshot) -> None:
     assert get_entity(asked, "pkg.weigh").title == "weigh" and not entities_named(asked, "pkg.sealed")
     files = [parse(f"crates/{name}", text) for name, text in FILES.items() if name.endswith(".py")]
@@ -482,18 +413,6 @@ def test_the_outline_of_a_source_file_is_its_definitions(asked: Snapshot) -> Non
     assert "  - [" in text and "def seal(self), lines 17-18" in text
     number = next(line for line in text.splitlines() if "def seal" in line).partition("[")[2].partition("]")[0]
     assert "super().close()" in get_source(asked, [number]).text
-
-
-def test_modules_that_import_everything_from_each_other_are_resolved_in_steps_that_grow_with_them() -> None:
-    stars = "".join(f"from lab.m{other} import *\n" for other in range(20))
-    files = {f"lab/m{at}.py": f"{stars}\n\ndef f{at}():\n    f{(at + 1) % 20}()\n    nowhere()\n" for at in range(20)}
-    parsed: list[Any] = [parse(name, text) for name, text in files.items()]
-    looked: list[int] = []
-    counted = sys.getprofile()
-    sys.setprofile(lambda frame, event, _: looked.append(1) if event == "call" and frame.f_code.co_name == "_reexported" else None)
-    found = resolve(parsed)
-    sys.setprofile(counted)
-    assert sum(one.kind == "calls" for one in found) == 20 and len(looked) < 20 * 20 * 20
 
 
 CALLS = "".join(f"def step_{n}(table):\n    return table[\"a\"][{n}] + weigh_all(table)[\"b\"][\"c\"]\n\n\n" for n in range(250))
@@ -519,11 +438,6 @@ def test_an_exact_search_lists_every_line_of_source_code_that_holds_it(written: 
              for number, line in enumerate((CALLS if file != "core.py" else "def weigh_all(table):\n").replace("step_", f"step_{file[5]}_").splitlines())
              if "weigh_all(table)" in line]  # fmt: skip
     assert {(file.rpartition("/")[2], int(number), line) for file, number, line in lines} == set(there)
-
-
-def test_brackets_of_a_program_are_no_links(written: Snapshot) -> None:
-    text = local_search(written, "step_0_3", filters=["uri=*part_0.py"]).text
-    assert 'return table["a"][3] + weigh_all(table)["b"]["c"]' in text
 
 
 def test_a_list_of_documents_that_hold_a_symbol_has_tests_and_notes(written: Snapshot) -> None:

@@ -104,29 +104,6 @@ def test_without_the_extra_other_languages_are_text(monkeypatch: pytest.MonkeyPa
     grammars._query.cache_clear()
 
 
-def test_a_mixed_repository_is_indexed_whatever_is_in_it(tmp_path: Path) -> None:
-    folder = tmp_path / "lab"
-    for language in FULL:
-        for name, text in FULL[language]["files"].items():
-            (folder / language / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / language / name).write_text(text, "utf-8")
-    (folder / "bundle.js").write_text("var a=1;" * 10_000, "utf-8")
-    (folder / "latin.py").write_bytes("# -*- coding: latin-1 -*-\ndef größe():\n    return 'é'\n".encode("latin-1"))
-    (folder / "broken.rs").write_text("fn ( { impl", "utf-8")
-    (folder / "README.md").write_text("# Lab\n\nSee `Scale.measure` and broken `\n", "utf-8")
-    result = index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
-    assert result.status == "done" and not result.errors
-    keys = set(open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist())
-    assert {"lab.go.scales.Scale.Measure", "lab.latin.größe", "lab.javascript.a.base.weigh"} <= keys
-
-
-def test_a_call_in_a_macro_of_rust_is_quoted_with_what_it_is_on() -> None:
-    text = "fn f(a: A) { assert!(a.b.c(1), g(2), x::h(3), y().z(4)); }\n"
-    file = parse("lab/a.rs", text)
-    assert file is not None
-    assert [text[one.start : one.end] for one in file.references if one.kind == "calls"][1:] == ["a.b.c(1)", "g(2)", "x::h(3)", "y()", "z(4)"]
-
-
 def test_a_name_means_a_class_and_not_its_constructor(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "Crate.java").write_text("class Crate { Crate() { this(1); } Crate(int x) { } void open() {} }\n", "utf-8")
@@ -159,10 +136,3 @@ def test_members_of_what_is_not_defined_here_stop_no_index(tmp_path: Path, name:
     folder = tmp_path / "home" / "c"
     index_documents(folder, IndexRequest(paths=(tmp_path / "src",)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
     assert open_snapshot(folder).manifest.counters["documents"] == 2
-
-
-def test_a_variable_of_javascript_without_a_value_ends_no_indexing(tmp_path: Path) -> None:
-    (tmp_path / "app.js").write_text("let a;\na = new Crate();\nclass Crate { open() {} }\n", "utf-8")
-    (tmp_path / "note.md").write_text("Ada Keene met John Smith in York.", "utf-8")
-    result = index_documents(tmp_path / "kb", IndexRequest(paths=[str(tmp_path)]), Settings(roots=(tmp_path,)))
-    assert (result.status, result.counts["added"]) == ("done", 2)

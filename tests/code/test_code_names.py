@@ -8,14 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.code import resolve as names
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
-from graphrag_mcp.code.symbols import dumped, loaded
-from graphrag_mcp.query.entities import resolve as resolve_name
-from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.source import get_source
-from tests.code.test_code_graph import index, write
 
 SET = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
 RULES = {rule["name"]: rule for rule in SET["rule"]}
@@ -122,14 +116,6 @@ def test_python_read_by_its_grammar_hides_the_same() -> None:
     assert edges({"a.py": text}) - {("same", "weigh")} == {("used", "weigh"), ("redefined", "weigh")}
 
 
-def test_what_only_the_grammar_of_python_reads_hides_in_the_whole_function_and_is_never_sure() -> None:
-    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    text = "def weigh(x): return x\ndef above(x):\n    weigh(1)\n    if x:\n        weigh = x\ndef nested(x):\n    def inner(): return weigh(1)\n    weigh = x\n"
-    text += "def imported():\n    weigh(1)\n    import weigh\ndef lone(x): return (lambda weigh: weigh(1))(weigh(1))\nprint 'two'\n"
-    file = loaded(dumped(parse("lab/a.py", text), []))[0]
-    assert {(one.source, one.certainty) for one in resolve([file]) if one.kind == "calls"} == {("lab.a.lone", 0.6)}
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_names_mean_what_the_language_says(rule: str) -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
@@ -145,16 +131,6 @@ def test_a_module_and_a_definition_of_one_name_are_two(language: str) -> None:
     assert {(one.source, one.target) for one in found if one.kind == "calls"} == pairs(ONE_NAME[language]["edges"])
     inside = {one.target: one.source for one in found if one.kind == "contains"}
     assert all(inside[name].startswith(":") for name in inside)
-
-
-def test_a_name_of_a_module_and_a_definition_offers_both(tmp_path: Path) -> None:
-    write(tmp_path / "lab", ONE_NAME["Python"]["files"])
-    corpus = index(tmp_path / "lab", tmp_path / "home")
-    candidates = get_entity(corpus, "b").candidates
-    assert {(one["title"], one["type"]) for one in candidates} == {("a.b", "module"), ("b", "function")}
-    assert {row["key"] for row in (resolve_name(corpus, one["id"])[0] for one in candidates)} == {":lab.a.b", "lab.a.b"}
-    assert len(get_entity(corpus, "lab.a.b").candidates) == 2 and get_entity(corpus, "lab.a.b.c").candidates == []
-    assert get_source(corpus, [next(one["id"] for one in candidates if one["type"] == "function")]).text.count("def b(): pass") == 1
 
 
 def test_the_name_of_a_java_class_with_a_constructor_means_the_class_inside_it_too() -> None:
@@ -180,32 +156,3 @@ def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_fu
     found = edges({"a.rs": text})
     assert {("a", "hx"), ("b", "hx"), ("d", "own")} <= found
     assert not {("c", "hx"), ("d", "print"), ("e", "all"), ("e", "hx"), ("own", "hx")} & found
-
-
-def test_a_name_in_the_arguments_of_a_rust_macro_is_never_sure_and_may_be_bound_there() -> None:
-    files = {
-        "src/lib.rs": "mod geometry;\nfn rule(x: u8) -> bool { true }\nfn hx() -> u8 { 1 }\nstruct Stack;\nimpl Stack { fn new() -> Stack { Stack } }\n"
-        "fn a(rules: X) { assert!(rules.iter().all(|rule| rule(&x))); }\nfn b() { assert!(match x { Some(rule) => rule(1), _ => hx() }); }\n"
-        "fn c() { quote! { fn rule() {} rule() } }\nfn d() { tokio::select! { rule = later() => { rule(1) } } }\nfn e() { assert!(rule(1) && x.rule == 1, \"rule\"); }\n"
-        "fn f() { assert_eq!(geometry::area(2, 3), crate::geometry::area(1, 6)); }\nfn g() { dbg!(Stack::new()); dbg!(Vec::<u8>::new()); }\n",
-        "src/geometry.rs": "pub fn area(a: u8, b: u8) -> u8 { a }\n",
-    }
-    found = [one for one in resolve([parse(f"lab/{name}", text) for name, text in files.items()]) if one.kind == "calls"]
-    assert {(one.source[8:], one.target[8:], one.certainty) for one in found} == {
-        ("b", "hx", 0.6), ("e", "rule", 0.6), ("f", "geometry.area", 0.9), ("g", "Stack.new", 1.0),
-    }  # fmt: skip
-
-
-def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() -> None:
-    java = "class Base { private void setup() {} void open() {} }\nclass Outer { void setup() {}\n class In extends Base { void t() { setup(); open(); } } }\n"
-    found = edges({"Outer.java": java})
-    assert ("Outer.In.t", "Base.open") in found and ("Outer.In.t", "Base.setup") not in found
-    rust = "fn twice() -> u8 { 1 }\nfn a() -> u8 { fn three() -> u8 { 3 } const twice: fn() -> u8 = three; twice() }\nfn b() -> u8 { twice() }\n"
-    assert ("a", "twice") not in edges({"a.rs": rust}) and ("b", "twice") in edges({"a.rs": rust})
-
-
-def test_a_variable_of_a_module_that_holds_a_collection_means_no_definition() -> None:
-    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    text = "class Box {}\nfunction named(): Map<string, Box> { return x }\nexport const some = named()\n"
-    file = parse("lab/a.ts", text)
-    assert file is not None and names._variable(names.known([file]), "lab.a", "some", True) == ""

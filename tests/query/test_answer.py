@@ -102,12 +102,6 @@ def test_references_are_understood_as_models_write_them(said: str, shown: str, u
     assert (checked.text, checked.unknown) == (shown, unknown)
 
 
-def test_at_most_five_ids_of_a_kind_stay_in_one_place() -> None:
-    names = {f"t{n}": f"t{n + 100}" for n in range(1, 9)}
-    checked = restored("[Data: Sources (1, 2, 3, 4, 5, 6, 7)]", names)
-    assert checked.text == "[Data: Sources (t101, t102, t103, t104, t105, +more)]"
-
-
 def test_the_references_list_every_cited_id_with_document_and_lines(snapshot: Snapshot) -> None:
     every = ", ".join(f"t{n}" for n in range(1, 6))
     said = f"So it is [Data: Sources ({every})]. It is [Data: Entities (e1); Relationships (r1)]."
@@ -179,15 +173,6 @@ def test_a_prompt_holds_no_stored_number_so_history_does_not_change_it(tmp_path:
     assert prompt == again and re.findall(r"^\[(t\d+)\]", prompt, re.MULTILINE) == ["t1", "t2", "t3"]
     ids = [[citation.id for citation in local_search(each, query).citations] for each in (one, other)]
     assert ids[0] != ids[1] and first.answer != second.answer  # the same place under another number
-
-
-def test_a_prompt_numbers_every_kind_of_row(snapshot: Snapshot) -> None:
-    _, prompt = answered(snapshot, SAID)
-    page = prompt.partition("<context>")[2].partition("</context>")[0]
-    assert all(f"## {name}" in page for name in ("Reports", "Entities", "Relationships", "Sources"))
-    for letter in "ter":
-        numbers = [int(one) for one in re.findall(rf"(?<![\w.]){letter}(\d+)(?=[\]|,)])", page)]
-        assert set(numbers) == set(range(1, max(numbers) + 1)), letter
 
 
 def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
@@ -306,11 +291,6 @@ def test_a_callers_keywords_are_looked_for_beside_the_question(snapshot: Snapsho
 def test_an_empty_reply_is_no_answer(said: str) -> None:
     with pytest.raises(BadReply):
         read_answer(said)
-
-
-def test_wrapping_is_taken_off() -> None:
-    assert read_answer("<think>what?</think>\n```markdown\nIt is so.\n```") == "It is so."
-    assert read_answer("# Sources\nThe river springs here.") == "# Sources\nThe river springs here."
 
 
 @pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from argparse import Namespace
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -14,13 +13,11 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.cli.output import show
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.local import Request, search
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import Result
 from tests.query.test_filters import three_corpora
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
@@ -146,12 +143,6 @@ def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: s
     assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")
 
 
-def test_ids_are_known_in_capitals(call: Caller) -> None:
-    for id in ("T4", "[t4]", "sample/T4", "t4", "see T4"):
-        found = call.good("get_source", ids=[id], corpus="sample")["sources"][0]["id"]
-        assert found.removeprefix("sample/").startswith("t4")
-
-
 # ---- the command line ---------------------------------------------------------------------------
 
 
@@ -209,12 +200,6 @@ def test_what_is_advised_can_be_typed_where_there_are_several_corpora(
     status, out, err = ran(capsys, home, f"{command} --json")
     assert status == 0 and "Give --corpus" not in err, err
     assert "notes" not in json.loads(out).get("corpus", "")
-
-
-def test_at_the_highest_budget_no_higher_one_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
-    for budget, said in ((400, "cut to fit: --max-tokens N shows more\n"), (20_000, "cut to fit\n")):
-        show(Namespace(json=False, corpus="", max_tokens=budget), Result(text="Much.", truncated=True))
-        assert capsys.readouterr().err == said
 
 
 def test_drift_lists_the_sessions_of_the_named_corpus_with_short_questions(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.query import filters, local, sections
+from graphrag_mcp.query import local, sections
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.rank import retrieve
@@ -227,12 +226,6 @@ def test_a_question_that_points_back_finds_by_the_earlier_turn(notes: Snapshot, 
     assert told.citations[0].uri == "text:crane" and (alone.state == "not_found" or alone.text != told.text)
 
 
-def test_chinese_turns_take_part_too(home: Path) -> None:
-    snapshot = open_snapshot(home / "corpora" / "zh")
-    assert local_search(snapshot, "他的哥哥呢？", history=["林小雨是谁？"]).citations
-    assert "林小雨" in " ".join(local.history_keywords(["林小雨是谁？"], "他的哥哥呢？"))
-
-
 def test_the_last_five_user_turns_stand_first_and_the_newest_survive_a_small_budget(sample: Snapshot) -> None:
     turns = [f"user: Question {n} about the ribbon of eelgrass in the sound?" for n in range(8)]
     wide = local_search(sample, "back-run", history=[*turns, "assistant: no"], max_tokens=6000).text
@@ -252,13 +245,6 @@ def test_a_model_reads_the_history_before_the_context(sample: Snapshot) -> None:
     result = local_search(sample, "And the back-run?", history=["Who was Tobias Fenn?"], asker=Asker(None, chat, None), answer=True)
     sent = chat.calls[-1][-1].content
     assert result.state == "answered" and sent.index("Conversation History") < sent.index("## Sources")
-
-
-def test_messages_are_taken_as_turns_by_the_tool(call: Caller) -> None:
-    messages = [{"role": "user", "content": "Who is Marta Olsen?"}, {"role": "assistant", "content": "A builder."}]
-    for given in ({"history": messages}, {"messages": json.dumps(messages)}, {"history": "Who is Marta Olsen?"}):
-        found = call.good("local_search", query="and her brother?", corpus="notes", **given)
-        assert "Nils Olsen" in found["text"] and "user|Who is Marta Olsen?" in found["text"]
 
 
 # ---- modes and reasons -----------------------------------------------------------------------------
@@ -394,29 +380,6 @@ def test_an_overview_has_names_and_the_topics_inside_each_topic(five_fields: Sna
     # of the large ones also where there is less room, but not at the cost of topics
     shown = {room: global_search(snapshot, "", level=0, max_tokens=room).text for room in (600, 2_200)}
     assert "Inside: " in shown[2_200] and "Inside: " not in shown[600]
-
-
-def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_path: Path) -> None:
-    dated = ("ops-2025-03-04.log", "20230102_minutes.txt", "notes_2024.01.31.md")
-    names = (*dated, "order-20241399.txt", "v1.2025-03.txt")
-    texts = tuple(InlineText(f"Crane {name} stood still.", name, name) for name in names)
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    facts = {fact["document"][2]: fact for fact in filters.documents(open_snapshot(tmp_path / "c")).values()}
-    assert [facts[name]["date"] for name in dated] == ["2025-03-04", "2023-01-02", "2024-01-31"]
-    assert [facts[name]["date"] for name in names[3:]] == ["", ""]
-    found = local_search(open_snapshot(tmp_path / "c"), "crane", filters=["date>=2024-01", "date<=2025-03-04"])
-    assert {one.title for one in found.citations} == {names[0], names[2]}
-
-
-def test_a_name_that_most_texts_hold_is_not_missed_in_one_document(tmp_path: Path) -> None:
-    others = [InlineText(f"The United States of the lake sent {n} boats to the harbour of the north.", f"boats{n}") for n in range(12)]
-    climate = InlineText("The climate of the east is humid in the south, and dry behind the mountains of the west.", "climate")
-    index_documents(tmp_path, IndexRequest(texts=(*others, climate)), Settings())
-    snapshot = open_snapshot(tmp_path)
-    found = local_search(snapshot, "United States climate of the east", filters=["uri=text:climate"])
-    assert "Not in these" not in found.hint and "\nThe climate" in found.text and "dry behind the mountains" in found.text
-    unknown = local_search(snapshot, "Vera Quillon climate of the east", filters=["uri=text:climate"])
-    assert "Nowhere in this corpus: 'Vera Quillon'" in unknown.hint and "\nThe climate" not in unknown.text
 
 
 def test_an_explanation_names_what_a_passage_loses(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import random
 import re
 from dataclasses import replace
@@ -18,7 +17,6 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.explorer import data
 from graphrag_mcp.index import batches
 from graphrag_mcp.index import documents as documents_stage
 from graphrag_mcp.index.pipeline import index_documents
@@ -35,7 +33,6 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.files import write
 from tests.support.promises import doctor
-from tests.support.workload import ends as without_end
 
 # ---- reading ------------------------------------------------------------------------------------
 
@@ -108,13 +105,6 @@ def test_front_matter_holds_links_and_tags_with_their_lines() -> None:
         ("tag", "open", "", 9),
     ]
     assert told("---\ntags: #a, b c\n---\n") == [("tag", name, "", 2) for name in ("a", "b", "c")]
-
-
-def test_broken_front_matter_is_text_whose_links_are_read() -> None:
-    assert told("---\ntags: [a\nup: [[Home]]\nno end, and [[Page]]\n") == [
-        ("wikilink", "Home", "", 3),
-        ("wikilink", "Page", "", 4),
-    ]
 
 
 def test_places_are_characters_whatever_the_script() -> None:
@@ -222,25 +212,6 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], (
         "a wikilink that is a whole path means that"
     )
-
-
-@pytest.mark.skipif(
-    os.name == "nt", reason="names that differ only in case are one file on Windows"
-)
-def test_of_names_that_differ_only_in_case_the_one_that_is_written_is_meant_or_the_first(
-    tmp_path: Path,
-) -> None:
-    text = "[[sluice]] [[Sluice]] [[SLUICE]] [a](SLUICE.md) [b](sluice.md) [[a/gate]] [[A/Gate]] [[LOCK]] [[The Weir]]"
-    pages: dict[str, str | bytes] = {"x.md": text, "Sluice.md": "1", "Lock.md": "3", "a/gate.md": "4", "A/gate.md": "5"}
-    try:
-        snapshot = indexed(tmp_path, pages | {"sluice.md": "---\naliases: [The Weir]\n---\n2"})
-    finally:
-        one_file = "2" in (tmp_path / "vault" / "Sluice.md").read_text()
-    if one_file:
-        return
-    found = leads(snapshot, "x.md")
-    assert found[:2] == ["sluice.md", "Sluice.md"] and found[4:6] == ["sluice.md", "a/gate.md"] and found[7:] == ["Lock.md", "sluice.md"]
-    assert {name.casefold() for name in (*found[2:4], found[6])} == {"sluice.md", "a/gate.md"}, "the link spells none of both: one of them"
 
 
 def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
@@ -358,35 +329,6 @@ def test_a_link_of_html_begins_at_the_base_of_its_page(href: str, base: str, pag
     assert [link[2] for link in links] == [page] * bool(page)
 
 
-def test_a_link_of_a_page_to_itself_is_neither_counted_nor_shown(tmp_path: Path) -> None:
-    text = "# A\n\nSee [[b]], [[a]] and [the end](a.md#end).\n"
-    snapshot = indexed(tmp_path, {"a.md": text, "b.md": "# B\n\nBack to [[a]].\n"})
-    shown = explore_graph(snapshot, "a.md", kinds=["links"])
-    assert "1 links out, 1 in" in shown.text or "1 link out, 1 in" in shown.text
-    assert len(shown.edges) == 2
-
-
-def test_metadata_with_the_keys_of_the_log_of_documents_stay_metadata(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {
-        "a.json": '[{"text": "Ann rows.", " links": "abc"}, {"text": "Bo sails.", " places": 4, "links": "x"}]',
-        "b.jsonl": '{"text": "Cy dives.", " links": 5}\n{"text": "Di swims."}\n',
-        "c.html": '<p>Eve keeps <a href="a.json">rows</a>.</p>',
-    }
-    write(tmp_path / "in", files)
-    texts = (InlineText(text="Flo walks.", id="f", metadata={" links": "abc", " places": "here"}),)
-    request = IndexRequest(paths=(str(tmp_path / "in"),), texts=texts)
-    for folder, chunk_size in (("c", 400), ("c", 600), ("fresh", 600)):
-        report = index_documents(tmp_path / folder, request, Settings(home=tmp_path, chunk_size=chunk_size))
-        assert not report.skipped
-    assert digest(open_snapshot(tmp_path / "c")) == digest(open_snapshot(tmp_path / "fresh"))
-    rows = rows_of(open_snapshot(tmp_path / "c").rows("documents", columns=["text", "metadata"]))
-    metadata = {text.strip(): json.loads(held) for text, held in rows}
-    assert metadata["Ann rows."]["links"] == "abc" and metadata["Cy dives."]["links"] == 5
-    assert metadata["Bo sails."] == {"places": 4, "links": "x"}
-    assert metadata["Flo walks."] == {"links": "abc", "places": "here"}
-    assert links(open_snapshot(tmp_path / "c")).rows.num_rows == 1
-
-
 def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(
     tmp_path: Path,
 ) -> None:
@@ -463,28 +405,6 @@ def test_a_page_takes_the_place_of_one_page_alone(tmp_path: Path) -> None:
     (vault / "A.md").rename(vault / "X.md")
     (vault / "B.md").rename(vault / "Y.md")
     assert leads(after(tmp_path), "start.md") == ["", "old/Second.md", "X.md", "Y.md"]
-
-
-def test_three_hundred_pages_that_say_the_same_are_renamed_each_by_itself(tmp_path: Path) -> None:
-    vault, numbers = tmp_path / "vault", range(300)
-    indexed(tmp_path, {"start.md": " ".join(f"[[p{n:03}]]" for n in numbers)} | {f"p{n:03}.md": "To do.\n" for n in numbers})
-    for n in numbers:
-        (vault / f"p{n:03}.md").rename(vault / f"q{n:03}.md")
-    assert leads(after(tmp_path), "start.md") == [f"q{n:03}.md" for n in numbers]
-
-
-def test_a_page_that_comes_with_a_later_run_has_the_place_of_one_with_the_same_bytes(tmp_path: Path) -> None:
-    vault, other = tmp_path / "vault", write(tmp_path / "other", {"keep.md": body("keep")})
-    indexed(tmp_path, {"start.md": "[[A]] [[B]]", "A.md": body("A"), "B.md": body("B")})
-    after(tmp_path, vault, other)
-    (vault / "A.md").rename(other / "Moved.md")
-    (vault / "B.md").unlink()
-    assert leads(after(tmp_path, vault), "start.md") == ["", ""]
-    snapshot = after(tmp_path, other)
-    assert leads(snapshot, "start.md") == ["Moved.md", ""]
-    (other / "Moved.md").rename(other / "Again.md")
-    assert leads(after(tmp_path, other), "start.md") == ["Again.md", ""]
-    assert doctor(tmp_path / "c") == []
 
 
 def test_a_run_that_ends_after_its_first_batch_forgets_no_renames(
@@ -743,31 +663,6 @@ def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_pat
     assert ("vault/daily/2024-05-03.md", 1, "tag", "Meeting", "") in found
 
 
-def test_the_explorer_has_the_links_of_a_document_and_of_all(vault: Snapshot) -> None:
-    ada = int(alias(vault, "Brandt")[1:])
-    of_ada = data.document(vault, ada)["links"]
-    assert [one["from"]["uri"] for one in of_ada["in"]] == [
-        "vault/Sill Survey.md",
-        "vault/daily/2024-05-03.md",
-    ]
-    assert [one["to"]["uri"] for one in of_ada["out"]] == ["vault/Sill Survey.md"]
-    assert [one["written"] for one in of_ada["missing"]] == ["Jonas Petrie", "map.png"]
-    assert of_ada["out"][0]["part"] == "Costs" and of_ada["out"][0]["cites"][0]["id"].startswith(
-        "t"
-    )
-    every = data.link_graph(vault)
-    assert every["nodes"][0]["n"] == ada and every["nodes"][0]["degree"] == 2
-    name = {one["n"]: one["uri"].rpartition("/")[2] for one in every["nodes"]}
-    assert {(name[a], name[b], count) for a, b, count in every["edges"]} == {
-        ("Ada Brandt.md", "Sill Survey.md", 1),
-        ("2024-05-03.md", "Ada Brandt.md", 1),
-        ("2024-05-03.md", "Sill Survey.md", 1),
-        ("Sill Survey.md", "Ada Brandt.md", 1),
-        ("Sill Survey.md", "Tide Tables.md", 1),
-    }
-    assert [(one["written"], one["count"]) for one in every["missing"]] == [("Jonas Petrie", 2)]
-
-
 def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a.txt": "[[a]] #tag", "b.md": "plain"})
     assert "hold no links" in explore_graph(snapshot, kinds=["links"]).text
@@ -829,19 +724,6 @@ def test_comments_of_obsidian_hold_no_links_and_code_holds_no_comments() -> None
     assert [link.target for link in found] == ["One", "Four", "Five", "Six", "Seven"]
     for link in found:
         assert text[link.start : link.end] == f"[[{link.target}]]"
-
-
-def test_what_follows_a_comment_in_its_line_is_read(tmp_path: Path) -> None:
-    text = "%%see [[A]]%% [[B]]\n\n%%\n\nlong\n\n%% [[C]] #tag\n\n%%no [[D]]%%\n[e]\n%%x%%\n\n%%[[F]]%%\n[e]: G.md\n"
-    assert [link.target for link in read_links(text)] == ["B", "C", "tag", "G.md"]
-    snapshot = indexed(tmp_path, {"a.html": "<p>x</p>\n\n\n<p>See <a href='b.md'>b</a>.</p>", "b.md": "# B\n"})
-    assert "line 3 of its text" in explore_graph(snapshot, "b.md", kinds=["links"]).text
-
-
-def test_hostile_comments_take_no_longer_than_their_length() -> None:
-    for text in ("%% [[a]] " * 20_001, "%%" + "`" * 50_000, "%%" + "` `` " * 20_000):
-        with without_end(20.0):
-            assert len(read_links(text)) == 10_001 * ("a" in text)  # each second one is in a comment
 
 
 def test_a_board_is_read_as_its_cards_pages_and_arrows(tmp_path: Path) -> None:

@@ -86,15 +86,6 @@ def test_an_entity_names_its_documents_by_date_and_the_call_for_what_each_says(
     assert every.total == 3 and 'naming "Ida Holm"' in every.text
 
 
-def test_a_row_says_which_of_the_names_asked_for_stand_in_the_document(crane: Snapshot) -> None:
-    rows = list_documents(crane, query="Ida Holm and Oskar Lind").text.splitlines()[1:]
-    told = {month: row for month in MONTHS for row in rows if f"1931-{month}" in row}
-    assert len(told) > 2
-    for month, row in told.items():
-        for name in ("Ida Holm", "Oskar Lind"):
-            assert (name in row) == (name in MONTHS[month]), row
-
-
 def test_where_the_name_asked_for_is_nowhere_no_passage_is_shown_in_full(crane: Snapshot) -> None:
     found = local_search(crane, "Which harbour bought the A380 crane?")
     assert "Nowhere in this corpus: 'A380'" in found.hint
@@ -200,18 +191,6 @@ def test_behind_what_is_on_the_question_a_few_weaker_lines_stand(tmp_path: Path)
         assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and not found.more, found.text
 
 
-def test_documents_that_say_less_on_a_question_are_counted_for_no_period_and_no_name(tmp_path: Path) -> None:
-    """A question on cranes of 2011 counted fourteen documents on sheep in 1990."""
-    dated = [(f"crane{n}", {"date": "2011-05-02"}, f"The steam crane of {words(n)} lifted timber in the harbour for the Orl Board.") for n in range(12)]
-    dated += [(f"sheep{n}", {"date": "1990-03-01"}, f"In the harbour {words(40 + n)} sold wool to the Kron Union. {FILLER}") for n in range(20)]
-    snapshot = indexed(tmp_path, [InlineText(text, id, metadata=facts) for id, facts, text in dated])
-    for by, counted in (("year", "- 2011, 12 documents"), ("organization", "Orl Board")):
-        found = list_documents(snapshot, query="Which steam crane lifted timber in the harbour?", by=by)
-        assert counted in found.text and "1990" not in found.text and "Kron" not in found.text, found.text
-    text = list_documents(snapshot, query="steam crane, wool", by="year").text
-    assert re.findall(r"^- (\d+, \d+ documents)", text, re.MULTILINE) == ["2011, 12 documents", "1990, 20 documents"], text
-
-
 def test_a_list_of_sentences_says_what_of_the_question_is_absent(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, [InlineText("The steam crane of Orl lifted timber.", "a"), InlineText("A ferry sank.", "b")])
     for form in (Form("sentences"), Form("sentences", "time"), Form()):
@@ -288,30 +267,6 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     assert re.search(r"\[t1\.\d\] .* \(Crane of Orl sold to Kron The [^)]*…\)\n", text) and "400 crowns" in text
 
 
-SAID = (
-    "was painted green by Ida Holm",
-    "lifted its first load of granite",
-    "burnt coal from Sund and Kron",
-)
-
-
-def test_a_day_that_a_name_states_is_not_shown_beside_it(tmp_path: Path) -> None:
-    told = {"Talk of Ida and Ole, 9:12 am on 3 May, 2024": 0, "Plan for 9 June 2024": 1, "Crane": 1}
-    texts = [
-        InlineText(f"The steam crane {said}.", f"n{n}", title, {"date": "2024-05-03"})
-        for n, (title, said) in enumerate(zip(told, SAID, strict=True))
-    ]
-    snapshot = indexed(tmp_path, texts)
-    for text in (
-        local_search(snapshot, "steam crane", form=Form("sentences")).text,
-        local_search(snapshot, "steam crane").text,
-        list_documents(snapshot, query="What did the steam crane do?").text.partition("\n")[2],
-    ):
-        for title, times in told.items():
-            line = next(line for line in text.splitlines() if title in line)
-            assert line.count("2024-05-03") == times, text
-
-
 def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Path) -> None:
     texts = [
         InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
@@ -326,27 +281,6 @@ def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Pat
     assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
     crew = several([("", snapshot)], ["Did Kron Sund sweep a berth with the crew of the yard?", "crew yard lawsuit"], Request("", form=Form())).text
     assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNot in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
-
-
-def test_keywords_and_reasons_count_for_each_of_several_questions(tmp_path: Path) -> None:
-    texts = [InlineText(f"The {what} was sold in May.", what, what.title()) for what in ("crane", "ferry", "shed")]
-    snapshot = indexed(tmp_path, texts)
-    request = Request("", keywords=["ferry"], explain=True, form=Form())
-    text = several([("", snapshot)], ["What was sold?", "Who sold what in May?"], request).text
-    assert text.count("## ") == 2 and "The ferry was sold in May." in text and "(why: " in text
-    assert "crane" not in text, text
-
-
-def test_each_line_names_its_file_though_files_differ_in_numbers_alone(tmp_path: Path) -> None:
-    """An answer that cites t1.2 alone tells a person nothing."""
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for n, name in enumerate(("item01.txt", "item02.txt")):
-        (folder / name).write_text(f"{('Kron bought a boiler', 'The ferry of Orl sold its boiler')[n]} in May. {FILLER}")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for text in (list_documents(snapshot, query="boiler").text, global_search(snapshot, "boilers bought").text):
-        assert "item01" in text and "item02" in text, text
 
 
 def test_a_subject_names_each_of_its_words_that_no_document_holds(tmp_path: Path) -> None:

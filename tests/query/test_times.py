@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import time
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import data as history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import documents, local, sections, timeline, times
+from graphrag_mcp.query import documents, local, timeline, times
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
@@ -90,18 +89,6 @@ def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> No
         ("1868-01-01", "stated")
     ]
     assert not cited["text:undated"].when and not cited["text:undated"].said
-
-
-def test_expressions_are_read_only_of_passages_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = tuple(InlineText(f"The crane number {n} of pier {n} was repaired yesterday by crew {n}.", str(n), f"Note {n}", {"date": "2024-03-07"}) for n in range(60))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    notes, asked = open_snapshot(tmp_path / "c"), []
-    monkeypatch.setattr(times, "expressions", lambda text, here, **order: asked.append(text) or expressions(text, here, **order))
-    found = local_search(notes, "crane repaired", max_tokens=400)
-    assert 0 < len(found.citations) < 10 and len(asked) <= len(found.citations) + 2
-    assert all(one.when for one in found.citations) and "yesterday = 2024-03-06" in found.text
-    local_search(notes, "crane repaired", max_tokens=400, filters=["said>=2024", "as_of=2025"])
-    assert len(asked) <= 2 * len(found.citations) + 4  # of a day on which it was said no expression tells
 
 
 # ---- filters -----------------------------------------------------------------------------------------
@@ -245,28 +232,6 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
     assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
 
 
-# ---- the benchmark -----------------------------------------------------------------------------------
-
-
-def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    turns = [
-        {"speaker": "A", "dia_id": "D1:1", "text": "I went to the fair yesterday."},
-        {"speaker": "B", "dia_id": "D1:2", "text": "We sailed last weekend, far out."},
-    ]
-    asked = [("7 May 2023", "D1:1"), ("The weekend before 8 May 2023", "D1:2"), ("2019", "D1:1"), ("Max", "D1:1")]
-    qa = [{"question": "When?", "answer": answer, "evidence": [turn], "category": 2} for answer, turn in asked]
-    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
-    events = {"events_session_1": {"A": ["A goes to the fair."], "B": [], "date": "8 May, 2023"}}
-    sample = {"qa": qa, "conversation": talk, "event_summary": events}
-    (tmp_path / "data.json").write_text(json.dumps([sample]), "utf-8")
-    time.locomo(tmp_path / "data.json")
-    printed = capsys.readouterr().out
-    assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
-    time.locomo_sessions(tmp_path / "data.json")
-    printed = capsys.readouterr().out
-    assert "1 sessions, 4 questions" in printed and "of 1 events" in printed
-
-
 # ---- no date is invented -----------------------------------------------------------------------------
 
 
@@ -350,15 +315,6 @@ def _order(text: str) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def test_documents_of_one_day_are_sorted_by_their_hour_and_show_it(shift: Snapshot) -> None:
-    text = list_documents(shift).text
-    assert re.findall("m-day|z-morning|a-evening|b-next", text) == ["m-day", "z-morning", "a-evening", "b-next"]
-    assert "2023-05-20 21:51" in text and "2023-05-20 05:10:00-04:00" in text and "00:00:00" not in text
-    alone = list_documents(shift, filters=["uri=*a-evening"]).text
-    assert "2023-05-20" in alone and "21:51" not in alone
-    assert list_documents(shift, filters=["said=2023-05-20"]).total == 3
-
-
 def test_a_timeline_of_one_day_is_in_the_order_of_hours(shift: Snapshot) -> None:
     lines = [one for one in list_documents(shift, by="statement").text.splitlines() if one.startswith("- ")]
     assert _order("\n".join(lines)) == ["watched", "repaired", "broken", "painted"]
@@ -436,12 +392,6 @@ def test_a_stated_year_or_month_prints_as_one_and_the_day_of_a_document_as_what_
     assert times.span("2019-01-01", "2021-12-31") == "2019 to 2021" and times.span("2019-01-02", "2021-12-31") == "2019-01-02 to 2021-12-31"
 
 
-def test_a_stamp_is_no_event(talk: Snapshot) -> None:
-    (cited,) = [one for one in local_search(talk, "harbour crane").citations if one.uri == "text:chat"]
-    assert "2024-02-01" not in [one["start"] for one in cited.when]
-    assert said(talk, "when=2023-12-31") == set() and said(talk, "when=2023-12-30") == {"chat"}
-
-
 @pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
 def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
     found = local_search(talk, "harbour crane", filters=[wanted])
@@ -498,16 +448,6 @@ def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytes
     assert "3 passages not read are left out" in list_documents(talk, by="statement").text
 
 
-def test_a_sentence_that_a_changed_document_had_before_is_not_new(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    before = "Ida Holm works at Norrland Shipping in Umea since her studies."
-    for text in (before, f"{before} Ida Holm sold her boat to a fisher of Turku in May."):
-        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
-    first = generations.kept(folder)[0].generation
-    (line,) = generations.changes(folder, first, "Ida Holm").statements
-    assert "sold her boat" in line
-
-
 def test_metadata_state_validity_under_several_names(tmp_path: Path) -> None:
     texts = (
         InlineText("The crane rule A holds for the harbour.", "rules/a.md", "Rule A", {"effective-date": "2024-01-01", "validUntil": "2025-01-01"}),
@@ -517,15 +457,6 @@ def test_metadata_state_validity_under_several_names(tmp_path: Path) -> None:
     snapshot = open_snapshot(tmp_path / "c")
     assert [*times.validity(snapshot).values()] == ["(superseded by d2; valid from 2024-01-01; valid until 2025-01-01)"]
     assert "rule A" not in local_search(snapshot, "crane rule", filters=["as_of=2026-01-01"]).text
-
-
-def test_what_a_model_reads_of_a_day_holds_no_later_words(talk: Snapshot) -> None:
-    def names(*given: str) -> list[str]:
-        (part,) = local.narrowed([("", talk)], given)
-        source = local.asked(part, "Who is Ana Ruiz?")
-        return [one.name for one in sections.sections_of(source, 2_000)] if source else []
-
-    assert names("as_of=2023-01-01") == ["Sources"] and "Entities" in names()
 
 
 LAMP = """15/03/2024, 10:12 - Ana Ruiz: the harbour lamp was broken yesterday by a boat
@@ -546,15 +477,3 @@ def test_turns_without_a_full_stop_are_statements_of_their_own_days(tmp_path: Pa
     assert "repaired" in line and "broken" not in line
     shown = local_search(snapshot, "Who repaired the lamp?", form=Form("sentences")).text
     assert "repaired" in shown.splitlines()[0]
-
-
-def test_short_sentences_that_are_left_out_are_counted(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    before = "Karl Vogt works at Norrland Shipping in Umea since his studies."
-    for text in (before, f"{before} Karl Vogt sold his boat to a fisher of Turku in May. Karl Vogt died."):
-        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
-    first, snapshot = generations.kept(folder)[0].generation, open_snapshot(folder)
-    left = "1 sentence of little content is left out."
-    assert generations.changes(folder, first, "Karl Vogt").statements[-1] == left
-    assert left in get_entity(snapshot, "Karl Vogt", order="time").hint
-    assert left in list_documents(snapshot, by="statement").text
