@@ -29,8 +29,8 @@ SLOW = frozenset(
     doctor_with_model drift_arguments drift_export drift_llm dry_run edit_tools edits evaluate
     executors explorer extract generations graphml hostile_files hosts http import import_lightrag
     import_log index index_documents index_with_model install jobs keys_on_disk live_benchmark llama
-    local_vectors losses many_names mcp_app model_histories moved_folders notes notes_http object_storage
-    ocr page_doors page_work patterns remove secrets several_machines statements summaries tables tenants
+    local_vectors losses many_names model_histories moved_folders notes notes_http object_storage
+    ocr page_work patterns remove secrets several_machines statements summaries tables tenants
     terminal token_shares views wheel work work_claims work_http workers
     """.split()
 )

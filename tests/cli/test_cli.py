@@ -255,6 +255,15 @@ def test_global_search_on_all_lists_topics_and_the_report_of_each_can_be_read(de
     assert report["members"] and report["method"] == "extractive" and len(report["text"]) > 200
 
 
+def test_an_entity_is_found_by_its_acronym(desk: Desk) -> None:
+    result = desk.json("entity", "HTA")
+    assert result["title"] == "Harbour Tide Authority" and result["relationships"]
+
+
+def test_a_misspelt_entity_names_the_nearest(desk: Desk) -> None:
+    assert "Meridian Tern" in desk.type("entity", "Meridan Tren")
+
+
 def test_a_citation_leads_to_the_exact_text(desk: Desk) -> None:
     found = desk.json("search", '"the lady\'s step"', "--mode", "text")
     assert "the lady's step" in desk.json("source", found["citations"][0]["id"])["text"]
@@ -268,6 +277,16 @@ def test_status_counts_what_is_there(desk: Desk) -> None:
 def test_doctor_finds_nothing_wrong(desk: Desk) -> None:
     found = desk.json("doctor")
     assert (found["sound"], found["findings"]) == (True, []) and found["about"]["version"]
+
+
+def test_doctor_says_how_it_is_installed_where_several_corpora_could_be_meant(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name, {"a.md": f"Ada Lovelace wrote note {name}."})
+        ran("index", tmp_path / name, "--home", tmp_path / "home")
+    done = run_cli("doctor", "--home", tmp_path / "home", cwd=SAMPLE)
+    assert done.returncode == 2 and "Give --corpus one of: one-" in done.stderr and "home        " in done.stdout
+    found = ran("doctor", "--home", tmp_path / "home", cwd=SAMPLE, status=2)
+    assert found["sound"] is None and len(found["about"]["corpora"]) == 2 and "--corpus" in found["error"]
 
 
 def test_doctor_finds_a_flipped_bit_and_repairs_a_table(sample_home: Path, tmp_path: Path) -> None:
@@ -305,6 +324,12 @@ def test_export_opens_in_pandas_and_every_id_resolves(desk: Desk, tmp_path: Path
     assert set(read["community_reports"]["community"]) == set(read["communities"]["community"])
     text = read["documents"].set_index("id")["text"]
     assert all(text[u.document_id][u.char_start : u.char_end] == u.text for u in read["text_units"].itertuples())
+
+
+def test_plain_output_is_markdown_and_utf8(sample_home: Path) -> None:
+    env = {**clean_environment(PYTHONIOENCODING="latin-1"), "PYTHONUTF8": "0"}
+    done = run_cli("search", "回流", "--home", sample_home, "--corpus", "sample", env=env)
+    assert done.returncode == 0 and "回流" in done.stdout and not done.stdout.startswith("{")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="homes are found another way there")

@@ -1,5 +1,6 @@
 """Every view of the page under axe-core, light and dark, on a laptop and on a phone. `make app-host` installs axe-core."""
 
+# ruff: noqa: F811 (fixtures that are imported)
 from __future__ import annotations
 
 import json
@@ -9,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.explorer.conftest import numbers
-from tests.support.browser import Tab, browser_only, explored
+from tests.explorer.test_explorer import Tab, browser, browser_only, explored, numbers, sample  # noqa: F401
 
 AXE = Path(sys.prefix) / "app-host" / "node_modules" / "axe-core" / "axe.min.js"
 # The rule skip-link takes a tab that a phone has scrolled out of sight for one; tabs lead to views, not to a place below.

@@ -16,6 +16,7 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.vectors import without_others
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
@@ -100,6 +101,18 @@ def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
     assert any("64 numbers, and those of this index have 384" in row["reason"] for row in result.degraded)
 
 
+def test_every_search_of_a_server_says_that_the_model_of_the_index_is_gone(
+    notes: Path, model: Path, tmp_path: Path
+) -> None:
+    used = shutil.copytree(model, tmp_path / "used")
+    assert not index(notes, used).pending
+    shutil.rmtree(used)
+    snapshot = open_snapshot(corpus_of(notes))
+    asker = open_asker(corpus_of(notes), Settings(home=notes.parent / "home"), limited=False)
+    hints = [local_search(snapshot, asked, asker=asker).hint for asked in ("the cape in a storm", "a storm off it")]
+    assert all(f"is gone ({used})" in hint for hint in hints)
+
+
 def test_vectors_of_another_model_are_not_compared_and_are_made_again(
     notes: Path, model: Path, tmp_path: Path
 ) -> None:
@@ -109,6 +122,12 @@ def test_vectors_of_another_model_are_not_compared_and_are_made_again(
     assert found and f"made with local:{model}, not with local:{other}" in told
     assert not index(notes, other).pending
     assert asked(notes, "storm off the cape", other) == (True, "")
+
+
+def test_texts_and_questions_of_a_hundred_thousand_words(notes: Path, model: Path) -> None:
+    (notes / "long.txt").write_text("salt" * 100_000 + "\n\n" + "The keeper lit it.", "utf-8")
+    assert not index(notes, model).pending
+    assert asked(notes, "storm off the cape " + "boat " * 100_000, model)[1] == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
@@ -169,3 +188,13 @@ def test_status_says_what_vectors_would_do_and_which_passages_lack_one(notes: Pa
     assert told(replace(chosen, embedding_dimensions=64)).startswith(f"Vectors: made with local:{model}, not with local:{model} 64")
     other = f"Vectors: made with local:{model}, not with text-embedding-3-small of the settings, and not compared"
     assert told(served) == f"{other}; index_documents makes them again."
+
+
+def test_vectors_that_no_search_compares_leave_an_index_of_an_earlier_release(notes: Path, model: Path) -> None:
+    index(notes, model)
+    corpus = corpus_of(notes)
+    held = manifest.read(corpus)
+    assert held is not None and "passages_vectors" in held.tables
+    old = replace(held, tables={**held.tables, "reports_vectors": 1})
+    kept = without_others(old, f"local:{model}")
+    assert kept is not None and kept.tables == held.tables

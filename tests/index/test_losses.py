@@ -105,6 +105,15 @@ def test_the_command_line_tells_what_was_lost(tmp_path: Path) -> None:
         assert whole["losses"] == {"dropped": 1, "repaired": 2, "texts": 1}
 
 
+def test_a_record_counts_once_however_often_it_is_said(tmp_path: Path) -> None:
+    strange = entity("Ada Obi", "She is named nowhere. " * 400)
+    said = reply(*GOOD, strange, strange, relation("Mira Okafor", "Ada Obi", "They met."))
+    with openai_server(lambda messages, body: said) as server:
+        result = index(tmp_path / "kb", model(server, gleanings="1"), "a")
+    assert result.usage["by_stage"]["glean"]["calls"] == 1
+    assert result.losses == {"dropped": 2, "repaired": 0, "texts": 1}
+
+
 # ---- refused twice --------------------------------------------------------------------------------
 
 

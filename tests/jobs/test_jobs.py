@@ -138,6 +138,13 @@ def test_a_cancelled_job_of_a_dead_process_stays_cancelled(call: Caller, tmp_pat
     assert manifests.read(home / "corpora" / "kb") is None
 
 
+def test_a_job_that_is_cancelled_between_two_looks_is_not_called_queued(tmp_path: Path) -> None:
+    seen = left_open(tmp_path, note(1), status="queued")
+    queue.flag(tmp_path, seen.job_id).touch()
+    queue.close(tmp_path, queue.read(tmp_path, seen.job_id), "cancelled")  # after `seen` was read
+    assert queue.as_it_is(tmp_path, seen).status == "cancelled"
+
+
 def test_a_server_whose_host_goes_away_leaves_what_waits_to_another_process(tmp_path: Path, root: Path) -> None:
     home = tmp_path / "home"
     with by_hand(home, root) as wire:

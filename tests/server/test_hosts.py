@@ -264,6 +264,15 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(project: Pat
         assert len(wire.seen) == 1 + len(LINES) + sum(name != "" for _, name, _ in LINES)
 
 
+def test_half_an_emoji_in_an_argument_is_a_character_like_others(project: Path, tmp_path: Path) -> None:
+    with by_hand(tmp_path / "home", project) as wire:
+        wire.hello("2025-06-18")
+        wire.call(1, "index_documents", texts=[{"id": "a", "text": "John Smeaton built it \ud83d again."}], corpus="c")
+        assert wire.answer(1)["result"]["structuredContent"]["counts"]["added"] == 1
+        wire.call(2, "local_search", query="Who built \udc00it, 😀?", corpus="c")
+        assert "John Smeaton" in wire.answer(2)["result"]["content"][0]["text"]
+
+
 def test_the_same_call_twice_changes_nothing_more(project: Path, tmp_path: Path) -> None:
     with connected(build_server(App(Settings(home=tmp_path / "home", roots=(project,))))) as call:
         call.good("index_documents", paths=["."], wait_seconds=40)

@@ -215,6 +215,11 @@ def test_a_sentence_of_a_conversation_says_who_speaks(tmp_path: Path) -> None:
     assert "Ada Marsh: The pier lost forty planks" in text and "Warning: The pier" not in text
 
 
+def test_a_person_in_the_question_is_a_filter(snapshot: Snapshot) -> None:
+    text = local_search(snapshot, "What did Ada Marsh argue about?", form=Form("sentences")).text
+    assert "harbour master" not in text and "pier" in text
+
+
 def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapshot) -> None:
     asked = ["Who directed Night Tango?", "Who directed Harbour Lights?", "Who is the nephew of Joan Cole?", "zzqx vrrt"]
     result = several([("", snapshot)], asked, Request("", form=Form()))
@@ -226,6 +231,12 @@ def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapsho
         assert id not in full or ("", id) not in shown[:at]
     assert "directed by Joan Cole" in result.text
     assert result.tokens <= 2_000
+
+
+def test_several_questions_through_the_tool(call: Caller) -> None:
+    text = call("local_search", queries=["Night Tango", "Viktor Gorin"], corpus="c").content[0].text
+    assert "## Night Tango" in text and "## Viktor Gorin" in text
+    assert "Only the first 12 queries" in call("local_search", queries=[f"Night {n}" for n in range(13)], corpus="c").content[0].text
 
 
 # ---- lists ---------------------------------------------------------------------------------------
@@ -290,6 +301,11 @@ def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snap
     text = call("get_source", ids=[f"{report[1]}#4"], corpus="c", max_tokens=6_000).content[0].text  # type: ignore[index]
     assert "Sentence 3.0 of" in text and "Sentence 3.29 of" in text and "Sentence 5.20" not in text
     assert "none of these ids is known" in call.bad("get_source", ids=[f"{report[1]}#99"], corpus="c")  # type: ignore[index]
+
+
+def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
+    assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
+    assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
 
 
 def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:
