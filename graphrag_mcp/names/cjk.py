@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.prose import fences
+from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
-Candidate = tuple[int, int, str, bool]
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HAN_CHAR, _HANGUL_CHAR = re.compile(f"[{HAN}]"), re.compile("[가-힣]")
 _KANA = re.compile("[\u3041-\u3096]")
@@ -502,26 +502,31 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
 # ---- short forms --------------------------------------------------------------------------------
 
 _LONG_FORM = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
+_SHORTENED = re.compile(
+    '(?:，|,|（|\\()(?:以下|又|亦|或|常)?(?:简称|簡稱)(?:为|為)?[“"「『《]?([\u4e00-\u9fffA-Za-z0-9]{2,10})'
+    '(?=[”"」』》，。、；;,）)])'
+)
 
 
-def shortened(
-    text: str, pattern: re.Pattern[str]
-) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def shortened(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Pairs of spans (start, end): a short form that the text introduces (世界卫生组织（简称世卫组织）), and its
     long form, which contains the characters of the short form in their order."""
-    for match in pattern.finditer(text):
+    for match in _SHORTENED.finditer(text):
         before = _LONG_FORM.search(text, max(0, match.start() - 64), match.start())
         if not before:
             continue
         form = before[0].split("（")[0].translate(SIMPLIFY)
         short = match[1].translate(SIMPLIFY)
-        at = form.rfind(short[0], 0, -len(short)) if len(form) > len(short) else -1
-        while at >= 0:
-            rest = iter(form[at:])
-            if all(ch in rest for ch in short):
-                long = before.start() + at, before.start() + len(form)
-                yield match.span(1), long
-                for place in re.finditer(re.escape(match[1]), text):  # a name coined here
-                    yield place.span(), long
-                break
-            at = form.rfind(short[0], 0, at)
+        # the last place from which on the long form has all characters of the short one
+        places = range(len(form) - len(short) - 1, -1, -1)
+        at = next((at for at in places if _has_in_order(form[at:], short)), None)
+        if at is not None:
+            long = before.start() + at, before.start() + len(form)
+            yield match.span(1), long
+            for place in re.finditer(re.escape(match[1]), text):  # a name coined here
+                yield place.span(), long
+
+
+def _has_in_order(form: str, short: str) -> bool:
+    rest = iter(form)
+    return form[0] == short[0] and all(ch in rest for ch in short)

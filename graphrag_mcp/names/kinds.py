@@ -68,6 +68,11 @@ def words_before(text: str, at: int) -> list[str]:
     return before.split() if before[-1:].isspace() else []
 
 
+def acts(text: str, at: int) -> bool:
+    """Does a verb follow that tells what somebody did?"""
+    return _SPEAKS.match(text, at) is not None or _ACTS.match(text, at) is not None
+
+
 def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str:
     before = words_before(text, start)
     last = before[-1] if before else ""
@@ -79,8 +84,11 @@ def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str
         if last in ("said", "says", "replied") or _SPEAKS.match(text, end):
             return "person"
         # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
-        acts = len(words) < 4 and (last == "by" or _ACTS.match(text, end))
-        if acts and all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words):
+        if (
+            len(words) < 4
+            and (last == "by" or acts(text, end))
+            and all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words)
+        ):
             return "person"
     place = len(words) < 3 and last.lower() in lex.PLACE_PREPOSITIONS
     return "location" if place and _STOP.match(text, end) else ""

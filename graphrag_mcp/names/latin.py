@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from operator import or_
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import by_form, kind_of, noun_type, words_before
+from graphrag_mcp.names.kinds import acts, by_form, kind_of, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, UPPER, WORD
 
@@ -35,9 +35,11 @@ _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
 _INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _LOWER_BEHIND = re.compile(rf"[ \n][{LOWER}]{{3,}}")
-_COMPOUND = re.compile(  # and the word behind it
-    rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+-[{LOWER}]++)(?<!ed)(?<!ing)(?![{WORD}-])(?:[ \n]([{WORD}]++))?"
+# A capitalised word, and one that an everyday word may be glued to.
+_COMPOUND = re.compile(
+    rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+) ([{UPPER}][{WORD}]*+-[{LOWER}]++)(?![{WORD}-])"
 )
+_WORD_BEHIND = re.compile(rf"[ \n]([{WORD}]++)")
 _ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
 _SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z")  # Mara's, James', Ankara'da
 _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
@@ -86,7 +88,7 @@ class Latin:
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
         self._prose: dict[int, bool] = {}
-        self.given = frozenset(_given_names(text)) if "-" in text else frozenset[str]()
+        self.compounds = frozenset(self._compounds()) if "-" in text else frozenset[str]()
         self.found = list(self._read())
         for name in self.found:
             self._count(name)
@@ -137,13 +139,21 @@ class Latin:
         return self._adjective(word) > 0
 
     def _adjective(self, word: str) -> int:
-        """The characters behind a name that an everyday word makes an adjective: London-based; not those
-        of Moon Jae-in and Ban Ki-moon."""
+        """The characters behind a name that an everyday word makes an adjective or a noun: London-based,
+        T-shirts; not those of Moon Jae-in and Ban Ki-moon."""
         tail = word.rpartition("-")[2]
         is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
-        return (
-            len(tail) + 1 if is_glued and tail not in STOP_WORDS and word not in self.given else 0
-        )
+        is_name = tail in STOP_WORDS or word in self.compounds
+        return len(tail) + 1 if is_glued and not is_name else 0
+
+    def _compounds(self) -> Iterator[str]:
+        """Words such as Ki-moon: they stand behind another capitalised word, and no noun follows them as one
+        does an adjective (New York-style bars)."""
+        for match in _COMPOUND.finditer(self.text):
+            behind = _WORD_BEHIND.match(self.text, match.end())
+            is_alone = not behind or behind[1] in STOP_WORDS or acts(self.text, match.end())
+            if is_alone and match[1].lower() not in self.grammar:
+                yield match[2]
 
     def _begins(self, run: list[re.Match[str]], piece: re.Match[str]) -> bool:
         """Does another name begin with this piece?"""
@@ -191,8 +201,6 @@ class Latin:
         suffix = _SUFFIX.search(words[-1])
         glued = len(suffix[0]) if suffix else self._adjective(words[-1])
         words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
-        if self.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
-            start, words[0] = start + 2, words[0][2:]  # L'Université
         if not words[0] or not words[-1]:
             return None
         opening = not titles and _opens(self.text, first)
@@ -335,13 +343,6 @@ def _language(lower: AbstractSet[str]) -> str:
     if no other has more."""
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
     return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
-
-
-def _given_names(text: str) -> Iterator[str]:
-    """Words such as Ki-moon, behind which no noun stands somewhere: an adjective (Paris-style) is followed by one."""
-    for word, behind in _COMPOUND.findall(text):
-        if not behind or behind in STOP_WORDS:
-            yield word
 
 
 def _opens(text: str, at: int) -> bool:

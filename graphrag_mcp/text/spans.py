@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,11 @@ class Unit:
     passages: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+# What may be a name, as a finder of `names/` gives it: start, end, type, and whether it is certain.
+Candidate = tuple[int, int, str, bool]
+
+
+class Mention(NamedTuple):
     """One name found in a text. `key` is `text.normalise_name(form)`; offsets are into that text."""
 
     key: str

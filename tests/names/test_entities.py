@@ -136,3 +136,13 @@ def test_units_and_currencies_are_no_names() -> None:
     assert "Tesla" in {form for _, form, _, strong, *_ in mentions(german) if strong}
     spanish = "La bomba de Ana Ruiz funciona a 50 Hz en la central. Con 60 Hz se para, dijo Ana Ruiz."
     assert {form for _, form, _, strong, *_ in mentions(spanish) if strong} == {"Ana Ruiz"}
+
+
+def test_an_everyday_word_behind_a_hyphen_belongs_to_a_name_of_several_words_alone() -> None:
+    text = (
+        "Mr Ban Ki-moon said that it rains, and Ki-moon left. They sold T-shirts and caps. The team of London-based "
+        "Ida Holm read of Wap-push and of T-shirts."
+    )
+    names = {form for _, form, *_ in mentions(text)}
+    assert {"Ban Ki-moon", "Ki-moon", "London", "Ida Holm"} <= names
+    assert not {"T-shirts", "Wap-push", "London-based"} & names

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
 from graphrag_mcp.index.extract.summarised import corrected
-from graphrag_mcp.names.extract import Fields, mentions, most
+from graphrag_mcp.names.extract import mentions, most
 from graphrag_mcp.text.prose import fences, is_code
 from graphrag_mcp.text.quote import LEANS, says
-from graphrag_mcp.text.spans import Unit
+from graphrag_mcp.text.spans import Mention, Unit
 from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
 
 # A text unit of more than MOST_NAMES is a list, of which KEPT names are kept. Of 3,000 units of news,
@@ -69,7 +69,7 @@ def collect(
     return unit, places
 
 
-def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Fields]) -> set[int]:
+def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Mention]) -> set[int]:
     """The sentences that say nothing about any two of their names."""
     starts = [start for start, _ in spans]
     by_sentence = lists_of((max(0, bisect_right(starts, name[4]) - 1), name) for name in every)
@@ -84,7 +84,7 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Fields]
     }
 
 
-def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
+def _says_nothing(sentence: str, names: Sequence[Mention]) -> bool:
     """Is it code, a heading, a fragment, a crowd of names, or a list: fewer words beside the names
     than names (Guests: Mary Somerville, Luigi Menabrea, Edinburgh)? A handle or a number is no word."""
     if sentence[:1] in "#|" or is_code(sentence) or says(sentence) < LEANS:
@@ -101,7 +101,7 @@ def _says_nothing(sentence: str, names: Sequence[Fields]) -> bool:
     return words < len(outer) - 1
 
 
-def _outermost(names: Iterable[Fields]) -> Iterable[Fields]:
+def _outermost(names: Iterable[Mention]) -> Iterable[Mention]:
     """The names that lie in no other one."""
     ended = 0
     for name in sorted(names, key=lambda name: (name[4], -name[5])):
@@ -112,7 +112,7 @@ def _outermost(names: Iterable[Fields]) -> Iterable[Fields]:
 
 def _group(
     unit_id: str,
-    found: Sequence[Fields],
+    found: Sequence[Mention],
     spans: Sequence[tuple[int, int]],
     silent: set[int],
     core: int,

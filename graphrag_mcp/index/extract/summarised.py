@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from graphrag_mcp.index.places import exactly
-from graphrag_mcp.names.extract import Fields, without_markup
+from graphrag_mcp.names.extract import without_markup
+from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import lists_of, normalise_name
 
 
 def corrected(
-    found: Sequence[Fields], text: str, names: Mapping[str, str]
-) -> tuple[list[Fields], Set[str]]:
+    found: Sequence[Mention], text: str, names: Mapping[str, str]
+) -> tuple[list[Mention], Set[str]]:
     """The mentions that rules found in a text, corrected by `names` (name -> type), and the keys of those
     that follow from these."""
     if not names:
@@ -23,26 +24,29 @@ def corrected(
     kinds = {normalise_name(name): kind for name, kind in names.items()}
     bearers = _bearers(kinds)
     of_summaries = set(kinds)
-    kept: list[Fields] = []
-    for key, form, kind, strong, start, end, alias in found:
+    kept: list[Mention] = []
+    for mention in found:
+        key = mention.key
         if key in kinds:
-            kept.append((key, form, kinds[key] or kind, True, start, end, alias))
-        elif key in bearers and not alias and kind in ("person", "other"):
+            mention = mention._replace(type=kinds[key] or mention.type, strong=True)
+        elif key in bearers and not mention.alias_of and mention.type in ("person", "other"):
             of_summaries.add(key)
-            kept.append((key, form, "person", strong, start, end, bearers[key]))
-        else:
-            kept.append((key, form, kind, strong, start, end, alias))
-    aliases = {row[0]: row[6] for row in kept}
+            mention = mention._replace(type="person", alias_of=bearers[key])
+        kept.append(mention)
+    aliases = {mention.key: mention.alias_of for mention in kept}
     plain = without_markup(text)
     for name in sorted(names, key=lambda name: (-len(name), name)):
         key = normalise_name(name)
         for start, end in exactly(plain, name):
-            over = [row for row in kept if row[4] < end and start < row[5]]
-            if any(row[0] == key or (row[4] <= start and end <= row[5]) for row in over):
+            over = [other for other in kept if other.start < end and start < other.end]
+            if any(
+                other.key == key or (other.start <= start and end <= other.end) for other in over
+            ):
                 continue
-            place = text[start:end], kinds[key] or "other", True, start, end
-            kept = [(key, *place, aliases.get(key, "")), *(row for row in kept if row not in over)]
-    return sorted(kept, key=lambda row: (row[4], -row[5])), of_summaries
+            form, kind = text[start:end], kinds[key] or "other"
+            added = Mention(key, form, kind, True, start, end, aliases.get(key, ""))
+            kept = [added, *(mention for mention in kept if mention not in over)]
+    return sorted(kept, key=lambda mention: (mention.start, -mention.end)), of_summaries
 
 
 def _bearers(kinds: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,93 @@
+"""Names of one text that mean the same: acronyms that it spells out, short forms that it introduces, and the
+shorter names of people."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from graphrag_mcp.names import cjk
+from graphrag_mcp.names import lexicon as lex
+from graphrag_mcp.names.lexicon import ordinary
+
+Span = tuple[int, int]
+
+_ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
+_BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
+_BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
+_WORDS = re.compile(r"[^\W_]+")
+_APART = re.compile(r"[^\w \n&/’'.-]")  # between two words of a name that is spelled out
+_SMALL = lex.PARTICLES | frozenset("the and in on to a an und et y e".split())
+
+
+def introduced(text: str) -> dict[Span, Span]:
+    """The short names that a text introduces beside their long form, with that form: World Health
+    Organization (WHO), WHO (World Health Organization), 世界卫生组织（简称世卫组织）."""
+    found: dict[Span, Span] = {}
+    for match in _BRACKET.finditer(text):
+        begin, (start, end) = match.start(), match.span(1)
+        inner = match[1].rstrip(" ;,")
+        if _ACRONYM.fullmatch(inner):
+            if long := _spelled(text, inner, max(0, begin - 120), begin):
+                found[start, start + len(inner)] = long
+        elif before := _BEFORE_BRACKET.search(text, max(0, begin - 12), begin):
+            long = _spelled(text, before[1], start, end)
+            if long and long[0] == start:
+                found[before.span(1)] = long
+    if "称" in text or "稱" in text:
+        found.update(cjk.shortened(text))
+    return found
+
+
+def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
+    """The words before `end` whose initials are the acronym's letters, small words skipped."""
+    letters = [ch.lower() for ch in acronym.removesuffix("s") if ch.isalnum()]
+    words = list(_WORDS.finditer(text, start, end))
+    if sum(map(str.isupper, acronym)) < 2 or not words:
+        return None
+    for word in reversed(words):
+        if word[0][0].lower() == letters[-1] and (len(letters) > 1 or word[0] not in _SMALL):
+            letters.pop()
+        elif word[0].lower() not in _SMALL:
+            return None
+        if not letters:
+            whole = word.start(), words[-1].end()
+            return None if _APART.search(text, word.start(), end) else whole
+    return None
+
+
+def short_names(
+    first_at: Mapping[str, int], type_of: Mapping[str, str], no_people: Collection[str]
+) -> dict[str, str]:
+    """Family names and given names alone, names with an initial and names without the initial in the
+    middle, each with the one person of the text whose full name they shorten.
+
+    Takes and gives keys. `first_at`: where each stands first. A name without a type is a person's if none
+    of its words is an everyday word; its first word alone is left as it is (Dallas Cowboys). A short form of several words stands behind the full name: John Adams
+    is not his son, John Quincy Adams."""
+    full: dict[str, set[str]] = defaultdict(set)
+    for key in sorted(first_at, key=lambda key: (-key.count(" "), key)):
+        words = key.split(" ")
+        if not 2 <= len(words) <= 3 or key in no_people or not key.replace(" ", "").isalpha():
+            continue
+        first, last = words[0], words[-1]
+        if type_of.get(key, "person") != "person" or first == last or len(first) < 3:
+            continue
+        if len(full[key]) == 1 and first_at[min(full[key])] < first_at[key]:
+            continue  # Brian Ripley, behind Brian D. Ripley
+        forms = {first, last, f"{first[0]} {last}"}
+        if len(words) == 3 and len(words[1]) == 1:
+            forms.add(f"{first} {last}")
+        for form in forms:
+            full[form].add(key)
+    found: dict[str, str] = {}
+    for key in first_at:
+        if len(full[key]) != 1 or len(key) < 3 or type_of.get(key, "person") != "person":
+            continue
+        person = min(full[key])
+        words = person.split(" ")
+        is_person = person in type_of or not (key == words[0] or any(map(ordinary, words)))
+        if is_person and (" " not in key or first_at[key] > first_at[person]):
+            found[key] = person
+    return found
