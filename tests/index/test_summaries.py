@@ -55,7 +55,6 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
-from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, demonstrated, openai_server
 from tests.support.promises import doctor
 
@@ -276,7 +275,6 @@ def test_a_light_run_asks_one_question_for_short_documents_and_none_the_second_t
     assert index(corpus, docs, server, "auto").usage["calls"] == 0, "what was light stays light"
 
 
-@pytest.mark.core
 def kinds(result: IndexResult) -> set[str]:
     return set(result.usage["by_stage"])
 
@@ -310,12 +308,6 @@ def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_n
     assert "extract" not in kinds(index(corpus, docs, server, "auto"))
 
 
-def test_an_index_for_an_agent_that_answered_nothing_is_light_with_a_model(tmp_path: Path, server: Server) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    assert index(corpus, docs, None, "agent").pending["extract"]
-    assert "extract" not in kinds(index(corpus, docs, server, "auto")) and told(corpus)
-
-
 def test_a_model_that_reads_in_full_is_asked_for_no_summary_and_takes_none_away(tmp_path: Path, server: Server) -> None:
     docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
     index(corpus, docs, server, "light")
@@ -333,34 +325,6 @@ def test_claims_that_are_wanted_and_not_read_are_told(tmp_path: Path, server: Se
         hint = index(tmp_path / "c", docs, server, "auto", dry_run=dry, claims_enabled=True).hint
         assert 'claims are read with method="llm" only' in hint
     assert "claims" not in index(tmp_path / "d", docs, server, "llm", claims_enabled=True).hint
-
-
-def test_only_what_changed_is_asked_and_the_rows_are_those_of_a_fresh_index(
-    model: Model, server: Server, tmp_path: Path
-) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    index(corpus, docs, server)
-    model.asked.clear()
-    write(
-        docs,
-        {
-            "b.md": TEXTS["b.md"].replace("1931", "1933"),
-            "e.md": TEXTS["c.md"].replace("Board", "Trust"),
-        },
-    )
-    (docs / "c.md").unlink()
-    (docs / "a.md").rename(docs / "renamed.md")
-    index(corpus, docs, server)
-    assert [len(one) for one in model.asked] == [2]
-    index(tmp_path / "fresh", docs, server)
-    assert (
-        told(corpus) == told(tmp_path / "fresh") and len(told(corpus)) == 4 and doctor(corpus) == []
-    )
-    assert {row["id"] for row in rows(corpus).values()} == {
-        row["id"] for row in rows(tmp_path / "fresh").values()
-    }
-    index(corpus, docs, server, "fast")
-    assert told(corpus) == {} and doctor(corpus) == []
 
 
 @pytest.mark.core
@@ -437,37 +401,6 @@ def test_a_budget_that_is_spent_leaves_documents_open_for_the_next_run(
     assert sum(map(len, model.asked)) == 12
 
 
-def test_a_topic_is_reported_by_a_model_though_the_topic_above_it_waits_for_summaries(
-    model: Model, tmp_path: Path
-) -> None:
-    texts = {}
-    for at, words in enumerate(["mill wheel flour miller", "quarry slate stone mason", "trawler herring net fishing"]):
-        several = words.split()
-        for n in range(12):
-            at_work = f"In {['spring', 'autumn'][n % 2]} the {several[n % 4]} of the {several[(n + 1) % 4]}"
-            lines = [f"{at_work} {several[k % 4]}{n % 3} was kept by Mira Okafor." for k in range(6)]
-            texts[f"{at}{n:02d}.md"] = f"# {several[0].title()} {n}\n\n" + " ".join(lines)
-    docs, more = write(tmp_path / "docs", texts), {"report_min_size": 1000, "report_min_units": 1, "max_cluster_size": 8}
-    index(tmp_path / "plain", docs, None, "fast", max_cluster_size=8)
-    plain = open_snapshot(tmp_path / "plain")
-    tree = stored_tree(plain).communities
-    part = next(c for c in tree.values() if c.parent and len(c.units) * 2 < len(tree[c.parent].units))
-    summarised = plain.by_key("text_units", sorted(part.units), "id", ["id", "text"])["text"].to_pylist()
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        prompt = messages[0]["content"]
-        if '"summaries"' not in prompt:
-            return json.dumps({"title": "Wheels", "summary": "Wheels turn [Data: Sources (1)].", "rating": 5, "findings": []})
-        asked = [text.partition("\n\n")[2] for _, text in texts_in(prompt)]
-        return model(messages, body) if all(any(one in text for text in summarised) for one in asked) else "later"
-
-    with openai_server(answer) as server:
-        result = index(tmp_path / "c", docs, server, **more)
-    assert result.refused == {"summary": 36 - len(part.units)}
-    reports = {row["id"]: row["title"] for row in open_snapshot(tmp_path / "c").rows("reports").to_pylist()}
-    assert reports[part.id] == "Wheels" != reports[part.parent] and doctor(tmp_path / "c") == []
-
-
 def test_reports_made_one_topic_after_another_or_for_an_agent_ask_what_reports_made_at_once_ask(
     model: Model, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -513,14 +446,6 @@ def test_a_document_that_speaks_to_the_summariser_stays_data(
     assert len(asked) == 4 and any(
         "Ignore the rules" in one and "</text>" not in one for one in asked
     )
-
-
-def test_the_shipped_scripted_model_summarises(tmp_path: Path) -> None:
-    assert demonstration()
-    with openai_server(demo) as server:
-        docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-        index(corpus, docs, server)
-    assert len(rows(corpus)) == 4 and all(not row["unsupported"] for row in rows(corpus).values())
 
 
 def test_a_dry_run_counts_the_questions_about_summaries(
@@ -687,11 +612,17 @@ SAID = {
 }
 
 
-@pytest.mark.core
-def test_a_document_is_found_by_words_that_only_its_summary_has(tmp_path: Path) -> None:
-    docs, corpus, home = placed(tmp_path, TEXTS)
+@pytest.fixture(scope="module")
+def summarised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with a summary of each document."""
+    docs, corpus, home = placed(tmp_path_factory.mktemp("summarised"), TEXTS)
     written(corpus, docs, home, SAID)
-    snapshot = open_snapshot(corpus)
+    return corpus
+
+
+@pytest.mark.core
+def test_a_document_is_found_by_words_that_only_its_summary_has(summarised: Path) -> None:
+    snapshot = open_snapshot(summarised)
     for question, uri in {
         "renewable energy": "a.md",
         "What was insured against disaster?": "b.md",
@@ -704,11 +635,8 @@ def test_a_document_is_found_by_words_that_only_its_summary_has(tmp_path: Path) 
     )
 
 
-def test_results_on_many_documents_show_summaries(tmp_path: Path) -> None:
-    docs, corpus, home = placed(tmp_path, TEXTS)
-    index(corpus, docs, None, "fast")
-    written(corpus, docs, home, SAID)
-    text = global_search(open_snapshot(corpus), "What is told of the tide mill?").text
+def test_results_on_many_documents_show_summaries(summarised: Path) -> None:
+    text = global_search(open_snapshot(summarised), "What is told of the tide mill?").text
     assert any(line.endswith("The tide mill burned in 1931.") for line in text.splitlines())
     assert "built the tide mill for 12,500 crowns." in text
 
@@ -972,17 +900,6 @@ def test_two_agents_that_hand_in_the_same_work_leave_one_summary(tmp_path: Path)
     assert {row["written_by"] for row in rows(corpus).values()} == {"agent:ada", "text"}
 
 
-def test_a_summary_in_another_script_is_told_and_marked(tmp_path: Path) -> None:
-    docs, corpus, home = placed(tmp_path, {"a.md": TEXTS["a.md"]})
-    index(corpus, docs, None, "fast")
-    (item,) = claim(corpus, home, "ada", kind="summary").items
-    (told,) = submit(corpus, home, "ada", [handed(item, "米拉于1904年建了磨坊。")]).left_out
-    assert OTHER_SCRIPT in told["reason"]
-    index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
-    assert f"(not in the text: {OTHER_SCRIPT})" not in list_documents(open_snapshot(corpus)).text
-    assert f"({OTHER_SCRIPT})" in list_documents(open_snapshot(corpus)).text
-
-
 def test_empty_documents_and_those_of_one_word_cost_no_question(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
@@ -1028,16 +945,14 @@ def test_an_export_has_the_summaries_and_an_import_takes_them_without_a_question
     ) == []
 
 
-def test_summaries_of_an_import_that_fit_no_text_are_named_and_left_out(tmp_path: Path) -> None:
-    docs, corpus, home = placed(tmp_path, TEXTS)
-    written(corpus, docs, home, SAID)
-    export(open_snapshot(corpus), tmp_path / "out")
+def test_summaries_of_an_import_that_fit_no_text_are_named_and_left_out(summarised: Path, tmp_path: Path) -> None:
+    export(open_snapshot(summarised), tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "summaries.parquet").to_pylist()
     for row in (row for row in table if row["written_by"] != "text"):
         row["sha"] = "0" * 32 if "burned" in row["text"] else row["sha"]
         row["written_by"] = row["written_by"] if "burned" in row["text"] else "someone\nelse"
     pq.write_table(pa.Table.from_pylist(table), tmp_path / "out" / "summaries.parquet")
-    _, notes = import_folder(tmp_path / "corpora" / "new", tmp_path / "out", home)
+    _, notes = import_folder(tmp_path / "corpora" / "new", tmp_path / "out", Settings(home=tmp_path))
     assert "1 summary of no text" in " ".join(notes) or "1 summaries of no text" in " ".join(notes)
     new = rows(tmp_path / "corpora" / "new")
     assert {row["written_by"] for row in new.values()} == {"agent:import", "text"} and len(new) == 3
@@ -1205,21 +1120,3 @@ def test_names_that_differ_in_case_have_the_type_that_most_summaries_give(order:
     assert names_of([summary, empty]) == {
         "d": {"ACME": "organization", "Acme": "organization", "Rook": "product", "rook": "product"}
     }
-
-
-def test_links_of_source_code_are_read_once_however_many_documents_are_corrected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = {"tide.py": "def parse_tide(text: str) -> str:\n    return text.strip()\n"}
-    docs, reads, rows_of_table = write(tmp_path / "docs", BANKS | code), [], Snapshot.rows
-
-    def counted(self: Snapshot, table: str, where: str = "", columns: Any = None, **more: Any) -> pa.Table:
-        reads.append((table, columns))
-        return rows_of_table(self, table, where, columns, **more)
-
-    monkeypatch.setattr("graphrag_mcp.index.summarised.DOCUMENTS", 1)
-    monkeypatch.setattr(Snapshot, "rows", counted)
-    with openai_server(Namer()) as server:
-        index(tmp_path / "c", docs, server)
-    read = [table for table, columns in reads if columns == ["links"]]
-    assert read and len(read) == len(set(read))

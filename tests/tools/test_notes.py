@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mcp.types import Implementation
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
@@ -24,7 +23,6 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.text.citing import Searchable, citations
-from graphrag_mcp.tools.index import status
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
@@ -208,10 +206,6 @@ def test_changes_are_shown_of_a_note_in_one_of_several_corpora(call: Caller, roo
     assert "one corpus" in call.bad("get_source", ids=[note, "other/d1"], changes=True)
 
 
-def test_changes_of_a_document_that_is_no_note_is_refused(call: Caller) -> None:
-    assert "is one" in call.bad("get_source", ids=["d1"], changes=True)
-
-
 def test_documents_and_texts_that_are_added_later_go_to_the_corpus_of_the_notes(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "docs").mkdir(parents=True)
@@ -225,31 +219,6 @@ def test_documents_and_texts_that_are_added_later_go_to_the_corpus_of_the_notes(
         assert again["corpus"] == "mine" and again["counts"]["documents_total"] == 3
         said = call.good("index_documents", texts=["The mast was sold."], wait_seconds=50)
         assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"], "texts as well"
-
-
-def test_a_damaged_log_of_documents_hides_no_note(call: Caller, app: App) -> None:
-    call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
-    for segment in (app.folder(app.corpora()[0]) / "truth").glob("documents-*"):
-        segment.write_bytes(b"PAR1")
-    found = call.good("local_search", query="Who paid for the mast?")["text"]
-    assert "1 source, unchanged)" in found
-
-
-def test_a_topic_is_named_by_its_title_and_the_result_says_that_it_is_not_followed(
-    call: Caller, root: Path
-) -> None:
-    for number in range(3):
-        text = f"# Fenn {number}\n\nTobias Fenn met Ines Calloway in Port Alder, day {number}.\n"
-        (root / f"fenn {number}.md").write_text(text, "utf-8")
-    indexed(call)
-    (topic, *_) = re.findall(r"\[(c\d+)", call.good("global_search", query="")["text"])
-    report = call.good("get_community_report", community_id=topic)
-    text = f"All are about Fenn [{topic}]. He paid [d1]."
-    said = call.good("write_note", title="Topics", text=text)
-    assert "1 citation of 1 document, 1 topic by title." in said["text"]
-    assert f"{topic} became words" in said["hint"]
-    written = (root / "notes" / "Topics.md").read_text("utf-8")
-    assert f"All are about Fenn (topic: {report['title']}). He paid [1]." in written
 
 
 # ---- two writers, people, undo ---------------------------------------------------------------------------
@@ -294,19 +263,12 @@ def test_undo_of_an_edited_note_asks_and_undo_of_the_first_write_takes_the_note_
     check = call.good("write_note", title="Mast", text="It stands on Gull Point.")["check"]
     file.write_text(file.read_text("utf-8") + "By hand.\n", "utf-8")
     assert "another check value" in call.bad("write_note", title="Mast", op="undo", check=check)
+    assert "undo needs check" in call.bad("write_note", title="Mast", op="undo")
     file.write_text(file.read_text("utf-8").replace("By hand.\n", ""), "utf-8")
     call.good("write_note", title="Mast", op="undo", check=check)
     assert not file.exists()
     assert "0 documents" in call.good("list_documents", filters=["kind=note"])["text"]
     assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo", check=check)
-
-
-def test_undo_takes_no_text_back_that_another_writer_has_added(call: Caller, root: Path) -> None:
-    first = call.good("write_note", title="Mast", text="It stands on Gull Point.")
-    call.good("write_note", title="Mast", text="A second agent was here.", op="append")
-    assert "undo needs check" in call.bad("write_note", title="Mast", op="undo")
-    assert "another check value" in call.bad("write_note", title="Mast", op="undo", check=first["check"])
-    assert "A second agent" in (root / "notes" / "Mast.md").read_text("utf-8")
 
 
 # ---- bad input -------------------------------------------------------------------------------------------
@@ -416,15 +378,6 @@ def test_a_note_keeps_its_writers_beside_the_one_who_adds(call: Caller, root: Pa
     assert "note by ada, ben, mcp" in call.good("search_text", query="larch", filters=["kind=note"], max_tokens=4000)["text"]
 
 
-def test_front_matter_of_another_form_is_kept_below_a_new_one(call: Caller, root: Path) -> None:
-    toml = '+++\nkind = "note"\nwriter = "ada"\n+++\n\nIt is high.\n'
-    (root / "notes" / "Mast.md").write_text(toml, "utf-8")
-    call.good("write_note", title="Mast", text="And old.", op="append")
-    written = (root / "notes" / "Mast.md").read_text("utf-8")
-    assert written.startswith("---\nkind: note\n") and "\nwriter: ada, mcp\n" in written
-    assert 'kind = "note"\n' in written and written.endswith("And old.\n")
-
-
 @pytest.mark.parametrize("ignores", [".gitignore", ".graphragignore"])
 def test_a_note_that_an_ignore_file_leaves_out_is_refused(
     call: Caller, root: Path, ignores: str
@@ -441,15 +394,6 @@ def test_a_note_that_an_ignore_file_leaves_out_is_refused(
     assert ignores in call.bad("write_note", title="Pier", text="It is of oak.")
 
 
-def test_a_folder_of_notes_apart_from_an_index_of_the_root_takes_notes(app: App, root: Path) -> None:
-    (root / ".graphragignore").write_text("notes\n", "utf-8")
-    with connected(build_server(app)) as call:
-        said = call.good("write_note", title="Mast", text="It is high.")
-        assert "searchable now" in said["text"]
-        (root / ".graphragignore").write_text("drafts\n", "utf-8")
-        call.bad("write_note", title="Pier", text="It is of oak.", folder="drafts")
-
-
 def test_a_note_says_no_more_than_it_may(call: Caller) -> None:
     assert "may have 1,000,000" in call.bad(
         "write_note", title="Mast", text="It is high. " * 90_000
@@ -461,12 +405,6 @@ def test_a_text_full_of_code_and_ids_is_read_at_once() -> None:
     text += f"[{'t1t1t1t1/t1,' * 40}x]"  # each of the 40 can be read in four ways
     with ends(), pytest.raises(NotFound, match="the ids d1, t2.1"):  # not those in code
         linked(None, Path("note.md"), text)
-
-
-def test_a_note_with_a_nul_is_indexed(call: Caller, root: Path) -> None:
-    said = call.good("write_note", title="The\0mast", text="It is\0 high\r[d1].")
-    assert "searchable now" in said["text"]
-    assert b"\0" not in (root / "notes" / "The mast.md").read_bytes()
 
 
 # ---- who may write ---------------------------------------------------------------------------------------
@@ -566,18 +504,6 @@ def test_a_note_in_a_root_of_its_own_is_found_and_its_edits_too(root: Path, tmp_
         assert "oak" in call.good("search_text", query="oak")["text"]
 
 
-def test_the_first_note_in_a_root_of_its_own_is_found_after_a_process_was_killed(
-    root: Path, tmp_path: Path
-) -> None:
-    notes = tmp_path / "written"
-    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
-    with connected(build_server(app)) as call:
-        indexed(call)
-        write(app, Note("Pier", "The pier is of larch."), "", "a process that was killed")
-        indexed(call)
-        assert "larch" in call.good("search_text", query="larch")["text"]
-
-
 def test_an_index_after_notes_is_the_same_as_a_fresh_one(
     call: Caller, app: App, root: Path, tmp_path: Path
 ) -> None:
@@ -647,41 +573,6 @@ def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Cal
     assert len(small) < 2_000 and f"[{made['id']}]" in small
 
 
-@pytest.mark.parametrize("given", [{}, {"max_tokens": 1200}])
-def test_a_note_makes_no_result_longer_than_the_host_shows_or_the_caller_asked_for(
-    call: Caller, app: App, given: dict[str, int]
-) -> None:
-    title = "When was the mast tarred?"
-    call.good("write_note", title=title, text="The mast was tarred again in spring.\n\n" * 200)
-    host = Implementation(name="Visual Studio Code", version="1.139.1")
-    with connected(build_server(app), client_info=host) as there:
-        shown = there.good("local_search", query=title, **given)
-    assert title in shown["text"] and shown["tokens"] <= 1200
-    assert (call.good("local_search", query=title, **given)["tokens"] > 1200) == (not given)
-
-
-def test_the_status_makes_no_folder_of_notes_and_fails_by_none(root: Path, tmp_path: Path) -> None:
-    notes, home = tmp_path / "vault", tmp_path / "home"
-    index_documents(home / "corpora" / "docs", IndexRequest((str(root),)), Settings(home=home))
-    for settings in (
-        Settings(home=home, roots=(root, tmp_path), notes=str(notes)),
-        Settings(home=home, roots=(root,), notes=str(notes)),
-    ):
-        assert "Corpus docs" in status(App(settings), "").text
-        assert not notes.exists()
-
-
-def test_a_note_that_is_refused_leaves_no_mark(root: Path, tmp_path: Path) -> None:
-    notes = tmp_path / "written"
-    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
-    index_documents(
-        tmp_path / "home" / "corpora" / "docs", IndexRequest((str(root),)), app.settings
-    )
-    with pytest.raises(BadInput, match="bytes"):
-        write(app, Note("Pier", "é" * 900_000), "", "an agent")
-    assert "not indexed yet" not in status(app, "").text
-
-
 # ---- in no graph and in no topic ---------------------------------------------------------------------------
 
 
@@ -735,17 +626,6 @@ def test_a_document_that_becomes_a_note_leaves_the_graph_and_one_that_is_none_an
         assert ("Quentin Marsh" in names()) is named
     (root / "marsh.md").unlink()
     assert "Quentin Marsh" not in names()
-
-
-def test_words_of_time_in_a_note_are_not_counted_from_the_day_of_the_note(call: Caller) -> None:
-    call.good(
-        "write_note",
-        title="The larch",
-        text="The larch was felled yesterday, and last week the oak.",
-    )
-    shown = call.good("local_search", query="When was the larch felled?")["text"]
-    assert "felled yesterday" in shown and " = 20" not in shown and "said 20" not in shown
-    assert "larch" not in call.good("list_documents", by="statement")["text"]
 
 
 # ---- as a person reads it ----------------------------------------------------------------------------------
@@ -830,14 +710,6 @@ def test_a_note_of_an_earlier_release_is_read_as_it_was(call: Caller, root: Path
         "Paid [ledger.md:1, changed since]."
         in call.good("get_source", ids=["notes/Old.md"])["text"]
     )
-
-
-def test_what_a_note_repeats_does_not_stand_for_its_source(call: Caller) -> None:
-    id = found_id(call, "Gull Point")
-    text = f"The radar station on Gull Point was opened in 1962 by Ines Calloway. Its mast is 40 metres high. [{id}]"
-    made = call.good("write_note", title="Station", text=text)
-    shown = call.good("local_search", query="Who opened the radar station on Gull Point?")["text"]
-    assert f"[{id}] radar station" in shown and made["id"]
 
 
 # ---- answers kept ------------------------------------------------------------------------------------------
@@ -968,65 +840,7 @@ def test_notes_are_hits_where_no_document_speaks_of_the_question(call: Caller) -
     assert call.good("list_documents", query="goats")["text"].count("(note by mcp)") == 6
 
 
-def test_notes_that_are_not_named_beside_documents_are_counted(call: Caller, root: Path) -> None:
-    (root / "goats.md").write_text("# Farm\n\nThe goats of the farm ate hay.\n", "utf-8")
-    indexed(call)
-    of_goats(call)
-    asked = {"query": "goats", "max_tokens": 4000}
-    shown = call.good("search_text", **asked)["text"]
-    assert '3 more notes: filters=["kind=note"].' in shown and "ate hay" in shown
-    every = call.good("search_text", filters=["kind=note"], **asked)["text"]
-    assert all(f"goats ate {eaten}." in every for eaten in EATEN), every
-
-
-def test_filters_that_leave_notes_alone_say_why_there_are_no_statements(call: Caller) -> None:
-    call.good("write_note", title="Mast", text="In March 1962 Tobias Fenn paid for the mast.")
-    for query in ("", "Who paid for the mast?"):
-        asked = {"by": "statement", "filters": ["kind=note"], "query": query}
-        shown = call.good("list_documents", **asked)["text"]
-        assert "0 statements" in shown and "notes stand in no timeline" in shown, shown
-
-
 # ---- marks and addresses -----------------------------------------------------------------------------------
-
-
-def test_marks_side_by_side_are_no_link(call: Caller, root: Path) -> None:
-    one, two = found_id(call, "Gull Point"), found_id(call, "Tobias Fenn")
-    text = f"Both [{one}][{two}], [{one}][{two}](x.md) and [{one}][word]."
-    made = call.good("write_note", title="Mast", text=text)
-    written = (root / "notes" / "Mast.md").read_text("utf-8")
-    assert f"Both [1] [2], [1] [{two}](x.md) and [{one}][word]." in written
-    assert made["cites"] == 2
-
-
-def test_a_number_in_brackets_is_no_mark_however_large(call: Caller, root: Path) -> None:
-    call.good("write_note", title="Mast", text="As [99999] and [9999] say, [d1] and [d2].")
-    call.good("write_note", title="Pier", text="As [99999] and [9999] say, [d1].")
-    call.good("write_note", title="Pier", text="More [d2].", op="append")
-    for title in ("Mast", "Pier"):
-        written = (root / "notes" / f"{title}.md").read_text("utf-8")
-        assert re.findall(r"(?m)^\[(\d+)\]: ", written) == ["10000", "10001"]
-    call.good("write_note", title="Quay", text="As [99999] says, [d1].")
-    call.good("write_note", title="Quay", text="More [d2].", op="append")
-    written = (root / "notes" / "Quay.md").read_text("utf-8")
-    assert re.findall(r"(?m)^\[(\d+)\]: ", written) == ["1", "2"]
-
-
-def test_an_address_that_no_link_can_hold_is_refused(call: Caller, root: Path) -> None:
-    folder = root.joinpath(*["\u6d77" * 80] * 4, "\u6d77" * 30)
-    folder.mkdir(parents=True)
-    (folder / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
-    indexed(call)
-    id = found_id(call, "pier is of oak")
-    said = call.bad("write_note", title="Pier", text=f"Of oak [{id}].")
-    assert f"the address of {id} has 3,1" in said and "shorter path" in said
-
-
-def test_a_list_shows_notes_with_the_ids_of_their_sources(call: Caller) -> None:
-    id = found_id(call, "Tobias Fenn")
-    call.good("write_note", title="Mast", text=f"Tobias Fenn paid 300 crowns for it [{id}].")
-    shown = call.good("list_documents", filters=["kind=note"])["text"]
-    assert f"[{id}]" in shown and "[1]" not in shown and "kind: note" not in shown, shown
 
 
 def test_a_vault_of_notes_alone_says_what_it_lacks_and_why(root: Path, tmp_path: Path) -> None:
@@ -1069,17 +883,6 @@ def test_fingerprints_of_earlier_releases_count_as_they_are() -> None:
     assert Searchable("Themastisone").find(old.fingerprint) == (3, 9)
 
 
-def test_a_row_or_page_with_a_kind_of_that_name_hides_no_note(call: Caller, root: Path) -> None:
-    (root / "visits.csv").write_text("day,name,kind\n1962-01-02,Ann Wills,note\n", "utf-8")
-    (root / "page.md").write_text("---\nkind:\n  - note\n---\nThe mast of the pier.\n", "utf-8")
-    indexed(call)
-    call.good("write_note", title="Payer", text="Fenn paid for the mast [d1].")
-    listed = call.good("list_documents", filters=["kind=note"])["text"]
-    assert listed.count("\n- [") == 1 and "Payer" in listed, listed
-    found = call.good("local_search", query="Who paid for the mast?", filters=["kind=note"])["text"]
-    assert "Fenn paid for the mast" in found and "pier" not in found, found
-
-
 def test_a_citation_is_read_back_from_the_form_that_shows_it_as_changed(call: Caller, root: Path) -> None:
     text = "Paid by Fenn [d1]. Opened by Calloway [d2]."
     call.good("write_note", title="Mast", text=text)
@@ -1113,15 +916,6 @@ def test_undo_keeps_what_it_takes_back_of_each_step(call: Caller, root: Path) ->
     assert ["By hand." in text for text in kept] == [True, False]
 
 
-def test_a_block_between_dashes_at_the_start_of_a_text_is_kept(call: Caller, root: Path) -> None:
-    text = "---\ntags: [mast]\nheight: 40 m\n---\n\nIt is high."
-    call.good("write_note", title="Mast", text=text)
-    written = (root / "notes" / "Mast.md").read_text("utf-8")
-    assert "tags: [mast]\nheight: 40 m\n" in written and written.count("kind: note") == 1
-    call.good("write_note", title="Mast", text="---\nowner: Fenn\n---\n\nAnd old.", op="append")
-    assert "owner: Fenn" in (root / "notes" / "Mast.md").read_text("utf-8")
-
-
 def test_titles_that_lead_to_one_file_are_notes_of_their_own(call: Caller) -> None:
     for first, second in (("Masse", "Maße"), ("A/B test", "A:B test"), ("й" * 90 + " 1", "й" * 90 + " 2")):
         one = call.good("write_note", title=first, text="The first.")
@@ -1146,9 +940,3 @@ def test_a_note_keeps_the_mode_of_its_file_and_a_read_only_one_is_refused(
     assert "read-only" in call.bad("write_note", title="Mast", text="More.", op="append")
     assert "read-only" in call.bad("write_note", title="Mast", op="undo", check=check)
     assert "More." not in file.read_text("utf-8")
-
-
-def test_a_writer_of_any_name_leaves_front_matter_that_is_yaml(app: App, root: Path) -> None:
-    for text, op in (("It is high.", "new"), ("It is old.", "append")):
-        path = write(app, Note("Mast", text, op=op), "", "@scope/agent").path
-        assert '\nwriter: "@scope/agent"\n' in path.read_text("utf-8")
