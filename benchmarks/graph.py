@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.corpora import DATA, write_out
-from graphrag_mcp.index.communities_stage import stored_tree
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest

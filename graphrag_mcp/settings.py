@@ -320,10 +320,17 @@ def record_of(settings: Settings) -> dict[str, Any]:
 
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
-    """The settings of a record; as here what it does not hold or takes from an unset variable.
-    BadInput where a value is of another type."""
+    """The settings of a record; as here what it does not hold or takes from an unset variable, and a word
+    that only another release knows. BadInput where a value is of another type."""
     known = {item.name for item in fields(Settings)} - {"home"}
-    values = _checked({name: record[name] for name in record if name in known})
+    values: dict[str, Any] = {}
+    for name in known & record.keys():
+        value = record[name]
+        try:
+            values |= _checked({name: value})
+        except BadInput:
+            if not (isinstance(value, str) and isinstance(getattr(settings, name), str)):
+                raise
     for name, written in record.get("templates", {}).items():
         with contextlib.suppress(BadInput):
             values |= _checked({name: _substituted(written, Path("record"), os.environ)})

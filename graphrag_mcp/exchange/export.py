@@ -136,7 +136,11 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     with _beside(snapshot, folder, "folder") as (target, temporary):
         maps = _maps(snapshot)
         graph = (_entities, _relationships, _communities, _reports, _covariates, _summaries)
-        makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph, _links), strict=True)
+        schemas = dict(SCHEMAS)
+        if not snapshot.rows("relationships", "keywords != ''", ["id"], limit=1).num_rows:
+            bare = schemas["relationships"]  # only models, agents and imports give keywords
+            schemas["relationships"] = bare.remove(bare.get_field_index("keywords"))
+        makers = zip(schemas.items(), (_documents, _text_units, *graph, _links), strict=True)
         counts = {
             name: _write(temporary / f"{name}.parquet", schema, rows(snapshot, maps))
             for (name, schema), rows in makers

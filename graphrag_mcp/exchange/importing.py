@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,6 +66,22 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
                 break
         places.append(place)
     return places
+
+
+def prepended(document: str, units: Sequence[str]) -> str:
+    """The lines that the other program put before the text of each of these units, as GraphRAG does with
+    `prepend_metadata`: what of a unit follows them, most of it, stands in the document. "" for none."""
+    for text in units:
+        starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+        def stands(start: int, text: str = text) -> bool:
+            return text[start:].strip().strip(_BROKEN).strip() in document
+
+        first = starts[min(bisect_left(starts, True, key=stands), len(starts) - 1)]
+        head = text[:first]
+        if head and 2 * len(head) < len(text) and stands(first):
+            return head if all(unit.startswith(head) for unit in units) else ""
+    return ""
 
 
 Row = dict[str, Any]  # id, level, parent (id or ""), members
@@ -486,7 +503,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
     what = "text units belong to no document that is there: each becomes a document of its own"
     foreign.note(len(alone), what)
-    near, apart = 0, len(alone)
+    near, headed, apart = 0, 0, len(alone)
     for id, units in of_document.items():
         holder = holders[id]
         places: dict[str, Place | None] = {
@@ -495,7 +512,11 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
             if holder.text[unit.start : unit.end] == unit.text and unit.start >= 0
         }
         others = [unit for unit in units if unit.id not in places]
-        found = placed(holder.text, [clean(unit.text) for unit in others])
+        texts = [clean(unit.text) for unit in others]
+        if head := prepended(holder.text, texts):
+            texts = [text.removeprefix(head) for text in texts]
+            headed += len(texts)
+        found = placed(holder.text, texts)
         places |= dict(zip((unit.id for unit in others), found, strict=True))
         for unit in units:
             place = places[unit.id]
@@ -509,6 +530,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     what = "text units stand nowhere in their document: each becomes a document of its own"
     foreign.note(len(alone) - apart, what)
     foreign.note(near, "text units stand in their document without what is at their ends")
+    foreign.note(headed, "text units are taken without the lines of metadata before their text")
     return alone
 
 

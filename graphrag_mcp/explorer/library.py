@@ -26,7 +26,7 @@ from graphrag_mcp.sources.diff import changes, unread_files
 from graphrag_mcp.sources.links import INLINE_TEXT
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, open_questions
 from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.trust.fencing import TELL_PATHS
 
@@ -70,7 +70,7 @@ def library(app: App, snapshot: Snapshot) -> Data:
     overlay = edit_log.fold(edit_log.load(snapshot.folder, manifest))
     out = {file_and_key(uri)[0] for uri in overlay.removed}
     jobs = queue.listing(app.home, manifest.corpus)[:JOBS]
-    rows = snapshot.rows("pending", columns=["kind", "reason"]).to_pylist()
+    rows = open_questions(snapshot)
     return {
         "title": manifest.corpus,
         "documents": documents[:DOCUMENTS],

@@ -47,6 +47,7 @@ class Models:
     light: bool = False  # summaries and topic reports are asked for, and nothing else
     agent: bool = False  # what no one answers is left open for an agent
     reading: str = ""  # as `last_reading` finds it after this run
+    fast: bool = False  # what models and agents wrote is left out
 
     @property
     def reader(self) -> Reader:
@@ -59,6 +60,9 @@ class Models:
         """What the settings ask for and this method does not do."""
         if self.light and self.settings.claims_enabled:
             return 'claims_enabled has no effect: claims are read with method="llm" only.'
+        if self.fast and any(map(self.asker.has_answers, ("summary", "report", "extract"))):
+            what = 'method="fast" leaves out what models and agents wrote of this corpus'
+            return f"{what}; it is kept, and another method shows it again."
         return ""
 
     def parameters(self) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def choose(
         summaries = summary_params(settings, folder)
     if not way:
         models = Models(asker, settings, summaries=summaries, embedding=embedding)
-        return replace(models, reading=reading)
+        return replace(models, reading=reading, fast=method == "fast")
     from graphrag_mcp.index.report_prompt import prompt_from as report_prompt
 
     if light:

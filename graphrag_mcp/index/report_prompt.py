@@ -239,10 +239,12 @@ def _of_report(report: Report) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """What goes between the context tags, and per table what its rows 1, 2, ... stand for."""
+    """What goes between the context tags, per table what its rows 1, 2, ... stand for, and the words of
+    all rows."""
 
     text: str
     numbering: Mapping[str, Sequence[Ref]]
+    words: str = ""
 
 
 def prompted(topic: Topic, parts: Sequence[Report] | None, tokens: int) -> Prompted | None:
@@ -268,7 +270,8 @@ def prompted(topic: Topic, parts: Sequence[Report] | None, tokens: int) -> Promp
     if left_out := len(lines) - len(kept):
         shown.append(f"({left_out} further rows, of less weight, are not shown.)")
     refs = {name: [line.ref for line in rows] for name, rows in tables.items() if rows}
-    return Prompted("\n\n".join(shown), refs)
+    words = "\n".join(field for line in kept for field in line.fields)
+    return Prompted("\n\n".join(shown), refs, words)
 
 
 def _fitting(lines: Iterable[Line], tokens: int) -> list[Line]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.report_prompt import Prompted, ReportPrompt, Topic
+from graphrag_mcp.index.unsupported import numbers
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
 from graphrag_mcp.llm.protocols import Message
@@ -41,7 +42,11 @@ def report_ask(
     fields = {"role": "", "language": prompt.language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
     text = prompt.template.substitute(fields, context=shown.text).strip()
     messages = (Message("user", text),)
-    return Ask("report", messages, parse_report, lambda: None, SCHEMA, if_cut="refused", kept=kept)
+
+    def parse(reply: str) -> Draft:
+        return checked(parse_report(reply), shown)
+
+    return Ask("report", messages, parse, lambda: None, SCHEMA, if_cut="refused", kept=kept)
 
 
 # ---- the reply ------------------------------------------------------------------------------------
@@ -74,13 +79,16 @@ SCHEMA = replies.schema_of(ReportSaid)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`rating`: 0-10, or None; `findings`: pairs of a heading and what it says."""
+    """`rating`: 0-10, or None; `findings`: pairs of a heading and what it says. `left_out`: statements that
+    cite no row of the question; `unsupported`: numbers that none of its rows has."""
 
     title: str
     summary: str
     rating: float | None = None
     rating_explanation: str = ""
     findings: tuple[tuple[str, str], ...] = ()
+    left_out: int = 0
+    unsupported: tuple[str, ...] = ()
 
 
 def parse_report(reply: str) -> Draft:
@@ -106,6 +114,37 @@ def parse_report(reply: str) -> Draft:
     return Draft(title, summary, report.rating, why, findings)
 
 
+def checked(draft: Draft, shown: Prompted) -> Draft:
+    """The draft without findings that cite no row of the question. Raises BadReply where no statement cites
+    any: none of it would be shown but its title."""
+
+    def cites_row(text: str) -> bool:
+        return any(
+            1 <= number <= len(shown.numbering.get(table, ()))
+            for found in cited(text)
+            for table, numbers in found.numbers.items()
+            for number in numbers
+        )
+
+    findings = tuple(finding for finding in draft.findings if cites_row(finding[1]))
+    left_out = len(draft.findings) - len(findings) + (not cites_row(draft.summary))
+    if left_out == len(draft.findings) + 1:
+        raise BadReply("the report cites only rows that the question does not show")
+    texts = (draft.summary, *(text for _, text in findings))
+    missing = dict.fromkeys(number for text in texts for number in _invented(text, shown))
+    return replace(draft, findings=findings, left_out=left_out, unsupported=tuple(missing))
+
+
+def _invented(text: str, shown: Prompted) -> list[str]:
+    """The numbers of a statement that no row has."""
+    return numbers(replace_references(text, lambda _: ""), shown.words)
+
+
+def no_source_of(numbers: Sequence[str]) -> str:
+    """`not in what it was written from: 1909, 12`"""
+    return f"not in what it was written from: {', '.join(dict.fromkeys(numbers))}"
+
+
 def _line(value: str, limit: int) -> str:
     return one_line(replies.clean(value, LONGEST_TEXT).strip("#*_ "), limit)
 
@@ -128,6 +167,7 @@ def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Repor
     if not summary and findings:  # it rests on what the findings rest on
         ids = referenced_ids(" ".join(finding["explanation"] for finding in findings))
         summary = f"{_plain(draft.summary)} {reference(ids.items(), PER_GROUP)}"
+        summary = writer.marked(summary, draft.summary)
     title, summary = _plain(draft.title) or base.title, summary or base.summary
     sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
     rated = draft.rating is not None
@@ -148,10 +188,11 @@ def _plain(text: str) -> str:
 
 
 class _Writer:
-    """Numbers of a prompt as content ids, with the text units that the lines rest on."""
+    """Numbers of a prompt as content ids, with the text units that the lines rest on, and a mark where a
+    statement has numbers that the lines do not have."""
 
     def __init__(self, topic: Topic, shown: Prompted) -> None:
-        self.numbering = shown.numbering
+        self.shown = shown
         self.entities = {row.id: row for row in topic.entities}
         self.edges = {edge.id: edge for edge in topic.edges}
 
@@ -165,15 +206,21 @@ class _Writer:
             return references[-1]
 
         checked = replace_references(text, write).strip()
-        return checked if any(references) else ""
+        return self.marked(checked, text) if any(references) else ""
+
+    def marked(self, written: str, text: str) -> str:
+        """The written text with a mark where the text that it was made of has such numbers."""
+        invented = _invented(text, self.shown)
+        return f"{written} ({no_source_of(invented)})" if invented else written
 
     def _reference(self, found: Cited, statement: str) -> str:
         """`[Data: ...]` in content ids; "" when nothing of it leads to a text."""
+        numbering = self.shown.numbering
         refs = [
-            self.numbering[table][number - 1]
+            numbering[table][number - 1]
             for table, numbers in found.numbers.items()
             for number in numbers
-            if 1 <= number <= len(self.numbering.get(table, ()))
+            if 1 <= number <= len(numbering.get(table, ()))
         ]
         edges = [id for ref in refs for id in ref.relationships if id in self.edges]
         entities = [id for ref in refs for id in ref.entities if id in self.entities]

@@ -144,7 +144,8 @@ def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
     refs = [
         Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown
     ]
-    return Prompted("", {"Sources": refs})
+    words = "\n".join(f"{text.title}\n{text.date}\n{text.text}" for text in texts)
+    return Prompted("", {"Sources": refs}, words)
 
 
 # ---- replies that are kept ------------------------------------------------------------------------

@@ -11,20 +11,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from graphrag_mcp.index.extraction import language_rule
-from graphrag_mcp.index.places import locate
 from graphrag_mcp.index.units import Context
+from graphrag_mcp.index.unsupported import has_words, names, numbers
 from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
@@ -48,12 +47,8 @@ OWN_WORDS = "text"  # who wrote the summary of such a text
 LONGEST_TEXT, LONGEST_LABEL, LONGEST_NAME, LONGEST_TYPE = 800, 40, 120, 40  # characters
 MOST_LABELS, MOST_NAMES = 8, 8
 LEAST = 30  # tokens of the line of a section, where a document has so many that each is cut
-_NUMBER = re.compile(r"\d(?:[\d.,’']*\d)?")
-_DATE = re.compile(r"\d{1,4}\.\d{1,2}\.\d{1,4}")
 _WORD = re.compile(r"[^\W\d_]+")
 _ADDRESS = re.compile(r"://\S+")
-_NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
-_POSSESSIVE = re.compile(r"['’]s?\Z")
 _MARKS = str.maketrans("", "", "[]{}<>|`#*")
 _BRACKETS = str.maketrans("", "", "[]<>")  # of names, where C# and A* are words
 _TAG = re.compile(r"<(?=/?\s{0,9}(?:text|document)\b)", re.IGNORECASE)
@@ -174,11 +169,30 @@ class NameSaid(BaseModel):
     type: str = ""
 
 
+def listed(value: Any) -> list[Any]:
+    """The value where it is a list, as it may be in a reply; else none."""
+    return value if isinstance(value, list) else []
+
+
+def _labels(value: Any) -> list[str]:
+    return [label for label in listed(value) if isinstance(label, str)]
+
+
+def _names(value: Any) -> list[Any]:
+    """The names with or without a type, without what is none: one bad name costs no summary."""
+    found = [{"name": name} if isinstance(name, str) else name for name in listed(value)]
+    return [
+        {"name": name["name"], "type": kind if isinstance(kind := name.get("type"), str) else ""}
+        for name in found
+        if isinstance(name, dict) and isinstance(name.get("name"), str)
+    ]
+
+
 class SummarySaid(BaseModel):
     id: int
     text: str
-    labels: list[str] = []
-    names: list[NameSaid] = []
+    labels: Annotated[list[str], BeforeValidator(_labels)] = []
+    names: Annotated[list[NameSaid], BeforeValidator(_names)] = []
 
 
 class SummariesSaid(BaseModel):
@@ -193,13 +207,14 @@ SCHEMA = replies.schema_of(SummariesSaid)
 @dataclass(frozen=True, slots=True)
 class Summary:
     """`unsupported`: numbers and names of it that its text does not have. `cut`: was the end of the reply
-    left out?"""
+    left out? `left_out`: labels and names of the reply that are none."""
 
     text: str
     labels: tuple[str, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     unsupported: tuple[str, ...] = ()
     cut: bool = False
+    left_out: int = 0
 
     def as_json(self) -> str:
         return as_reply(self.text, self.labels, self.names)
@@ -251,8 +266,7 @@ def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
     found: dict[int, Summary] = {}
     reason = ""
     for value in replies.read(reply).values:
-        listed = value.get("summaries") if isinstance(value, dict) else None
-        for entry in listed if isinstance(listed, list) else ():
+        for entry in listed(value.get("summaries")) if isinstance(value, dict) else ():
             try:
                 record = SummarySaid.model_validate(entry)
             except ValidationError as error:
@@ -267,7 +281,9 @@ def read(reply: str, parts: Sequence[Part], language: str = "") -> Summaries:
             else:
                 part = parts[number - 1]
                 missing = unsupported(summary, part.line + part.text, language)
-                found.setdefault(number, replace(summary, unsupported=missing))
+                given = len(listed(entry.get("labels"))) + len(listed(entry.get("names")))
+                left_out = given - len(record.labels) - len(record.names)
+                found.setdefault(number, replace(summary, unsupported=missing, left_out=left_out))
     if not found:
         raise BadReply(reason or 'the reply has no list "summaries"')
     return found
@@ -293,42 +309,13 @@ def _cleaned(record: SummarySaid) -> Summary:
 
 
 def unsupported(summary: Summary, text: str, language: str = "") -> tuple[str, ...]:
-    """Numbers and names of a summary that its text does not have. Names are those that it lists, and
-    two or more capitalised words in a row: one alone may be any German noun."""
-    numbers = _NUMBER.findall(_folded(text))
-    numbers += [part for date in numbers if _DATE.fullmatch(date) for part in date.split(".")]
-    text_numbers = {_plain_number(number) for number in numbers}
-    summary_text = _folded(summary.text)
-    faults = [
-        number
-        for number in _NUMBER.findall(summary_text)
-        if _plain_number(number) not in text_numbers
-    ]
-    faults += [name for name, _ in summary.names if not _by_words(text, name.split())]
-    begins = {start for start, _ in sentences(summary_text)}
-    for match in _NAME_IN_TEXT.finditer(summary_text):
-        words = match[0].split()[match.start() in begins :]  # a sentence begins with a capital
-        words = [word for word in words if word[0].isupper()]  # a script may have no capitals
-        if not _by_words(text, words):
-            faults.append(match[0])
-    if not language and _is_cjk(summary_text) != _is_cjk(text):
+    """Numbers and names of a summary that its text does not have, and whether it is in another script."""
+    faults = numbers(summary.text, text)
+    faults += [name for name, _ in summary.names if not has_words(text, name.split())]
+    faults += names(summary.text, text)
+    if not language and _is_cjk(summary.text) != _is_cjk(text):
         faults.append(OTHER_SCRIPT)
     return tuple(dict.fromkeys(faults))
-
-
-def _folded(text: str) -> str:
-    """In compatibility form, in which the full-width comma that ends a number stays no part of it."""
-    return unicodedata.normalize("NFKC", text.replace("，", "， "))
-
-
-def _plain_number(number: str) -> str:
-    """Without the signs between groups of digits."""
-    return re.sub(r"[^\d]", "", number).lstrip("0")
-
-
-def _by_words(text: str, words: Iterable[str]) -> bool:
-    """Does each of the words stand in the text, with or without 's?"""
-    return all(locate(text, word) or locate(text, _POSSESSIVE.sub("", word)) for word in words)
 
 
 def _is_cjk(text: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,64 +42,94 @@ DOCUMENTS = 500  # read at once, so that the memory is bounded by them
 COLUMNS = ["id", "uri", "title", "text", "metadata"]
 
 
+@dataclass(frozen=True)
+class Due:
+    """What the stage has to look at. `documents`: their ids; `have`: documents with summaries; `open_`: the
+    reason of each row of `pending`; `again`: are all summaries made anew, of the same replies?"""
+
+    documents: Sequence[str]
+    have: Set[str]
+    open_: Mapping[str, str]
+    again: bool
+
+
 def summaries(run: Run, refresh: bool) -> None:
     """Bring the table to what the documents and the replies about them are. `refresh`: every question
     is asked again. Where a model reads the texts in full, it is asked for none: those that there are stay
     as long as their text does."""
-    models, snapshot, manifest = run.models, run.snapshot(), run.committed
+    models, snapshot = run.models, run.snapshot()
+    asks = models.extract is None or not models.asker.on
+    due = _due(run, refresh and asks)
+    written = _written(run, due.documents, asks)
+    rows = [result.row() for result in written if result.summary is not None]
+    left: list[Row] = []
+    if asks:
+        missing = {result.part.document_id: result for result in written if result.summary is None}
+        left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
+    replaced = due.have if due.again else {row["document_id"] for row in rows}
+    names = summarised.names_of(rows)
+    # Also of an edited document without a summary: its old texts have the names of the last one.
+    named_before = (
+        summarised.corrected_documents(snapshot) if due.documents or replaced else set[str]()
+    )
+    renamed = names.keys() | (named_before - (due.have - replaced))
+    nothing_new = not rows and due.open_ == {row["id"]: row["reason"] for row in left}
+    if nothing_new and not due.again and not renamed:
+        return
+    run.write(
+        {
+            "summaries": Change(sorted(replaced & due.have), graph_to_table("summaries", rows)),
+            "pending": Change(
+                sorted({*due.open_, *(row["id"] for row in left)}), graph_to_table("pending", left)
+            ),
+        }
+    )
+    manifest = run.committed
     fingerprint = models.summaries.fingerprint if models.summaries else ""
-    before = manifest.parameters.get("summaries", "")
+    run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
+    numbers, moved = dict(manifest.next), Counter[str]()
+    if models.extract is None:
+        with run.stage("merge"):
+            moved = summarised.correct(run, sorted(renamed), names, numbers)
+    # Counted whole, since an index of an earlier release has summaries and no count of them.
+    whole = documents.summarised(snapshot, sorted(due.have - replaced))
+    whole |= {row["document_id"] for row in rows if row["place"] == 0}
+    moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
+    commit_draft(run, manifest.sources, [], numbers, moved)
+
+
+def _due(run: Run, refresh: bool) -> Due:
+    snapshot, models = run.snapshot(), run.models
+    fingerprint = models.summaries.fingerprint if models.summaries else ""
+    again = refresh or fingerprint != run.committed.parameters.get("summaries", "")
     rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
     open_ = {row["subject"] for row in rows}
     open_ |= {correction.subject for correction in run.corrections if correction.kind == KIND}
-    notes = notes_of(snapshot)  # are written as short as they are to be
+    have = {*values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])}
     there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    have: set[str] = set(
-        values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])
-    )
-    asks = models.extract is None or not models.asker.on
-    again = (refresh and asks) or fingerprint != before
+    notes = notes_of(snapshot)  # are written as short as they are to be
     ids = [
         row["id"]
         for row in sorted(there, key=lambda row: row["uri"])
         if row["id"] not in notes and (again or row["id"] not in have or row["id"] in open_)
     ]
-    written: list[Written] = []
-    if fingerprint:
-        with run.stage("summaries"):
-            for start in range(0, len(ids), DOCUMENTS):
-                run.progress("summaries", start, len(ids))
-                written += _written(run, ids[start : start + DOCUMENTS], asks)
-    if not asks:
-        written = [result for result in written if result.summary is not None]
-    summary_rows = [result.row() for result in written if result.summary is not None]
-    missing = {result.part.document_id: result for result in written if result.summary is None}
-    left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
-    same = {row["id"]: row["reason"] for row in rows} == {row["id"]: row["reason"] for row in left}
-    replaced = {row["document_id"] for row in summary_rows} if fingerprint and not again else have
-    names = summarised.names_of(summary_rows)
-    # Also of an edited document without a summary: its old texts have the names of the last one.
-    before_names = summarised.corrected_documents(snapshot) if ids or replaced else set()
-    changed = names.keys() | (before_names - (have - replaced))
-    if not summary_rows and same and not again and not changed:
-        return
-    removed = {row["id"] for row in (*rows, *left)}
-    run.write(
-        {
-            "summaries": Change(sorted(replaced & have), graph_to_table("summaries", summary_rows)),
-            "pending": Change(sorted(removed), graph_to_table("pending", left)),
-        }
-    )
-    run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
-    numbers, moved = dict(manifest.next), Counter[str]()
-    if models.extract is None:
-        with run.stage("merge"):
-            moved = summarised.correct(run, sorted(changed), names, numbers)
-    # Counted whole, since an index of an earlier release has summaries and no count of them.
-    whole = documents.summarised(snapshot, sorted(have - replaced))
-    whole |= {row["document_id"] for row in summary_rows if row["place"] == 0}
-    moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
-    commit_draft(run, manifest.sources, [], numbers, moved)
+    return Due(ids, have, {row["id"]: row["reason"] for row in rows}, again)
+
+
+def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:
+    """The summaries of these documents, in parts that bound the memory; none where no one writes any."""
+    params, asker = run.models.summaries, run.models.asker
+    found: list[Written] = []
+    if params is None:
+        return found
+    with run.stage("summaries"):
+        for start in range(0, len(ids), DOCUMENTS):
+            run.progress("summaries", start, len(ids))
+            rows = run.snapshot().served("documents", ids[start : start + DOCUMENTS], COLUMNS)
+            parts = [parts_of(row, params.longest) for row in rows]
+            run.check()
+            found += run.take(asker.start(summarise(asker, parts, params, asks)))
+    return found
 
 
 def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[int, int]:
@@ -147,14 +178,3 @@ def _reply(row: Row) -> str:
         for name in ("labels", "names", "types")
     )
     return as_reply(row.get("text"), labels, zip(*names, strict=False))
-
-
-def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:
-    rows = run.snapshot().served("documents", list(ids), COLUMNS)
-    params = run.models.summaries
-    if params is None:
-        return []
-    parts = [parts_of(row, params.longest) for row in rows]
-    run.check()
-    asker = run.models.asker
-    return run.take(asker.start(summarise(asker, parts, params, asks)))

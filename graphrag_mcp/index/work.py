@@ -17,15 +17,17 @@ from typing import Any
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
-from graphrag_mcp.index.communities_stage import Papers, Reporting, papers_of, stored_tree
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.records import Records
+from graphrag_mcp.index.report_reply import Draft, no_source_of
+from graphrag_mcp.index.reporting import Library, Reporting, library_of
 from graphrag_mcp.index.summaries import Summary, params_from, parts_of, texts_of
 from graphrag_mcp.index.summaries import ask as ask_for
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
+from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.settings import Settings
@@ -35,7 +37,8 @@ from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.schema import doubts
-from graphrag_mcp.store.tables import Snapshot, notes_of, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, notes_of, open_questions, open_snapshot
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 
 
@@ -51,25 +54,36 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
         return value.as_json() if dropped else text, "; ".join(left_out)
     if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
-        missing = doubts(summary.unsupported)
-        why = "the summary is kept; submit it again without these, else it is shown with a mark"
-        told = [f"{missing}; {why}"] if missing else []
+        told = [_doubted("summary", doubts(summary.unsupported))] if summary.unsupported else []
         if summary.cut:
             told.append(f"the text after its first {len(summary.text)} characters")
+        if summary.left_out:
+            told.append(f"{counted(summary.left_out, 'labels or names')} that are no text")
         return summary.as_json(), "; ".join(told)
+    if isinstance(value, Draft):
+        told = []
+        if value.left_out:
+            told.append(f"{counted(value.left_out, 'statements')} without a row of the question")
+        if value.unsupported:
+            told.append(_doubted("report", no_source_of(value.unsupported)))
+        return text, "; ".join(told)
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
     return text, listed(lost)
 
 
+def _doubted(what: str, doubts: str) -> str:
+    return (
+        f"{doubts}; the {what} is kept; submit it again without these, else it is shown with a mark"
+    )
+
+
 def _summary_text(result: Mapping[str, Any]) -> str:
     """The reply about one text that a result with "text", "labels" and "names" stands for."""
-    text, names = result.get("text"), result.get("names")
+    text = result.get("text")
     if isinstance(text, str) and text.lstrip().startswith("{"):
         return clean(text)
-    listed = names if isinstance(names, list) else []
-    named = [{"name": name} if isinstance(name, str) else name for name in listed]
-    summary = {"id": 1, "text": text, "labels": result.get("labels") or [], "names": named}
+    summary = {"id": 1, "text": text, "labels": result.get("labels"), "names": result.get("names")}
     return clean(json.dumps({"summaries": [summary]}, ensure_ascii=False))
 
 
@@ -170,7 +184,7 @@ def claim(
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder, keep=False)
     claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
-    rows = _pending(snapshot)
+    rows = open_questions(snapshot)
     if kind == "report" and method_of(snapshot.manifest) == "reports":
         rows = _top(snapshot, level or 0)
     elif kind == SUMMARY:
@@ -273,7 +287,7 @@ def submit(
     who claims (`who` where it is not given). `before` is called when there is something to write,
     before it is written."""
     done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
-    done.pending = len(_pending(snapshot))
+    done.pending = len(open_questions(snapshot))
     book = shared_replies.book(folder)
     by_work_id = {
         str(result.get("work_id", "")).strip(): result
@@ -352,13 +366,6 @@ def _prompt(ask: Ask[Any]) -> str:
 # ---- what is open ------------------------------------------------------------------------------------
 
 
-def _pending(snapshot: Snapshot) -> list[Row]:
-    """The open questions. An index of an earlier release holds questions on descriptions of names, which this
-    release does not ask; the next run deletes them."""
-    known = {name for names in KINDS.values() for name in names}
-    return [row for row in snapshot.rows("pending").to_pylist() if row["kind"] in known]
-
-
 def method_of(manifest: Manifest) -> str:
     """The method by which an agent's answers come into an index: "agent" where all texts are read,
     "reports" where only the reports of the top communities are written, "auto" where a model writes
@@ -388,7 +395,7 @@ def _top(snapshot: Snapshot, level: int) -> list[Row]:
 
 def _without_summary(snapshot: Snapshot) -> list[Row]:
     """Documents without a summary, or with sections without one, as rows of what is open. Notes need none."""
-    rows = [row for row in _pending(snapshot) if row["kind"] == SUMMARY]
+    rows = [row for row in open_questions(snapshot) if row["kind"] == SUMMARY]
     have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
     have |= {row["subject"] for row in rows} | notes_of(snapshot)
     for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
@@ -418,7 +425,7 @@ def _questions(
         if any(row["kind"] == "report" for row in rows):
             tree = stored_tree(snapshot)
             removed = _gone(snapshot, tree)
-        papers: Papers | None = None
+        library: Library | None = None
         documents: dict[str, Row] = {}  # of this row and the next ones, read together
         for place, row in enumerate(rows):
             listener.open = {}
@@ -438,8 +445,8 @@ def _questions(
                                 listener.open[ask.key] = ask
             elif tree is not None and (community := tree.communities.get(row["subject"])):
                 if removed.isdisjoint(community.members):
-                    papers = papers or papers_of(snapshot)
-                    Reporting(snapshot, tree, models, {community.id}, known=papers).write()
+                    library = library or library_of(snapshot)
+                    Reporting(snapshot, tree, models, {community.id}, library=library).write()
             yield row, dict(listener.open)
     finally:
         listener.close()

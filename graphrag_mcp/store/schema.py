@@ -50,7 +50,7 @@ TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["ta
 # Tables of another form than VECTOR_FORM (the manifest's parameter `vectors`) are made again.
 VECTOR_FORM = "half"
 # Raise it when reports come out differently, with or without a model: the next indexing makes them again.
-REPORT_FORM = "25"
+REPORT_FORM = "26"
 VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities")}
 TABLES |= {
     name: pa.schema([("id", S), ("sha", S), ("language", S), ("vector", pa.list_(pa.float16()))])
@@ -71,6 +71,9 @@ SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
 SCALAR |= dict.fromkeys([*VECTORS.values(), *PLUGGED], ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
 
+# Kinds of rows of `pending` that this release asks about. An index of an earlier one may hold others, which
+# the next run deletes.
+ASKED = ("extract", "claims", "report", "summary")
 # In the column `unsupported` of a summary, beside numbers and names that its text does not have.
 OTHER_SCRIPT = "written in another script than its text"
 

@@ -36,6 +36,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
 from graphrag_mcp.store.schema import (
+    ASKED,
     BATCH,
     FULL_TEXT,
     KEY,
@@ -610,8 +611,14 @@ def with_open_questions(folder: Path, before: Manifest | None, manifest: Manifes
     counted = version is None or "pending" in manifest.counters
     if counted and version == (before.tables.get("pending") if before else None):
         return manifest
-    count = Snapshot(folder, manifest).count("pending") if version is not None else 0
-    return replace(manifest, counters={**manifest.counters, "pending": count})
+    kinds = open_questions(Snapshot(folder, manifest), ["kind"]) if version is not None else []
+    return replace(manifest, counters={**manifest.counters, "pending": len(kinds)})
+
+
+def open_questions(snapshot: Snapshot, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of `pending` that this release asks about."""
+    rows = snapshot.rows("pending", columns=columns or TABLES["pending"].names).to_pylist()
+    return [row for row in rows if row["kind"] in ASKED]
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:

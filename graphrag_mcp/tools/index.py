@@ -531,9 +531,11 @@ def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:
 
 def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
     """Who is the model, and what it has still to answer; fills the result's fields."""
+    from graphrag_mcp.store.tables import open_questions
+
     settings = app.settings
     result.model = f"llm:{settings.chat_model}" if settings.chat_model else result.model
-    rows = snapshot.rows("pending", columns=["kind", "reason"]).to_pylist()
+    rows = open_questions(snapshot)
     pending = Counter(row["kind"] for row in rows)
     result.pending = dict(sorted(pending.items()))
     result.refused = refused_kinds(rows)

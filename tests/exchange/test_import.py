@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from campaigns.model_campaign import EAGER, demo, write_documents
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder, placed
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -263,6 +265,18 @@ def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_k
     assert doctor(tmp_path / "c") == []
 
 
+def test_units_with_lines_of_metadata_before_them_stand_in_their_document(tmp_path: Path) -> None:
+    """GraphRAG writes these with `prepend_metadata`."""
+    tables = made.graphrag()
+    for row in tables["text_units"]:
+        row["text"] = f"year: 1871.\nplace: Port Ellis.\n{row['text']}"
+    counts, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
+    assert (counts["documents_total"], counts["text_units"]) == (2, len(made.UNITS))
+    assert [note.split(" ", 1)[0] for note in notes] == [str(len(made.UNITS))] and "metadata" in notes[0]
+    units = rows(open_snapshot(tmp_path / "c"), "text_units")
+    assert sorted(row["text"] for row in units) == sorted(text for _, text in made.UNITS.values())
+
+
 def test_places_are_found_in_order_and_said_to_be_exact_or_not() -> None:
     text = "One two three. One two three. 灯塔很老。Four\n five six seven."
     found = placed(
@@ -271,6 +285,13 @@ def test_places_are_found_in_order_and_said_to_be_exact_or_not() -> None:
     spans = [one and (text[one.start : one.end], one.start, one.exact) for one in found]
     assert spans[0] == ("One two three.", 0, True) and spans[1] == ("One two three.", 0, True)
     assert spans[2:] == [("塔很老。", 31, False), (text.split("。")[1][:4], 35, False), None]
+
+
+def test_an_export_has_keywords_only_where_some_were_given(imported: tuple[Path, Path], tmp_path: Path) -> None:
+    snapshot = open_snapshot(imported[0])
+    export(snapshot, tmp_path / "bare")
+    assert "keywords" not in pq.read_schema(tmp_path / "bare" / "relationships.parquet").names
+    assert import_folder(tmp_path / "again", tmp_path / "bare", Settings())[0].counts["relationships"] == len(made.LINKS)
 
 
 def test_a_model_that_comes_later_is_not_asked_about_what_was_imported_and_keeps_what_it_said(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.index import communities_stage
+from graphrag_mcp.index import tree as trees
 from graphrag_mcp.index.communities import (
     ClusterParams,
     Hierarchy,
@@ -103,7 +103,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_top_communities_follow_the_topics_and_hold_every_document(town: tuple[Path, Path]) -> None:
     snapshot = open_snapshot(town[1])
     topic = topic_of_units(snapshot)
-    tree = communities_stage.stored_tree(snapshot)
+    tree = trees.stored_tree(snapshot)
     found = tops(tree)
     assert sorted(unit for units in found for unit in units) == sorted(topic)
     assert [len(Counter(topic[unit] for unit in units)) for units in found] == [1, 1, 1, 1]
@@ -128,7 +128,7 @@ def test_an_edited_index_has_the_communities_of_a_fresh_one(tmp_path: Path) -> N
     assert edited == digest(put(tmp_path / "fresh", folder))
     assert edited == digest(put(tmp_path / "kb", folder, recluster=True))
     assert doctor(tmp_path / "kb") == []
-    tree = communities_stage.stored_tree(open_snapshot(tmp_path / "kb"))
+    tree = trees.stored_tree(open_snapshot(tmp_path / "kb"))
     topic = topic_of_units(open_snapshot(tmp_path / "kb"))
     plain = next(unit for unit, name in topic.items() if name == "plain")
     mine = tree.communities[tree.path[plain][0]].units
@@ -144,7 +144,7 @@ def test_a_corpus_without_any_name_has_communities(tmp_path: Path) -> None:
             (tmp_path / "docs" / f"{topic}-{number}.txt").write_text(said, "utf-8")
     snapshot = put(tmp_path / "kb", tmp_path / "docs")
     assert snapshot.count("entities") == 0
-    found, topic = tops(communities_stage.stored_tree(snapshot)), topic_of_units(snapshot)
+    found, topic = tops(trees.stored_tree(snapshot)), topic_of_units(snapshot)
     assert sorted(unit for units in found for unit in units) == sorted(topic)
     assert len(found) == 4 and all(len({topic[unit] for unit in units}) == 1 for units in found)
     assert doctor(tmp_path / "kb") == []
@@ -161,7 +161,7 @@ def test_few_documents_are_one_community_or_two(tmp_path: Path, documents: int) 
     for number, topic in zip(range(documents), TOPICS, strict=False):
         (tmp_path / "docs" / f"{number}.md").write_text(text_of(random.Random(number), topic), "utf-8")
     snapshot = put(tmp_path / "kb", tmp_path / "docs")
-    found = tops(communities_stage.stored_tree(snapshot))
+    found = tops(trees.stored_tree(snapshot))
     assert 1 <= len(found) <= 2 and sum(map(len, found)) == snapshot.count("text_units")
 
 
@@ -259,7 +259,7 @@ def test_a_cancelled_run_stops_dividing_its_texts_and_has_the_lock_until_then(
             told.append("locked")
         return {}
 
-    monkeypatch.setattr(communities_stage, "ways_of", ways)
+    monkeypatch.setattr(trees, "ways_of", ways)
     request = IndexRequest(paths=(str(written(tmp_path / "docs")),))
     result = index_documents(tmp_path / "c", request, Settings(), cancelled=began.is_set)
     assert (result.status, told) == ("cancelled", ["Cancelled", "locked"])

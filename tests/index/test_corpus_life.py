@@ -20,11 +20,11 @@ from graphrag_mcp.exchange import importing
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index import (
     batches,
-    communities_stage,
     documents,
     edits,
     models,
     report_extractive,
+    reporting,
     run,
 )
 from graphrag_mcp.index.edits import replay
@@ -249,7 +249,7 @@ def test_a_release_that_makes_other_reports_makes_those_of_an_unchanged_index_ag
         (docs / f"{n}.md").write_text(f"# Letter {n}\n\nAda Fenn wrote letter {n} in Skerrow. Jonas Petrie answered.\n", "utf-8")
     compose = report_extractive.compose
     with monkeypatch.context() as release:
-        for module in (communities_stage, models):
+        for module in (models, reporting):
             release.setattr(module, "REPORT_FORM", "0")
         release.setattr(report_extractive, "compose", lambda *given: replace(compose(*given), summary="Of an earlier release."))
         index(corpus, docs)

@@ -10,11 +10,9 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import report_content
-from graphrag_mcp.index.communities_stage import (
-    stored_tree,
-)
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import content_of, inside_of
+from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, rows_of
 from graphrag_mcp.types import IndexRequest

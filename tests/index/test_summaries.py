@@ -18,8 +18,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer import data
-from graphrag_mcp.index import communities_stage, summaries
-from graphrag_mcp.index.communities_stage import stored_tree
+from graphrag_mcp.index import communities_stage, reporting, summaries
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.index.models import choose
 from graphrag_mcp.index.pipeline import index_documents
@@ -36,6 +35,7 @@ from graphrag_mcp.index.summaries import (
     unsupported,
 )
 from graphrag_mcp.index.summarised import names_of
+from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import open_asker
@@ -430,7 +430,7 @@ def test_reports_made_one_topic_after_another_or_for_an_agent_ask_what_reports_m
     asker = open_asker(tmp_path / "whole", settings)
     models = choose("light", settings, whole.manifest, tmp_path / "whole", asker)
     for id in tree:
-        made = communities_stage.Reporting(whole, stored_tree(whole), models, {id}).write()[id]
+        made = reporting.Reporting(whole, stored_tree(whole), models, {id}).write()[id]
         assert made.full_content == whole.by_key("reports", [id], "id", ["id", "full_content"])["full_content"][0].as_py()
     asker.close()
     assert len(server.requests) == asked
@@ -534,6 +534,10 @@ def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) 
         [handed(one, names=["Mira Okafor"][: "Mira" in one.prompt]) for one in first.items],
     )
     assert len(done.accepted) == 2 and not done.left_out
+    (told,) = submit(
+        corpus, home, "bo", [handed(second.items[0], names=[None, 7, {"name": []}])]
+    ).left_out
+    assert told["reason"] == "3 labels or names that are no text", "one bad name costs no summary"
     (lie,) = submit(corpus, home, "bo", [handed(second.items[0], "It won 99 prizes.")]).left_out
     assert "not in the text: 99; the summary is kept" in lie["reason"]
     index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index import communities_stage
+from graphrag_mcp.index import tree as trees
 from graphrag_mcp.query import hits
 from graphrag_mcp.query.rank import retrieve
 from graphrag_mcp.store.tables import Snapshot
@@ -119,7 +119,7 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
 
 def test_topics_follow_the_subjects_and_not_the_sites(pages: Snapshot) -> None:
     page = names_of(pages)
-    found = [{page[unit].partition("-")[0] for unit in units} for units in tops(communities_stage.stored_tree(pages))]
+    found = [{page[unit].partition("-")[0] for unit in units} for units in tops(trees.stored_tree(pages))]
     assert sorted(map(len, found)) == [1, 1, 1, 1] and len(set().union(*found)) == 4
 
 
@@ -153,5 +153,5 @@ def test_copies_of_a_text_stay_in_its_topic(tmp_path: Path) -> None:
         (folder / f"wine-copy{number}.txt").write_text(f"Forwarded by desk {number}\n\n{ARTICLES['wine-a']}", "utf-8")
     snapshot = put(tmp_path / "corpus", folder)
     page = names_of(snapshot)
-    wine = [{page[unit] for unit in units} for units in tops(communities_stage.stored_tree(snapshot))]
+    wine = [{page[unit] for unit in units} for units in tops(trees.stored_tree(snapshot))]
     assert {"wine-copy0", "wine-copy1", "wine-copy2", "wine-a"} <= next(some for some in wine if "wine-a" in some)

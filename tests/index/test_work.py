@@ -67,6 +67,8 @@ def test_open_questions_on_descriptions_that_an_earlier_release_left_are_no_work
     manifests.commit(folder, manifest.following(tables=dict(versions)))
     assert "entity" in open_snapshot(folder).rows("pending", columns=["kind"])["kind"].to_pylist()
     assert set(claim(folder, settings(folder), "ada").remaining) == {"extract"}
+    with connected(build_server(App(settings(folder)))) as caller:
+        assert caller.good("graph_status", corpus="kb")["pending"] == {"extract": 3}
 
 
 def item_of(claimed: Claimed, words: str) -> str:
@@ -306,6 +308,21 @@ def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path)
     assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]
 
 
+def test_a_report_is_refused_or_told_what_of_it_has_no_row_and_its_invented_numbers_are_marked(tmp_path: Path) -> None:
+    folder = keepers(tmp_path)
+    work = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
+    strange = BODY.replace("(1, 2)", "(98)").replace("(1)", "(99)")
+    (refused,) = submit(folder, settings(folder), "ada", [{"work_id": work, "text": strange}]).rejected
+    assert "cites only rows that the question does not show" in refused["reason"]
+    half = BODY.replace("(1)", "(99)").replace("The keepers met.", "The keepers met in 1731.")
+    done = submit(folder, settings(folder), "ada", [{"work_id": work, "text": half}])
+    (told,) = done.left_out
+    assert done.accepted and "1 statement without a row" in told["reason"] and "not in what it was written from: 1731" in told["reason"]
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    (report,) = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
+    assert report["summary"].endswith("(not in what it was written from: 1731)") and report["findings"] == "[]"
+
+
 def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_parents(tmp_path: Path) -> None:
     """Three circles of twelve, each of two halves: communities that are worth a report."""
     parts = "ba do ki lu me no pe ra si tu va we".split()
@@ -432,8 +449,8 @@ def test_an_agent_writes_the_top_reports_of_an_index_whose_texts_no_agent_reads(
     }
     result = index_documents(folder, IndexRequest(method="auto"), given)
     assert not result.errors and len(written(folder)) == len(titles), "another run keeps them"
-    index_documents(folder, IndexRequest(method="fast"), given)
-    assert written(folder) == [], "fast is without anybody's reports"
+    without = index_documents(folder, IndexRequest(method="fast"), given)
+    assert written(folder) == [] and "leaves out what models and agents wrote" in without.hint
 
 
 def written(folder: Path) -> list[str]:

@@ -78,6 +78,12 @@ def test_a_job_within_the_roots_is_done_and_its_files_stay_within(tmp_path: Path
         assert "outside" not in call.good("search_text", query="Bell Rock", corpus="kb")["text"]
 
 
+def test_a_job_with_a_word_that_only_an_earlier_release_knows_is_done(tmp_path: Path) -> None:
+    job = left_open(tmp_path / "home", IndexRequest(texts=(TEXT,)), gleanings="2")
+    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(tmp_path,))))):
+        until(lambda: queue.load(tmp_path / "home", job.job_id).status == "done")
+
+
 def test_a_job_of_another_machine_is_foreign_though_its_process_had_the_same_number(tmp_path: Path) -> None:
     """In a container most servers are process 1."""
     root, outside, home = tmp_path / "root", tmp_path / "outside", tmp_path / "home"
