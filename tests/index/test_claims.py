@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from campaigns.model_campaign import EAGER, demo, same, write_documents
 from graphrag_mcp.index.claims import (
-    MOST_CLAIMS,
     Claim,
     ClaimParams,
     claims_of_unit,
@@ -30,11 +29,10 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, openai_server
 from tests.support.reply_forms import NO_CLAIMS, claim, claims, cut
-from tests.support.scripted import Rule, ScriptedChat
-from tests.support.workload import ends, linear
+from tests.support.scripted import ScriptedChat
+from tests.support.workload import linear
 
 
 def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
@@ -83,10 +81,6 @@ def test_a_reply_without_anything_usable_is_refused(reply: str) -> None:
         parse_claims(reply, TEXT)
 
 
-def test_a_text_may_have_no_claims() -> None:
-    assert parse_claims(NO_CLAIMS, TEXT) == []
-
-
 def test_a_claim_that_the_reply_ends_in_is_counted() -> None:
     assert read_claims(cut(BOTH, '"Jon'), TEXT) == ([FINED], {"cut off": 1})
 
@@ -111,19 +105,6 @@ def test_a_claim_that_cannot_be_used_is_dropped_and_counted() -> None:
     bad = [{"quotes": ["Jon Berg killed somebody in town."]}, {"quotes": []}, {"subject": " "}, {"description": 5}]
     assert parse_claims(claims(*(BRIBE | one for one in bad), FINE), TEXT, dropped) == [FINED]
     assert dropped == {"invented quote": 1, "no quote": 1, "no subject": 1, "description: Input should be a valid string": 1}
-
-
-def test_an_end_before_the_start_is_left_out() -> None:
-    dropped: Counter[str] = Counter()
-    (found,) = parse_claims(claims(BRIBE | {"start_date": "2022", "end_date": "2020"}), TEXT, dropped)
-    assert (found.start_date, found.end_date, dropped) == ("2022", "", {"bad date": 1})
-
-
-def test_an_unknown_status_is_a_suspicion_and_a_date_that_is_none_is_counted() -> None:
-    dropped: Counter[str] = Counter()
-    said = BRIBE | {"status": "likely", "start_date": "last spring", "end_date": "2021-13-45"}
-    (found,) = parse_claims(claims(said), TEXT, dropped)
-    assert (found.status, found.start_date, found.end_date, dropped) == ("SUSPECTED", "", "", {"bad date": 2})
 
 
 @pytest.mark.parametrize(
@@ -172,14 +153,6 @@ def test_when_nobody_answers_there_are_no_claims_and_a_reason() -> None:
     echo.close()
 
 
-def test_the_shipped_scripted_model_makes_claims_that_hold() -> None:
-    rules: list[Rule] = demonstration()
-    opened = Asker(None, ScriptedChat(rules), None)
-    found, reason = opened.wait(claims_of_unit(opened, TEXT, params()))
-    opened.close()
-    assert found and not reason and all(quote in TEXT for one in found for quote in one.quotes)
-
-
 # ---- bounds -----------------------------------------------------------------------------------------
 
 PUMPS = ["(", "\n", "[", "{", '{"claims":[', '"', json.dumps(BRIBE) + ",", "|", "...", "\t"]
@@ -192,13 +165,6 @@ def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
             parse_claims('{"claims": [' + pump * (length // len(pump)), TEXT)
 
     assert linear(read, 5_000, largest=100_000)
-
-
-def test_a_loop_of_two_megabytes_gives_a_bounded_list() -> None:
-    reply = claims(*(BRIBE | {"subject": f"Jon Berg {number}"} for number in range(10_000)))
-    with ends():
-        found, lost = read_claims(reply, TEXT)
-    assert len(found) == MOST_CLAIMS and lost == {"too many": 10_000 - MOST_CLAIMS} and len(reply) > 2_000_000
 
 
 PARTS = st.sampled_from([*"()\"'<>|#\n AaB1.中\ud800\x00{}[]", '{"claims": [', json.dumps(BRIBE), "},", '{"subject":'])
@@ -215,11 +181,6 @@ def test_any_reply_gives_claims_that_hold_or_a_refusal(reply: str) -> None:
         assert one.subject and one.object and one.type and one.status in ("TRUE", "FALSE", "SUSPECTED")
         assert one.quotes and [TEXT[start:end] for start, end in one.spans] == list(one.quotes)
         (one.subject + one.object + one.type + one.description).encode()
-
-
-def test_the_prompt_again_is_no_answer_that_there_are_no_claims() -> None:
-    with pytest.raises(BadReply):
-        read_claims(params_from(Settings(), None).prompt("Jon Berg was fined."), "Jon Berg was fined.")
 
 
 # ---- claims in answers ----------------------------------------------------------------------------

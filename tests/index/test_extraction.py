@@ -19,18 +19,15 @@ from graphrag_mcp.index.extraction import (
     extract_unit,
     gleaning_pays,
     params_from,
-    shown,
     with_gleaned,
 )
 from graphrag_mcp.index.places import best_sentence, locate, spelled
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
-from tests.support.demonstration import demonstration
 from tests.support.reply_forms import NOTHING, cut, entity, records
 from tests.support.scripted import Rule, ScriptedChat
 from tests.support.workload import linear
@@ -80,12 +77,6 @@ def test_the_constant_part_of_the_prompt_stands_first_and_is_short() -> None:
     prompt = params().prompt("A text.")
     assert prompt.endswith("<text>\nA text.\n</text>") and count_tokens(params().prompt("")) <= 650
     assert prompt.count("<text>") == 1
-
-
-def test_the_types_stand_in_one_line_and_none_means_any() -> None:
-    assert "\nTypes: person, planet\n" in params(entity_types=("Person", "planet", "person")).prompt("")
-    assert "whatever fits" in params(entity_types=()).prompt("")
-    assert "Write in German." in params(output_language="German\n").prompt("")
 
 
 def test_a_text_cannot_leave_its_tag_or_name_a_variable() -> None:
@@ -161,26 +152,6 @@ def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str
     assert (found.records, found.by, calls) == (None, "", 2) and found.reason
 
 
-def test_an_empty_list_is_believed_for_a_text_with_hardly_any_names() -> None:
-    with asker(first=NOTHING) as (opened, chat):
-        found = opened.wait(extract_unit(opened, "1 2 3", (), params()))
-    assert found.records is not None and not found.records.entities and len(chat.calls) == 1
-
-
-def test_without_a_model_nobody_answers() -> None:
-    echo = Asker(None, None, None)
-    found = echo.wait(extract_unit(echo, TEXT, NAMES, params()))
-    echo.close()
-    assert found == Extraction(None, "", "no model")
-
-
-def test_the_shipped_scripted_model_answers_the_shipped_prompts() -> None:
-    with asker(*demonstration()) as (opened, _):
-        found = opened.wait(extract_unit(opened, TEXT, [form for _, form, _, strong, *_ in mentions(TEXT) if strong], params("1")))
-    assert found.records is not None and found.records.complete and not found.reason
-    assert {"Maria Halden", "Jon Berg"} <= {one.name for one in found.records.entities} and found.records.relations
-
-
 # ---- gleaning: when, and what it may change ---------------------------------------------------------
 
 
@@ -213,18 +184,6 @@ def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added()
     ]  # fmt: skip
     assert [(one.description, one.strength) for one in merged.relations] == [("They met in town", 8.0), ("Friends", 1.0)]
     assert merged.complete
-
-
-def test_a_record_that_was_cut_off_is_lost_unless_the_second_reply_adds_something() -> None:
-    first = Records((EntityRecord("Ada", "person", "A woman"),), (), False, {"cut off": 1})
-    assert with_gleaned(first, Records(complete=True)).dropped == {"cut off": 1}
-    assert with_gleaned(first, Records((EntityRecord("Bob", "person", "A man"),), (), True)).dropped == {}
-
-
-def test_a_huge_first_reply_is_repeated_only_in_part() -> None:
-    huge = "<think>no</think>" + "\n".join(told(f"Name {i}") for i in range(20_000))
-    assert len(shown(huge)) <= 24_000 and shown(huge).endswith("}") and "<think>" not in shown(huge)
-    assert shown(POOR) == POOR and len(shown("x" * 99_999)) == 24_000
 
 
 # ---- places in the text -----------------------------------------------------------------------------
@@ -264,10 +223,6 @@ def test_a_name_is_found_in_each_spelling_at_its_places_in_the_text(
         assert spelled(text, asked) == (found[0] if found else asked)
 
 
-def test_no_place_is_empty_where_the_pieces_of_a_letter_do_not_fit_together() -> None:
-    assert locate("a q\u0307\u0323!", "q") == [(2, 3)] and locate("q\u0307\u0323!", "q\u0323\u0307!") == [(0, 4)]
-
-
 @pytest.mark.parametrize(
     ("text", "name", "given"),
     [
@@ -283,10 +238,6 @@ def test_a_name_is_spelled_as_the_text_spells_it(text: str, name: str, given: st
 def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
     numbers = itertools.count()  # another text each time: the last ones are remembered
     assert linear(lambda length: spelled(f"{(pump * length)[:length]}{next(numbers)}", name), 5_000, largest=60_000)
-
-
-def test_at_most_50_places_are_given() -> None:
-    assert len(locate("Ada " * 90, "Ada")) == 50
 
 
 def test_the_sentence_that_says_most_of_a_description_is_found() -> None:

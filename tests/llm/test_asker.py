@@ -22,7 +22,6 @@ from graphrag_mcp.llm.asker import (
     Asker,
     BadReply,
     Budget,
-    aside,
     batches,
     key_of,
     open_asker,
@@ -160,20 +159,6 @@ def test_a_budget_of_calls_tokens_or_money_is_not_passed_by_the_calls_under_way(
     asker.close()
 
 
-def test_tokens_that_a_server_counts_beside_those_of_the_texts_pass_no_limit_either() -> None:
-    class WithSchema(ScriptedChat):
-        async def complete(self, *arguments: Any, **options: Any) -> Any:
-            reply = await super().complete(*arguments, **options)
-            return replace(reply, usage=replace(reply.usage, prompt_tokens=reply.usage.prompt_tokens + 300))
-
-    chat = WithSchema([("", "good")], latency=0.005)
-    asker = Asker(None, chat, None, budget=Budget(max_tokens=4_000), concurrency=25)
-    asked(asker, *(question(f"q{number}") for number in range(60)))
-    used = asker.spent().total("prompt_tokens", "output_tokens")
-    assert 4_000 - 2 * used / len(chat.calls) <= used <= 4_000
-    asker.close()
-
-
 @pytest.mark.parametrize("limits", [{"max_tokens": 6_000}, {"max_cost": 6.0, "price_prompt": 500.0, "price_output": 1_000.0}])
 def test_replies_that_differ_much_in_length_pass_no_limit_and_those_that_it_cuts_are_asked_again(
     limits: dict, tmp_path: Path
@@ -194,26 +179,6 @@ def test_the_first_reply_of_a_kind_passes_no_limit_however_long_it_is(tmp_path: 
     answers = asked(asker, *(question(f"q{number}") for number in range(30)))
     assert len(chat.calls) == 1 and asker.spent().total("prompt_tokens", "output_tokens") <= 500
     assert {answer.reason for answer in answers} == {"budget"} and not AnswerBook(tmp_path).kinds()
-    asker.close()
-
-
-def test_where_the_first_call_fails_under_a_limit_the_others_do_not_go_one_by_one() -> None:
-    under_way: list[int] = []
-
-    class Failing(ScriptedChat):
-        async def complete(self, *arguments: Any, **options: Any) -> Any:
-            under_way.append(1)
-            most.append(len(under_way))
-            try:
-                return await super().complete(*arguments, **options)
-            finally:
-                under_way.pop()
-
-    most: list[int] = []
-    chat = Failing([("", ModelError("no one is there", ""))], latency=0.02)
-    asker = Asker(None, chat, None, budget=Budget(max_tokens=100_000), concurrency=25)
-    asked(asker, *(question(f"q{number}") for number in range(30)))
-    assert most[0] == 1 and max(most) > 10
     asker.close()
 
 
@@ -333,17 +298,6 @@ def test_one_text_that_no_model_takes_does_not_cost_the_others_of_its_batch_thei
     asker.close()
 
 
-def test_the_refused_text_may_be_the_shortest(tmp_path: Path) -> None:
-    def fail(_: int, texts: Sequence[str]) -> ModelError | None:
-        return ModelError("numbers that are not finite", "Use another", divisible=True) if "-" in texts else None
-
-    for number, texts in enumerate((["a text", "-", "another", "a third"], ["a text", "-"])):
-        asker = Asker(AnswerBook(tmp_path / str(number)), None, ScriptedEmbedder(8, fail=fail))
-        found = dict(zip(texts, asker.wait(asker.embed(texts)), strict=True))
-        assert [text for text, vector in found.items() if vector is None] == ["-"]
-        asker.close()
-
-
 def test_a_server_that_refuses_every_text_is_not_asked_for_each_of_them(tmp_path: Path) -> None:
     model = ScriptedEmbedder(8, fail=lambda _, texts: ModelError("no such field", "Correct it", divisible=True))
     asker = Asker(AnswerBook(tmp_path), None, model)
@@ -384,14 +338,3 @@ def test_searches_do_without_a_damaged_book_and_indexing_mends_it_and_says_so(tm
     asker = open_asker(tmp_path, Settings(), mend=True)
     assert asked(asker, question())[0].reason == "no model" and "was damaged" in asker.note
     asker.close()
-
-
-def test_a_reply_does_not_wait_behind_prompts_on_its_way_into_the_book(tmp_path: Path) -> None:
-    free = threading.Event()
-    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good")]), None)
-    try:
-        prompts = asker.start(aside(free.wait, 60))
-        assert asked(asker, question())[0].fresh and not prompts.done()
-    finally:
-        free.set()
-        asker.close()

@@ -7,7 +7,6 @@ import json
 import struct
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -168,28 +167,6 @@ def streamed(*events: dict[str, Any]) -> tuple[int, dict[str, str], str]:
     return 200, {"Content-Type": "text/event-stream"}, lines
 
 
-def test_a_stream_of_parts_is_read_without_a_warning() -> None:
-    parts = [[{"type": "text", "text": word}] for word in ("One ", "two")]
-    events: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": one}, "finish_reason": None}]} for one in parts]
-    end = {"model": "theirs", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-    with openai_server(script=[streamed(*events, end)]) as server, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        got = ask(chat(server), on_text=lambda piece: None)
-    assert (got.text, got.model) == ("One two", "theirs")
-
-
-def test_the_whole_message_at_the_end_of_a_stream_is_not_said_twice() -> None:
-    piece = {"choices": [{"index": 0, "delta": {"content": "Paris"}, "finish_reason": None}]}
-    end = {"choices": [{"index": 0, "message": {"content": "Paris"}, "finish_reason": "stop"}]}
-    with openai_server(script=[streamed(piece, end)]) as server:
-        assert ask(chat(server), on_text=lambda piece: None).text == "Paris"
-
-
-def test_an_error_in_place_of_a_stream_is_told() -> None:
-    with openai_server(script=[(200, {}, error("streaming is off"))] * 3) as server, pytest.raises(ModelError, match="streaming is off"):
-        ask(chat(server, max_retries=0), on_text=lambda piece: None)
-
-
 def test_a_stream_that_breaks_off_is_asked_again_without_showing_anything_twice() -> None:
     pieces: list[str] = []
     with openai_server(lambda messages, body: "All of it", script=["break", None]) as server:
@@ -285,14 +262,6 @@ def test_a_limit_that_with_the_prompt_passes_the_context_is_left_out_of_that_cal
     assert [seen.body.get("max_tokens") for seen in server.requests] == [9000, None, 100]
 
 
-def test_of_two_limits_of_a_reply_the_lower_one_is_sent() -> None:
-    with openai_server() as server:
-        for own in (50, 500, -1):
-            ask(chat(server, chat_options={"max_completion_tokens": own}), max_output=100)
-    assert [seen.body.get("max_completion_tokens") for seen in server.requests] == [50, 100, 100]
-    assert not any("max_tokens" in seen.body for seen in server.requests)
-
-
 def test_a_server_without_stream_options_streams_without_them() -> None:
     detail = {
         "detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": "messages"}]
@@ -305,30 +274,6 @@ def test_a_server_without_stream_options_streams_without_them() -> None:
         (True, False),
     ]
     assert len(pieces) > 3
-
-
-def test_usage_that_no_call_can_have_is_not_believed() -> None:
-    used = {"prompt_tokens": 10**25, "completion_tokens": 10**25}
-    with openai_server(script=[reply({"content": "Paris"}, usage=used)]) as server:
-        got = ask(chat(server)).usage
-    assert got.estimated and got.prompt_tokens < 100 and got.output_tokens < 10
-
-
-def test_half_a_character_in_a_question_is_sent_as_a_question_mark() -> None:
-    half = [Message("user", "Was Ada \ud800 né \udcff?")]
-    with openai_server() as server:
-        for wishes in ({}, {"on_text": lambda piece: None}):
-            assert ask(chat(server), half, **wishes).text
-        embed(embedder(server), "né \ud800")
-    assert server.requests[1].body["messages"][0]["content"] == "Was Ada ? né ??"
-    assert server.requests[2].body["input"] == ["né ?"]
-
-
-def test_parts_of_a_reply_that_think_are_no_answer() -> None:
-    parts = [{"type": "reasoning", "text": "Let me see"}, {"type": "thinking", "thinking": "hm"},
-             {"type": "text", "text": "Par"}, {"type": "output_text", "text": "is"}]  # fmt: skip
-    with openai_server(script=[reply({"content": parts})]) as server:
-        assert ask(chat(server)).text == "Paris"
 
 
 # ---- vectors ----------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from graphrag_mcp.sources.piece import Attachment, NotRead, Piece
 from graphrag_mcp.sources.read import parse
 from graphrag_mcp.types import IndexRequest
 from tests.support import ole
-from tests.support.workload import linear
 
 PLACES = "Lerwick Skarholm Tarbet Oban Mallaig Barra Tiree Coll Islay Jura Rum Eigg Muck Canna".split()
 WORDS = "Die Fähre kostet 12 Kronen.".encode()
@@ -89,18 +88,6 @@ def test_a_readable_body_with_a_signature_or_coded_letters_is_no_loss(body: byte
     assert text.endswith(body.decode().strip() + "\n") and not lost
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_the_words_beside_base64_are_kept_without_it(end: bytes) -> None:
-    data = mail(b"The key of the shed:\n" + BASE64 + b"\nYours, Ann")
-    (text,), (lost,) = read(data.replace(b"\n", end), "eml")
-    assert text.endswith("\n\nThe key of the shed:\n\nYours, Ann\n") and "mostly base64" in lost.reason
-
-
-def test_a_page_that_is_base64_beside_plain_text_is_a_loss_and_in_no_text() -> None:
-    (text,), (lost,) = read(alternatives("See below.", f"<p>{base64.b64encode(WORDS * 20).decode()}</p>"), "eml")
-    assert text.endswith("\n\nSee below.\n") and "mostly base64" in lost.reason
-
-
 def test_of_two_alternatives_the_readable_one_is_no_loss() -> None:
     broken = base64.b64encode(bytes(range(256))).decode()
     (text,), lost = read(
@@ -160,12 +147,6 @@ def test_json_of_very_many_brackets_is_refused_with_the_reason(suffix: str, data
         read(data.encode(), suffix)
 
 
-def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
-    line = '{"text": "Ann rows."}\n'
-    texts, (lost,) = read(f"{line}{'[' * 100_000}\n{line}".encode(), "jsonl")
-    assert len(texts) == 2 and lost == NotRead("2", "its JSON is nested too deeply")
-
-
 @pytest.mark.parametrize(
     ("plain", "page", "body"),
     [
@@ -188,50 +169,6 @@ def test_a_line_of_very_many_brackets_is_a_loss_among_the_others() -> None:
 def test_of_two_alternatives_no_words_are_lost_and_none_stand_twice(plain: str, page: str, body: str) -> None:
     (text,), lost = read(alternatives(plain, page), "eml")
     assert text.split("\n\n", 1)[1].strip() == body and not lost
-
-
-def test_two_alternatives_are_compared_in_linear_time() -> None:
-    def compare(size: int) -> None:
-        words = [f"w{number}x" for number in range(size)]
-        read(alternatives("\n".join(words), "<br>".join([*words[:-1], "extra"])), "eml")
-
-    assert linear(compare, 100, largest=8_000)
-
-
-def test_a_sender_whose_name_stands_in_a_comment_is_named() -> None:
-    (text,), _ = read(b"From: bo.lind@x.example (Bo Lind)\nSubject: Ferry\n\nThe ferry is late.\n", "eml")
-    assert "From: Bo Lind <bo.lind@x.example>" in text
-
-
-def test_a_calendar_without_a_name_is_read_once() -> None:
-    event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch\nEND:VEVENT\nEND:VCALENDAR\n"
-    part = f"--B\nContent-Type: text/calendar; method=REQUEST\n\n{event}\n"
-    named = f"--B\nContent-Type: application/ics; name=invite.ics\nContent-Transfer-Encoding: base64\n\n{base64.b64encode(event.encode()).decode()}\n"
-    head = "Subject: Launch\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nCome.\n"
-    for parts, name in ((part, "attachment 1.ics"), (part + named, "invite.ics")):
-        texts, lost = read(f"{head}{parts}--B--\n".encode(), "eml")
-        assert len(texts) == 2 and f"Attachments: {name}\n" in texts[0] and "event: Launch" in texts[1] and not lost
-
-
-@pytest.mark.parametrize("kind", ["rfc822", "global", "news"])
-def test_a_mail_in_a_mail_is_decoded_whatever_its_type(kind: str) -> None:
-    inner = mail(base64.b64encode(WORDS), coding="base64").decode()
-    head = "Subject: Fwd\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nSee below.\n"
-    texts, lost = read(f"{head}--B\nContent-Type: message/{kind}\n\n{inner}\n--B--\n".encode(), "eml")
-    assert len(texts) == 2 and "Attachments: Ferry.eml" in texts[0] and WORDS.decode() in texts[1] and not lost
-
-
-@pytest.mark.parametrize("kind", ["disposition-notification", "feedback-report"])
-def test_fields_on_what_became_of_a_mail_are_text(kind: str) -> None:
-    (text,), lost = read(f"Subject: Read\nMIME-Version: 1.0\nContent-Type: message/{kind}\n\nDisposition: displayed\n\n".encode(), "eml")
-    assert "Disposition: displayed" in text and not lost
-
-
-def test_a_mailbox_of_dated_and_undated_lines_is_split_at_each_mail() -> None:
-    body = b"It sails.\n\nFrom the list:\nPrice: 88\nTerm: May\n"
-    lines = (b"a@b.example Mon Jan  6 10:00:00 2025", b"c@d.example 2025-01-06", b"MAILER-DAEMON", b"a@b.example Mon Jan  6 10:00:00 2025")
-    texts, lost = read(b"".join(b"From " + line + b"\n" + mail(body) + b"\n" for line in lines), "mbox")
-    assert len(texts) == 4 and not lost and all("From the list:\nPrice: 88\nTerm: May\n" in text for text in texts)
 
 
 def test_files_in_a_pdf_are_read_or_named() -> None:

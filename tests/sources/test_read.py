@@ -14,16 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp import names
-from graphrag_mcp.cli.main import main
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.diff import Unread, changes
+from graphrag_mcp.sources.diff import changes
 from graphrag_mcp.sources.html import readable
-from graphrag_mcp.sources.ocr import SCANNED
-from graphrag_mcp.sources.piece import header_row
 from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store import manifest
@@ -300,13 +297,6 @@ def test_comments_of_front_matter_are_no_part_of_its_values(tmp_path: Path) -> N
     assert document.title == "Lamp # 3"
 
 
-def test_toml_between_pluses_is_front_matter(tmp_path: Path) -> None:
-    text = '+++\npath = "2014/11/20/Lamp"\ntitle = "The lamp"\nauthors = ["Ida Bray"]\n[taxonomies]\ntags = ["sea"]\n+++\n\nBody.\n'
-    (document,) = one(tmp_path, "a.md", text)
-    assert document.text == text and document.title == "The lamp"
-    assert document.metadata["authors"] == ["Ida Bray"] and document.metadata["tags"] == ["sea"]
-
-
 def test_html_becomes_readable_text(tmp_path: Path) -> None:
     (document,) = one(tmp_path, "a.html", """<!doctype html><html><head><title>Lights</title><style>p{color:red}</style>
 <script>var x = "<p>no</p>";</script></head><body><!-- no --><h2>North <em>light</em></h2>
@@ -338,11 +328,6 @@ def test_menus_in_menus_are_left_out_in_linear_time(name: str) -> None:
         assert text.startswith("The quay") and "Home" not in text
 
     assert linear(read, 100, largest=4_000)
-
-
-def test_quotations_in_quotations_make_no_lines_of_marks() -> None:
-    page = readable("<blockquote type=cite>" * 2_000 + "<br>Sold." * 100, mail=True)
-    assert page.text.count(" Sold.") == 100 and len(page.text) < 5_000
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -473,14 +458,6 @@ def test_a_small_file_of_very_many_rows_is_refused_with_what_to_do(tmp_path: Pat
     assert all("over 30 rows" in error["reason"] and "max_text_units" in error["reason"] for error in result.errors)
 
 
-@pytest.mark.slow
-def test_without_a_setting_a_file_of_over_two_hundred_thousand_rows_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("n\n" + "1\n" * 200_001)
-    (file,) = find([str(tmp_path / "a.csv")], {}, Settings(home=tmp_path)).files
-    with pytest.raises(ReadError, match="over 200,000 rows.*Split it"):
-        list(load(file, Settings(home=tmp_path)))
-
-
 # ---- a home that lies in a folder that is indexed: its own files are no documents ----
 
 
@@ -526,24 +503,6 @@ def test_every_template_of_a_licence_is_known_as_a_licence() -> None:
     assert [name for name, text in LICENSES if not licence_of(text)] == []
 
 
-def test_licences_in_one_file_and_one_that_few_know_are_licence_texts_and_a_contract_is_none() -> None:
-    import babel
-    from identify.vendor.licenses import LICENSES
-
-    from graphrag_mcp.sources.licences import licence_of
-
-    texts = dict(LICENSES)
-    assert licence_of(f"{texts['MIT']}\n\n{texts['Apache-2.0']}") == "Apache-2.0"
-    assert licence_of((Path(babel.__file__).parent / "locale-data" / "LICENSE.unicode").read_text("utf-8")) == "Unicode-3.0"
-    own = "Halden Systems grants Werra a licence for two years. The licensor gives no warranty. " * 4
-    assert licence_of(own) == "" and licence_of(f"{own}\n\n{texts['MIT']}") == ""
-
-
-def test_a_scan_is_known_by_what_an_earlier_release_wrote_of_it() -> None:
-    earlier = 'no text in it: its pages are pictures; pip install "graphrag-mcp[ocr]" reads them'
-    assert Unread("0", earlier).scanned and Unread("0", f"no text in it: {SCANNED}").scanned and not Unread("0", "no text in it").scanned
-
-
 def test_the_table_of_formats_in_the_docs_names_every_suffix_that_has_a_reader() -> None:
     from graphrag_mcp.sources.formats import FORMATS, prose
 
@@ -568,66 +527,6 @@ def test_a_file_whose_pictures_were_left_out_is_named_until_it_cannot_be_read(tm
     assert left_out() == ["in/box.zip"]
     (tmp_path / "in/box.zip").write_bytes(b"PK\x03\x04 torn")
     assert left_out() == []  # else each later run reads it again
-
-
-@pytest.mark.parametrize(
-    ("rows", "header"),
-    [
-        (["Statement", "As of;31.01.2026", "", "Day;Payee;Sum", "05.01.2026;Works;-418,22"], 3),
-        (["Day;Payee;Sum", "05.01.2026;Works;-418,22"], 0),
-        (["Region;2023;2024", "North;12;15"], 0),
-        (["1;Works;12", "2;;13", "3;Mill;14"], -1),
-        (["1;;12", "2;Works;13", "3;Mill;14"], -1),
-    ],
-)
-def test_a_note_with_a_date_above_a_table_does_not_hide_its_header(rows: list[str], header: int) -> None:
-    assert header_row([row.split(";") for row in rows]) == header
-
-
-def test_the_header_of_a_page_is_no_title(tmp_path: Path) -> None:
-    words = rb"{\rtf1{\header Internal draft 7\par}Minutes of May\par The slipway is let to Per Moe, who pays at Easter.\par}"
-    (document,) = one(tmp_path, "a.rtf", words)
-    assert document.title == "Minutes of May" and document.text.endswith("Internal draft 7\n")
-
-
-def test_passed_over_files_are_told_once_for_each_reason_with_their_names(
-    tmp_path: Path, without_ocr: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path / "d", {f"p{number}.png": b"\x89PNG" for number in range(5)} | {"a.md": "Words.", "b.md": "", "c.md": " "})
-    assert main(["index", str(tmp_path / "d"), "--home", str(tmp_path / "home"), "--corpus", "c"]) == 0
-    told = capsys.readouterr().out
-    assert told.count("[ocr]") == 1 and "d/p0.png, d/p1.png, d/p2.png and 2 more" in told
-    assert "2 empty: d/b.md, d/c.md" in told
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<p>The ferry leaves at nine.</p><div role=dialog><p>Join.</p>{}",
-        "<p>The ferry leaves at nine.</p><p role=dialog>Join.{}",
-        "<div><dialog open><p>Join.{}</div>",
-        "<div><div role=alertdialog><div>Join.</div>{}</div>",
-        "<p>The ferry leaves at nine.</p><section role=dialog>{}</section>",
-    ],
-)
-def test_a_dialogue_takes_nothing_from_the_text_of_a_page(tmp_path: Path, page: str) -> None:
-    prices = f"<h2>Prices</h2><p>{'Twelve crowns. ' * 8}</p>"
-    (document,) = one(tmp_path, "a.html", f"<body>{page.format(prices)}</body>")
-    assert "## Prices\n\nTwelve crowns." in document.text
-
-
-@pytest.mark.parametrize("encoding", ["iso8859_2", "cp1250"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Śródmieście ma nową pocztę. Kierownikiem jest pan Łukasz Żółkiewski.", "Kŕdeľ ďatľov učí koňa žrať kôru.",
-        "Ředitelem školy je Tomáš Dvořák. Žáci šesté třídy jezdí vlakem.", "Árvíztűrő tükörfúrógép.",
-        "Ravnatelj škole je Željko Šarić. Učenici šestog razreda putuju vlakom.",
-        "Directorul şcolii este Ştefan Ţurcanu. Elevii clasei a şasea călătoresc cu trenul.",
-    ],
-)  # fmt: skip
-def test_a_short_text_of_central_europe_is_read_in_both_of_its_encodings(encoding: str, text: str) -> None:
-    assert decode.decode(text.encode(encoding))[0] == text
 
 
 @pytest.mark.parametrize("name", ["v1.2 #3.md", "notes v1.2#3.md", "C# notes.md", "Minutes #3.md"])
