@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from graphrag_mcp.names import cjk
+from graphrag_mcp.names import chinese
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.lexicon import ordinary
 
@@ -36,7 +36,7 @@ def introduced(text: str) -> dict[Span, Span]:
             if long and long[0] == start:
                 found[before.span(1)] = long
     if "称" in text or "稱" in text:
-        found.update(cjk.shortened(text))
+        found.update(chinese.shortened(text))
     return found
 
 

@@ -136,7 +136,7 @@ _RARE = re.compile(r"(?<![\w.@/\\’'-])[^\W\d_]{3,}+(?![\w(’'])")
 def _introduced(text: str, introduced: dict[aliases.Span, aliases.Span]) -> Iterator[Candidate]:
     """The long forms of short names, then the short ones with their types."""
     kind = {
-        long: "organization" if cjk.is_han(text[long[0]]) else by_form(text[slice(*long)].split())
+        long: "organization" if lex.is_han(text[long[0]]) else by_form(text[slice(*long)].split())
         for long in introduced.values()
     }
     yield from ((*long, kind[long] or "other", True) for long in kind)
@@ -155,7 +155,7 @@ def _rare_words(text: str) -> Iterator[Candidate]:
     """Words of a question that are neither grammar nor everyday words: who founded microsoft."""
     for match in _RARE.finditer(text):
         word = match[0].lower()
-        if not (ordinary(word) or lex.is_grammar(word) or cjk.is_han(word[0])):
+        if not (ordinary(word) or lex.is_grammar(word) or lex.is_han(word[0])):
             yield (*match.span(), "other", False)
 
 

@@ -5,7 +5,8 @@ months) and the nouns that tell a type. Japanese, Korean and Chinese have no cap
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -70,12 +71,29 @@ def is_grammar(word: str) -> bool:
 
 # ---- Japanese, Korean, Chinese ------------------------------------------------------------------
 
+HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # characters of a class of `re`
+_HAN_CHAR = re.compile(f"[{HAN}]")
+
+
+def is_han(ch: str) -> bool:
+    return _HAN_CHAR.match(ch) is not None
+
+
+def head_type(heads: Mapping[str, str], form: str, before: int) -> str:
+    """The type that the last characters speak for, of which one must follow `before` others."""
+    for size in (5, 4, 3, 2, 1):
+        kind = heads.get(form[-size:], "")
+        if kind and len(form) - size >= (before if size == 1 else min(before, 1)):
+            return kind
+    return ""
+
+
 JA_HEADS = _kinds("JA_HEADS")
 JA_TITLES = _longest_first("JA_TITLES")
 JA_TITLES_KANA, KO_ENDINGS = (
     tuple(_LISTS[name].split()) for name in ("JA_TITLES_KANA", "KO_ENDINGS")
 )
-JA_DULL, JA_PLACES, JA_SURNAMES = map(_words, ("JA_DULL", "JA_PLACES", "JA_SURNAMES"))
+JA_DULL, JA_SURNAMES = _words("JA_DULL"), _words("JA_SURNAMES")
 
 JOSA = _longest_first("JOSA")
 KO_HEADS = _kinds("KO_HEADS")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.names.kinds import noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.spans import Candidate
@@ -27,7 +26,7 @@ def quoted(text: str, question: bool) -> Iterator[Candidate]:
         elif mark == "`":
             if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
                 yield start, end, "artifact", question or _FORMS.code.fullmatch(form) is not None
-        elif mark in "「『" or is_han(form[0]):
+        elif mark in "「『" or lex.is_han(form[0]):
             if len(form) <= 16 and not any(sign in form for sign in "，。！？；,!?"):
                 yield start, end, "other", question
         elif _reads_as_name(form):
