@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -31,6 +31,23 @@ NEAREST = 3  # edges drawn from each topic to others that share documents
 NUMBERED = ["id", "n", "title", "type", "degree"]
 
 Row = dict[str, Any]
+
+
+class Brief(TypedDict):
+    """A community in a list; `size` counts its text units."""
+
+    n: int
+    title: str
+    size: int
+
+
+class Named(TypedDict):
+    """An entity in a list."""
+
+    n: int
+    title: str
+    type: str
+
 
 FILLED = 0.6  # of the area of a circle, by the circles inside of it, before they are moved apart
 SLACK = 1.06  # room around each circle, and around all circles inside of one
@@ -184,7 +201,7 @@ def _ordinal(date: str) -> int:
     return datetime.date.fromisoformat(dates.days(date)[0]).toordinal() if date else 0
 
 
-def brief(topic: Topic) -> dict[str, Any]:
+def brief(topic: Topic) -> Brief:
     """A community in a list."""
     return {"n": topic.n, "title": topic.title, "size": topic.size}
 
@@ -274,7 +291,7 @@ def _dots(snapshot: Snapshot, topic: Topic) -> list[dict[str, Any]]:
     return dots
 
 
-def named(row: Row) -> dict[str, Any]:
+def named(row: Row) -> Named:
     """An entity in a list."""
     return {"n": row["n"], "title": one_line(row["title"], TITLE), "type": row["type"]}
 

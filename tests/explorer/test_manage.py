@@ -21,8 +21,9 @@ from starlette.testclient import TestClient
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import files
-from graphrag_mcp.explorer.data import load, narrowing
+from graphrag_mcp.explorer.data import load
 from graphrag_mcp.explorer.manage import Manager
+from graphrag_mcp.explorer.search import narrowing
 from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings

@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.explorer import topics
-from graphrag_mcp.explorer.data import VIEWS, load, place_of
+from graphrag_mcp.explorer.citing import place_of
+from graphrag_mcp.explorer.data import VIEWS, load
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
@@ -158,3 +159,24 @@ def test_a_change_is_shown_since_a_generation(tmp_path: Path) -> None:
     since = load(app, "changes", {})["since"]
     for given in ({}, {"since": str(since)}):
         assert [one["title"] for one in load(app, "changes", given)["documents"]["added"]] == ["Beat"]
+
+
+def test_links_are_shown_of_a_document_and_of_all(tmp_path: Path) -> None:
+    notes = {"ada.md": "# Ada\n\nSee [[sill#Costs]] and [[Lost]].\n", "sill.md": "# Sill\n\n## Costs\n\n[[ada]] #tide\n",
+             "day.md": "# Day\n\n[[ada]]\n"}  # fmt: skip
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    home = tmp_path / "home"
+    settings = Settings(home=home, roots=(tmp_path,))
+    index_documents(home / "corpora" / "sample", IndexRequest(paths=tuple(str(tmp_path / name) for name in notes)), settings)
+    app = App(settings, "sample")
+    every = load(app, "links", {})
+    name = {node["n"]: node["title"] for node in every["nodes"]}
+    assert {(name[a], name[b], count) for a, b, count in every["edges"]} == {("Ada", "Sill", 1), ("Sill", "Ada", 1), ("Day", "Ada", 1)}
+    assert name[every["nodes"][0]["n"]] == "Ada" and every["nodes"][0]["degree"] == 2
+    assert [(page["written"], page["count"]) for page in every["missing"]] == [("Lost", 1)] and every["tags"][0]["tag"] == "tide"
+    links = load(app, "document", {"id": f"d{every['nodes'][0]['n']}"})["links"]
+    assert {link["from"]["title"] for link in links["in"]} == {"Sill", "Day"}
+    (out,) = links["out"]
+    assert (out["to"]["title"], out["part"]) == ("Sill", "Costs") and out["cites"][0]["id"].startswith("t")
+    assert [link["written"] for link in links["missing"]] == ["Lost"] and links["more"] == 0

@@ -17,7 +17,8 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
-from graphrag_mcp.explorer import data
+from graphrag_mcp.explorer.community import community
+from graphrag_mcp.explorer.texts import document
 from graphrag_mcp.index import communities_stage, reporting, summaries
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.index.models import choose
@@ -688,10 +689,10 @@ def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(
         "a short document needs no list of sections"
     )
     n = {row["uri"]: row["n"] for row in snapshot.rows("documents").to_pylist()}
-    page = data.document(snapshot, n["docs/long.md"])
+    page = document(snapshot, n["docs/long.md"])
     assert "board met" in page["summary"]
     assert sum(bool(unit["summary"]) for unit in page["units"]) > 2
-    topics = [data.community(snapshot, row["n"]) for row in snapshot.rows("reports").to_pylist()]
+    topics = [community(snapshot, row["n"]) for row in snapshot.rows("reports").to_pylist()]
     papers = [paper for topic in topics for paper in topic["documents"]]
     assert any("burned in 1931" in paper["summary"] for paper in papers)
     reports = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphrag_mcp.explorer import data
+from graphrag_mcp.explorer.texts import document
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, threads
 from graphrag_mcp.query.source import get_source
@@ -67,7 +67,7 @@ def test_source_outline_and_explorer_name_the_thread(snapshot: Snapshot) -> None
     said = f"d{mail['n']} is 3 of 5 in a thread: d{numbered(snapshot, 'offer')['n']} 2024-03-04 Offer; "
     assert said in get_source(snapshot, [f"d{mail['n']}"]).hint
     assert said in documents.list_documents(snapshot, document=f"d{mail['n']}").text
-    shown = data.document(snapshot, int(str(mail["n"])))["thread"]
+    shown = document(snapshot, int(str(mail["n"])))["thread"]
     assert [one["title"] for one in shown if "costs" not in one["uri"]] == [
         "Offer",
         "Answer",

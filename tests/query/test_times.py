@@ -12,7 +12,7 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.explorer import data as history
+from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, local, timeline, times
 from graphrag_mcp.query.documents import list_documents

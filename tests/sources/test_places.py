@@ -226,7 +226,8 @@ def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_
 
 
 def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: Path) -> None:
-    from graphrag_mcp.explorer import data
+    from graphrag_mcp.explorer import texts
+    from graphrag_mcp.explorer.citing import Sources
     from graphrag_mcp.query import documents
     from graphrag_mcp.query.source import get_source
 
@@ -248,11 +249,11 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     assert (
         "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
     )
-    shown = data.document(snapshot, numbers["audit-report.pdf"])["units"]
+    shown = texts.document(snapshot, numbers["audit-report.pdf"])["units"]
     assert [unit["place"] for unit in shown] == ["pp. 1-2"]
     (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()
-    assert data.passage(snapshot, unit["n"])["place"] == "01:02:03"
-    assert data.Sources(snapshot, [unit["id"]]).cite(unit["id"])["place"] == "01:02:03"
+    assert texts.passage(snapshot, unit["n"])["place"] == "01:02:03"
+    assert Sources(snapshot, [unit["id"]]).cite(unit["id"])["place"] == "01:02:03"
 
 
 def test_entities_relationships_and_topics_name_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
