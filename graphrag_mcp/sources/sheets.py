@@ -5,14 +5,12 @@ ECMA-376 part 1 (SpreadsheetML), chapters 18.3 (worksheets) and 18.8.30 (number 
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -469,11 +467,9 @@ _BUILT_IN = {
 }  # fmt: skip
 _TOKEN = re.compile(  # matched where a token is to stand
     r"(?P<date>AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?)|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*,*)?|\.[#0?]+,*)"
-    r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<bar>/)|(?P<sign>.)",
+    r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
-# Of a section in which `d` stands for digits to fill, `n` for a digit as it is, `/` for a bar: a fraction.
-_FRACTION = re.compile(r"d *(/) *([dn]+)")
 _MONTHS = (
     "January February March April May June July August September October November December".split()
 )
@@ -482,15 +478,15 @@ _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), condition (`[>9]`), digits, power, general,
-    bar (of a fraction) or sign."""
+    """A part of a number format. `kind`: literal, date, elapsed (`[h]`), condition (`[>9]`), digits, power, general
+    or sign."""
 
     kind: str
     text: str
 
     @property
     def literal(self) -> str:
-        return self.text if self.kind in ("literal", "sign", "bar") else ""
+        return self.text if self.kind in ("literal", "sign") else ""
 
     @property
     def time(self) -> str:
@@ -504,8 +500,8 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
     sections = _sections(code)
     section = sections[0]
     if any(token.kind == "condition" for section in sections for token in section):
-        section = next((section for section in sections if _holds(value, section)), sections[-1])
-    elif value < 0 and len(sections) > 1:
+        return _general(value)
+    if value < 0 and len(sections) > 1:
         section, value = sections[1], -value
     elif value == 0 and len(sections) > 2:
         section = sections[2]
@@ -514,18 +510,6 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
     if any(token.time for token in section):
         return _date(value, section, epoch)
     return _number(value, section)
-
-
-_CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?\d+(?:\.\d+)?)")
-_COMPARED = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne,
-}  # fmt: skip
-
-
-def _holds(value: float, section: Sequence[Token]) -> bool:
-    """Does the condition of a section (`[>1000]0.0,"k"`) hold? One without holds always."""
-    conditions = (_CONDITION.match(token.text) for token in section if token.kind == "condition")
-    return all(_COMPARED[found[1]](value, float(found[2])) for found in conditions if found)
 
 
 @lru_cache(maxsize=1_000)
@@ -543,7 +527,7 @@ def _sections(code: str) -> list[list[Token]]:
                 sections[-1].append(Token("literal", inside))
             elif inside.startswith("$"):  # [$€-407]: a currency and a language
                 sections[-1].append(Token("literal", inside[1:].partition("-")[0]))
-            elif _CONDITION.fullmatch(inside):
+            elif inside.startswith(("<", ">", "=")):
                 sections[-1].append(Token("condition", inside))
             elif inside and not inside.lower().strip("hms"):
                 sections[-1].append(Token("elapsed", inside))
@@ -564,78 +548,44 @@ def _sections(code: str) -> list[list[Token]]:
 
 
 def _number(value: float, section: Sequence[Token]) -> str:
-    percent = 100 ** sum(token == Token("sign", "%") for token in section)
-    shape = "".join(_letter(token) for token in section)
-    if found := _FRACTION.search(shape):
-        whole, above = shape.index("d"), found.start()
-        before, gap, after = (
-            "".join(token.literal for token in tokens)
-            for tokens in (section[:whole], section[whole:above], section[found.end() :])
-        )
-        below = "".join(token.text for token in section[slice(*found.span(2))])
-        number = _fraction(abs(value) * percent, below, (gap or " ") if whole < above else "")
-        return "-" * (value < 0) + f"{before}{number}{after}".strip()
-    numeric = (token for token in section if token.kind in ("digits", "general"))
-    if value == 0 and not any(token.text.strip("?") for token in numeric):
+    """A number in a section of its format. One that is written in several groups of digits, as a fraction
+    (`# ?/?`) or a telephone number (`000-0000`), is shown without a format."""
+    groups = [token.text for token in section if token.kind == "digits"]
+    general = [token for token in section if token.kind == "general"]
+    if value == 0 and not general and not any(group.strip("?") for group in groups):
         # accounts show a zero as `"-"??`
         if words := "".join(token.literal for token in section).replace("@", "").strip():
             return words
-    general = any(token.kind == "general" for token in section)
-    if general or not any(token.kind == "digits" for token in section):
-        plain = _general(value)
-        shown = (
-            plain if token.kind == "general" or token.text == "@" else token.literal
-            for token in section
-        )
-        return "".join(shown).strip() if general else plain
-    value *= percent
-    groups = [token.text for token in section if token.kind == "digits"]
-    whole, _, decimals = "".join(groups).partition(".")
-    scaled = [part for part in (whole, decimals) if part.rstrip(",")]
-    value /= 1000 ** sum(len(part) - len(part.rstrip(",")) for part in scaled)
-    decimals = decimals.rstrip(",")
+    if general:
+        written = _general(value)
+    elif len(groups) != 1:
+        return _general(value)
+    else:
+        percent = 100 ** sum(token == Token("sign", "%") for token in section)
+        power = any(token.kind == "power" for token in section)
+        written = _digits(value * percent, groups[0], power)
+    shown = (written if token.kind in ("digits", "general") else token.literal for token in section)
+    return "".join(shown).strip()
+
+
+def _digits(value: float, code: str, power: bool) -> str:
+    """A number by a code such as `#,##0.00`: commas at the end of a part divide by 1,000, others separate thousands;
+    `0` is a digit that is always shown. `power`: in scientific notation."""
+    whole, _, decimals = code.partition(".")
+    for part in (whole, decimals):
+        if part.rstrip(","):
+            value /= 1000 ** (len(part) - len(part.rstrip(",")))
+    whole, decimals = whole.rstrip(","), decimals.rstrip(",")
+    if power:
+        return f"{value:.{len(decimals)}E}"
+    thousands = "," if "," in whole else ""
+    written = f"{_rounded(value, len(decimals)):{thousands}.{len(decimals)}f}"
+    before, _, after = written.partition(".")
     least = decimals.count("0")
-    if any(token.kind == "power" for token in section):
-        written = f"{value:.{len(decimals)}E}"
-    else:
-        thousands = "," if "," in whole.rstrip(",") else ""
-        written = f"{_rounded(value, len(decimals)):{thousands}.{len(decimals)}f}"
-        while "." in written and written.endswith("0") and len(written.partition(".")[2]) > least:
-            written = written[:-1]
-        written = written.rstrip(".")
-        zeros = whole.count("0")
-        if zeros > 1 and "," not in written:
-            sign, bare = ("-", written[1:]) if written.startswith("-") else ("", written)
-            written = sign + bare.zfill(zeros + (len(bare) - len(bare.partition(".")[0])))
-    # Of several groups of digits, as `000-0000` has, each but the first takes as many as it has places.
-    filled: list[str] = []
-    for group in reversed(groups[1:] if "," not in written else ()):
-        size = len(group.replace(",", "")) - (group.endswith(".") and "." not in written)
-        filled.append(written[-size:] if written[:-size].strip("-") or size >= len(written) else "")
-        written = written[:-size]
-    filled.append(written)
-    filled = [""] * (len(groups) - len(filled)) + filled
-    parts = (filled.pop() if token.kind == "digits" else token.literal for token in section)
-    return "".join(parts).strip()
-
-
-def _letter(token: Token) -> str:
-    if token.kind == "sign" and token.text.isdecimal():
-        return "n"
-    return {"digits": "d", "bar": "/"}.get(token.kind, " " if token.literal.isspace() else "x")
-
-
-def _fraction(value: float, below: str, gap: str) -> str:
-    """`2 1/2` of `# ?/?`, of which the format may name the denominator: `# ?/8`. `gap`: what stands between the whole
-    number and the fraction; "" where there is no whole number."""
-    if below.isdecimal() and int(below):
-        part = Fraction(round(value * int(below)), int(below))
-    else:
-        part = Fraction(value).limit_denominator(10 ** min(len(below), 9) - 1)
-    whole, part = divmod(part, 1) if gap else (0, part)
-    if not part:
-        return f"{whole}{gap}".rstrip()
-    return (f"{whole}{gap}" if whole else "") + f"{part.numerator}/{part.denominator}"
+    after = after[:least] + after[least:].rstrip("0")
+    if not thousands:
+        before = before.zfill(whole.count("0") + before.startswith("-"))
+    return f"{before}.{after}" if after else before
 
 
 def _rounded(value: float, decimals: int) -> Decimal | float:
