@@ -157,8 +157,8 @@ class App:
         folders = [Path(source["path"]) for source in sources if source.get("path")]
         folders = [path for path in folders if any(path.is_relative_to(root) for root in roots)]
         resolved = [Path(path).resolve() for path in paths]
-        held = all(any(path.is_relative_to(known) for known in folders) for path in resolved)
-        return folder.name if folders and held else named
+        inside = all(any(path.is_relative_to(known) for known in folders) for path in resolved)
+        return folder.name if folders and inside else named
 
     def corpus_for_reading(self, name: str = "") -> str:
         """The given name; else the corpus of the first root; else the only one with a folder of

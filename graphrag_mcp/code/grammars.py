@@ -220,20 +220,12 @@ GRAMMARS = {
     "javascript": ("tree_sitter_javascript", "language", "ecmascript javascript jsx"),
     "php": ("tree_sitter_php", "language_php", "php"),
 }
-OWN = frozenset(("this", "self", "Self", "$this", "static"))
+SELF = frozenset(("this", "self", "Self", "$this", "static"))
 _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
 _STATES = dict.fromkeys(WORDS["same"], "") | dict(pair.split(":") for pair in WORDS["states"])
-# Of nodes of collections and their elements the part with the type, and the mark behind it; of what is
-# looped over the part, and the marks of a lone variable and of the second of two.
-_ELEMENTS = {kind: rest for kind, *rest in (line.split(":") for line in WORDS["elements"])}
-_LOOPS = {kind: rest for kind, *rest in (line.split(":") for line in WORDS["loops"])}
-_PASSED = WORDS["patterns"] | WORDS["tuples"]
 _FUNCTION = ("object", "operand", "value"), ("property", "field", "name")
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
-_GENERIC = {"lists": "[", "maps": "{", "cells": "~", "pointers": ""}
-# Packages of collections, and what modules of Rust and Java call them.
-_LIBRARY = re.compile(r"(?:std|alloc|core|java|kotlin|scala|hashbrown|indexmap)\.")
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
@@ -364,7 +356,6 @@ class _Reader:
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own
         self.known: set[str] = set()  # modules and definitions of Rust
         self.returns: dict[int, Any] = {}  # nodes of symbols, by their places
-        self.origins: dict[str, str] = {}  # what imports give names
         self.generics: set[str] = set()  # type parameters
         self.inline: set[str] = set()  # modules of Rust that are a part of the file
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
@@ -409,7 +400,6 @@ class _Reader:
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
             self._import(node, self.reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
-        self.origins = {entry.local: entry.target for entry in self.file.imports}
         self._bind(matches, named)
         for at, node in self.returns.items():
             if returned := self._returned(node):
@@ -461,14 +451,14 @@ class _Reader:
             type_name = stated = self._stated(found["type"][0]) if "type" in found else ""
             region = found["within"][0] if "within" in found else None
             if stated and found["type"][0].parent.type in WORDS["rests"]:
-                type_name = stated = f"{stated}.["
+                type_name = stated = ""  # several of them
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
                 known = owner if node.parent.type == "enum_constant" else stated
                 self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
-                stated = type_name or self._element(node)
+                stated = type_name
                 if node.id in defined or (
                     node.id in rows and not (type_name and node.id not in typed)
                 ):
@@ -516,50 +506,6 @@ class _Reader:
             up = up.parent
         return up.start_byte if hoists or up.type in WORDS["comprehensions"] else start, up
 
-    def _element(self, node: Any) -> str:
-        """The type that a variable gets where it loops over a collection, takes it or an `Option` apart,
-        or is the first parameter of a closure that a method of it is given."""
-        up, at, marks = node.parent, node, ""
-        while up is not None and up.type in _PASSED:
-            each = [child for child in up.children if child.is_named or child.type == "_"]
-            if up.type in WORDS["tuples"] and len(each) > 1:
-                marks += "2" if at == each[1] and len(each) == 2 else "-"
-            elif up.type == "tuple_struct_pattern":
-                marks += "=" if up.named_children[0].text in (b"Some", b"Ok") else "-"
-            elif up.type in WORDS["parameters"] and at != up.named_children[0]:
-                return ""
-            up, at = up.parent, up
-        if up is None:
-            return ""
-        if up.type in WORDS["closures"] and not marks:
-            return self._handed(up)
-        if up.type in WORDS["matched"] and marks == "=":
-            return self._stated(up.child_by_field_name("value"))
-        part, first, second = _LOOPS.get(up.type, ("", "", ""))
-        listed = up.type == "variable_declarator" and at.type == "array_pattern"
-        if not part or at == up.child_by_field_name(part) or not (listed or up.type[0] != "v"):
-            return ""
-        if up.type == "for_in_statement" and not any(child.type == "of" for child in up.children):
-            return ""
-        mark = {"": first, "2": second}.get(marks, first if listed else "")
-        on = up.child_by_field_name(part)
-        known = self._stated(on) if mark and on else ""
-        return f"{known}.{mark}" if known else ""
-
-    def _handed(self, closure: Any) -> str:
-        """The type of the first parameter of a closure: of an element of what it is given to."""
-        listed = closure.parent
-        if listed.type not in ("arguments", "argument_list") or listed.named_children[0] != closure:
-            return ""
-        call = listed.parent
-        on, name = _parts(call.child_by_field_name("function") or call)
-        method = self.text_of(name) if on and name else "fold"
-        if method in WORDS["folds"]:
-            return ""
-        known = self._stated(on)
-        option = self.file.language in ("rust", "java") and method in WORDS["options"]
-        return f"{known}.{'+' if option else '*'}" if known else ""
-
     def _keep(self, again: dict[str, dict[int, str]]) -> None:
         """What other files may know: fields, and names that the module binds to something else."""
         for name, places in again.items():
@@ -573,8 +519,9 @@ class _Reader:
     def _stated(self, node: Any, deep: int = 0) -> str:
         """The stated type: a dotted name, `name()` for what a call gives, "" for unknown."""
         kind = node.type if deep < _DEEPEST else ""
-        received = kind == "unary_expression" and node.text.startswith(b"<-")
-        if kind in _STATES and not received:
+        if kind == "unary_expression" and node.text.startswith(b"<-"):
+            return ""  # what a channel of Go gives
+        if kind in _STATES:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
             part = part or (node.named_children or [None])[-1 if kind != "bounded_type" else 0]
             return self._stated(part, deep + 1) if part else ""
@@ -582,16 +529,6 @@ class _Reader:
             return self._name(node)
         if kind in ("generic_type", "new_expression"):
             return self._generic(node, deep)
-        if kind in _ELEMENTS:
-            part, mark = _ELEMENTS[kind]
-            stated = self._stated(
-                node.child_by_field_name(part) or node.named_children[0], deep + 1
-            )
-            ranged = node.named_children[-1].type == "range_expression"
-            return stated if ranged or not stated else f"{stated}.{mark}"
-        if received:
-            stated = self._stated(node.named_children[-1], deep + 1)
-            return f"{stated}.@" if stated else ""
         if kind == "union_type":
             known = [
                 stated for part in node.named_children if (stated := self._stated(part, deep + 1))
@@ -606,12 +543,6 @@ class _Reader:
             ways = [self._stated(part, deep + 1) for part in node.named_children[-2:]]
             ways = list(filter(None, ways))
             return ways[0] if len({*ways}) == 1 or (ways and sign) else ""
-        if kind == "array" and [child.type for child in node.named_children] == ["spread_element"]:
-            stated = self._stated(node.named_children[0].named_children[0], deep + 1)
-            return f"{stated}.slice()" if stated else ""
-        if kind == "array":
-            every = {self._stated(child, deep + 1) for child in node.named_children[:9]}
-            return f"{every.pop()}.[" if len(every) == 1 and "" not in every else ""
         name = self._name(node) if kind in WORDS["paths"] else ""
         if kind not in WORDS["paths"] or name or not node.child_count:
             return name
@@ -620,36 +551,21 @@ class _Reader:
         return f"{before}.{self.text_of(member)}" if before else ""
 
     def _generic(self, node: Any, deep: int) -> str:
-        """The type that a type with arguments states: of `Box<X>` it is X, of `List<X>` a collection."""
+        """The type that a type with arguments states: of `Box<X>` it is X."""
         head, *inner = node.named_children
         inner = inner if self.file.language != "go" else []
         arguments = inner[0].named_children if inner and inner[0].type == "type_arguments" else []
         name = re.split(r"::|\.", self.text_of(head))[-1]
-        origin = self.origins.get(name, "")
-        if self.file.language == "java" and not origin:
-            origin = self.origins.get("*", "=")
-        of_project = origin and not _LIBRARY.match(origin)
         language = "script" if self.script else self.file.language
-        kinds = {kind for kind in _GENERIC if name in WORDS.get(f"{kind}_{language}", ())}
-        if arguments and "pointers" in kinds:
+        if arguments and name in WORDS.get(f"pointers_{language}", ()):
             return self._stated(arguments[0], deep + 1)
-        mark = _GENERIC[kinds.pop()] if kinds else ""
-        if (
-            arguments
-            and mark
-            and not of_project
-            and f"{self.file.module}.{name}" not in self.owners
-        ):
-            if stated := self._stated(arguments[-1 if mark == "{" else 0], deep + 1):
-                return f"{stated}.{mark}"
         return self._stated(head, deep + 1)
 
     def _returned(self, node: Any) -> str:
         """The type that a function states for what it gives; `Self` and `this` as they are."""
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         if node.type in ("type_alias_declaration", "type_spec", "type_item"):
-            known = self._stated(value or node.child_by_field_name("type"))
-            return known if known[-2:] in (".[", ".{", ".<") else ""
+            return ""
         node = value or node
         fields = (node.child_by_field_name(field) for field in ("return_type", "result", "type"))
         part = next(filter(None, fields), None)
@@ -665,7 +581,7 @@ class _Reader:
         if function.type in WORDS["around"]:  # `await get<T>()`, `get::<T>()`, `get[T]()`
             function = function.named_children[0]
         called = "" if function is node else self._name(function)
-        if called in OWN:
+        if called in SELF:
             return called
         if called in ("new", "make") and self.file.language == "go":
             return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
@@ -845,16 +761,16 @@ class _Reader:
         if text == "super":
             return text, "super"
         place = node.start_byte, node.end_byte
-        known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)
+        known = "Self" if head in SELF else self.bound_at(head.lstrip("$"), place)
         if known and known[0] == "=":  # an import of this block
             text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
-        shown = text if known is None or head in OWN else "?"
+        shown = text if known is None or head in SELF else "?"
         return shown, self._expanded(text.lstrip("$"), node.start_byte) if known is not None else ""
 
     def _expanded(self, written: str, at: int, deep: int = 0) -> str:
         """A type, of a variable or type parameter at its head what is known of it, "" for nothing."""
         head, dot, rest = written.partition(".")
-        if head in OWN:
+        if head in SELF:
             return f"{self._owner(self.inside(at, at)[0])}{dot}{rest}"
         found = self.bound[head].around(at, at) if head in self.bound else None
         if found is None or written in self.owners:

@@ -86,9 +86,7 @@ class _Scope:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
             for argument in (*plain, *arguments.kwonlyargs, *rest):
-                known = _annotation(argument.annotation)
-                if argument in rest:
-                    known = _with(known, "[" if argument is arguments.vararg else "{")
+                known = "" if argument in rest else _annotation(argument.annotation)
                 inner.types[argument.arg], inner.local[argument.arg] = (
                     known,
                     _TYPED if known else "?",
@@ -164,8 +162,8 @@ class _Reader:
                 bound += self._calls(part, scope)
                 if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
                     scope.bind(bound)
-                    entered = _with(self._type(part.context_expr, scope), "+")
-                    scope.types[part.optional_vars.id], bound = entered, []
+                    scope.types[part.optional_vars.id] = self._type(part.context_expr, scope)
+                    bound = []
         if isinstance(node, ast.ExceptHandler) and node.name:
             bound.append(node.name)
         scope.bind(bound)
@@ -175,8 +173,6 @@ class _Reader:
         if isinstance(node, ast.ExceptHandler) and node.name:
             kinds = getattr(node.type, "elts", [node.type])
             scope.types[node.name] = _dotted(kinds[0]) if kinds else ""
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            self._loop(node.target, node.iter, scope)
         elif isinstance(node, ast.If):
             inner = _narrowed(node, scope)
         if isinstance(node, ast.Global):
@@ -212,7 +208,7 @@ class _Reader:
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
             inner.types[arguments[0].arg] = scope.name
             of_class = arguments[0].arg == "cls" and scope.name not in self.meta
-            inner.local[arguments[0].arg] = _OWN if of_class else "?"
+            inner.local[arguments[0].arg] = _CLS if of_class else "?"
         names = {node.arg for node in ast.walk(node.args) if isinstance(node, ast.arg)}
         later = {name: how for name, how in _bound_in(node.body).items() if name not in names}
         inner.local |= later
@@ -309,7 +305,7 @@ class _Reader:
                 self._reference(inner, scope)
             elif isinstance(inner, ast.NamedExpr):
                 self.named.append((inner.target.id, inner.value))
-            elif isinstance(inner, ast.expr) and kind in _OWN_NAMES:
+            elif isinstance(inner, ast.expr) and kind in _BINDING:
                 later.append(inner)
                 todo += [each.iter for each in getattr(inner, "generators", ())[:1]]  # as outside
                 continue
@@ -329,8 +325,6 @@ class _Reader:
         targets = (each.target for each in getattr(node, "generators", ()))
         nested.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
         generators: list[ast.comprehension] = getattr(node, "generators", [])
-        for each in generators:
-            self._loop(each.target, each.iter, nested)
         for part in ast.iter_child_nodes(node):
             if not isinstance(part, ast.comprehension):
                 bound += self._calls(part, nested)  # by `:=`
@@ -349,7 +343,7 @@ class _Reader:
             start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
         if (line := self.text.find("\n", named, end)) >= 0:
             end = line - (self.text[line - 1] == "\r")
-        if kind == "calls" and (of_self := _own_class(target, scope)):
+        if kind == "calls" and (of_self := _class_of_self(target, scope)):
             name = "cls" if isinstance(target, ast.Name) else "type"
             self.file.references.append(Reference(kind, name, start, end, scope.name, "", of_self))
         elif isinstance(target, ast.Name):
@@ -377,57 +371,24 @@ class _Reader:
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
-            if (type_name := _own_class(node.func, scope)) or (
-                type_name := self._built_in(node, scope, deep)
-            ):
+            if type_name := _class_of_self(node.func, scope):
                 return type_name
             member = isinstance(node.func, ast.Attribute) and self._type(node.func, scope, deep + 1)
             called = member or _dotted(node.func)
             return f"{called}()" if called else ""
-        if isinstance(node, ast.Subscript) and deep < _DEEPEST:
-            mark = "sorted()" if isinstance(node.slice, ast.Slice) else "@"
-            return _with(self._type(node.value, scope, deep + 1), mark)
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
-        several = isinstance(node, ast.BoolOp | ast.List | ast.Tuple | ast.Set)
-        ways = ways[0][:_DEEPEST] if several else ways
+        ways = ways[0][:_DEEPEST] if isinstance(node, ast.BoolOp) else ways
         found = {self._type(way, scope, deep + 1) for way in ways if deep < _DEEPEST} - {""}
         found = {name for name in found if not name.startswith(self.file.module)} or found
         found = {name.removesuffix("()"): name for name in sorted(found)}
-        known = found.popitem()[1] if len(found) == 1 else ""
-        return _with(known, "[" * (node.__class__ in _LISTS))
-
-    def _built_in(self, node: ast.Call, scope: _Scope, deep: int) -> str:
-        """The type of what `sorted(x)`, `next(x)` and `cast(X, y)` give, "" for other calls."""
-        name = _dotted(node.func).rpartition(".")[2]
-        if not node.args or deep > _DEEPEST or name not in _GIVES:
-            return ""
-        if name == "cast":
-            return _annotation(node.args[0])
-        return _with(self._type(node.args[0], scope, deep + 1), _GIVES[name])
-
-    def _loop(self, target: ast.expr, over: ast.expr, scope: _Scope) -> None:
-        """What the variables of a loop are, as far as the type of the collection is known."""
-        each = getattr(target, "elts", [target])
-        values, mark = [over] * len(each), "*" if each[0] is target else "&"
-        if isinstance(over, ast.Call) and mark == "&" and _dotted(over.func) == "zip":
-            values, mark = over.args, "*"
-        elif mark == "&":
-            each, values = each[1:] if len(each) == 2 else [], values[1:]
-        for part, value in zip(each, values, strict=False):
-            if isinstance(part, ast.Name) and scope.local.get(part.id) not in (_SEVERAL, _TYPED):
-                scope.types[part.id] = _with(self._type(value, scope), mark)
+        return found.popitem()[1] if len(found) == 1 else ""
 
 
 # Expressions with names of their own, and patterns that bind one.
-_OWN_NAMES = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+_BINDING = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
 # Parts of expressions that have the type of the whole, so deep in each other.
 _SAME_TYPE = {ast.Await: ["value"], ast.IfExp: ["body", "orelse"], ast.BoolOp: ["values"]}
-_SAME_TYPE |= {ast.NamedExpr: ["value"], ast.ListComp: ["elt"], ast.SetComp: ["elt"]}
-_SAME_TYPE |= dict.fromkeys((ast.List, ast.Tuple, ast.Set), ["elts"])
-_LISTS = frozenset((ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp))
-# What built-in functions give of the type of their first argument: a collection, an element, pairs.
-_GIVES = dict.fromkeys("sorted list tuple set reversed iter aiter deque".split(), "sorted()")
-_GIVES |= {"next": "*", "max": "*", "min": "*", "enumerate": "enumerate()", "cast": ""}
+_SAME_TYPE |= {ast.NamedExpr: ["value"]}
 _DEEPEST = 20
 _CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
@@ -435,14 +396,10 @@ _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 _Step = ast.AST | tuple[str, str]  # a statement, or the type that a name has from here on
 
 
-def _with(known: str, mark: str) -> str:
-    return f"{known}.{mark}" if known and mark else known
-
-
-def _own_class(node: ast.expr, scope: _Scope) -> str:
+def _class_of_self(node: ast.expr, scope: _Scope) -> str:
     """The class of which `cls`, `type(self)` or `self.__class__` is one; "" for others."""
     if isinstance(node, ast.Name):
-        return scope.types.get(node.id, "") if scope.local.get(node.id) == _OWN else ""
+        return scope.types.get(node.id, "") if scope.local.get(node.id) == _CLS else ""
     on = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
     if isinstance(node, ast.Call) and _dotted(node.func) == "type" and len(node.args) == 1:
         on = node.args[0]
@@ -504,7 +461,7 @@ def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> d
 
 
 # Ways to be bound as `_Scope.local` has them: to several values, and as a parameter with a type.
-_SEVERAL, _TYPED, _OWN = "?|", "?:", "?c"  # and the class of a class method
+_SEVERAL, _TYPED, _CLS = "?|", "?:", "?c"  # and the class of a class method
 
 
 def _value(node: ast.AST, name: str) -> set[str]:
@@ -545,7 +502,7 @@ def _base_of(node: ast.expr) -> ast.expr:
 
 
 def _annotation(node: ast.expr | None) -> str:
-    """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X; of list[X] a list."""
+    """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             return _annotation(ast.parse(node.value, mode="eval").body)
@@ -559,15 +516,6 @@ def _annotation(node: ast.expr | None) -> str:
         parameters = getattr(node.slice, "elts", [node.slice]) or [node.slice]
         if outer in WORDS["pointers_python"]:
             return _annotation(parameters[-1 if outer == "Coroutine" else 0])
-        if outer in WORDS["maps_python"]:
-            return _with(_annotation(parameters[-1]), "{")
-        if outer in WORDS["lists_python"]:
-            same = (
-                outer not in ("tuple", "Tuple")
-                or len({ast.dump(parameter) for parameter in parameters[:2]}) == 1
-            )
-            same |= len(parameters) == 2 and getattr(parameters[1], "value", None) is ...
-            return _with(_annotation(parameters[0]), "[") if same else ""
         if outer == "Union":
             known = {stated for each in parameters if (stated := _annotation(each))}
             return known.pop() if len(known) == 1 else ""

@@ -31,12 +31,7 @@ _BUILT_IN += (TextIOWrapper, Path, re.Pattern, re.Match, datetime)  # and of Pyt
 COMMON = WORDS["common"] | {name for kind in _BUILT_IN for name in dir(kind)}
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
-# What marks behind a type give of which collections, and what its methods do; symbols.Reference.
-_OF = {"*": "[<", "@": "[{<", "&": "{", ">": "<", "+": "[<~"}
-_COLLECTIONS = frozenset("[{<~")
-_SPECIAL = {"*": "__iter__", "@": "__getitem__", "+": "__enter__"}  # of a class of Python
-_THROUGH = "|".join(WORDS["through"])
-_UNDONE = re.compile(rf"\.(?:[\[<]\.[*+]|[\[{{<]\.@|\{{\.&|<\.>|(?:{_THROUGH})\(\))")
+_UNDONE = re.compile(rf"\.(?:{'|'.join(WORDS['through'])})\(\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +123,6 @@ def touched(
     folders = {part for file in files for part in file.module.split(".")[:-1]}
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
-    changed |= {mark for mark, name in _SPECIAL.items() if name in changed}
     owners = _other_kinds(before, after)
     members = [
         (file.uri, symbol) for file in files for symbol in file.symbols if symbol.parent in owners
@@ -606,13 +600,11 @@ def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     plain = written == bare and file.language in _SCRIPTS  # a function with a prototype
     if symbol is None or symbol.kind in TYPES or (plain and symbol.kind == "function"):
         return found
-    head, dot, marks = symbol.returns.partition(".")
-    if head in ("Self", "this"):
-        owner = "." in bare and _object(corpus, file, bare.rpartition(".")[0], inside)
-        return f"{owner or symbol.parent}{dot}{marks}"
-    bare = symbol.returns.rstrip(".[{<~")
-    kind = meant(corpus, corpus.home[found], bare, symbol.parent)[0] if bare else ""
-    return kind and kind + symbol.returns[len(bare) :]
+    if symbol.returns in ("Self", "this"):
+        owner = _object(corpus, file, bare.rpartition(".")[0], inside) if "." in bare else ""
+        return owner or symbol.parent
+    home = corpus.home[found]
+    return meant(corpus, home, symbol.returns, symbol.parent)[0] if symbol.returns else ""
 
 
 def _type_of(
@@ -622,17 +614,6 @@ def _type_of(
     if written.endswith("()"):
         return _object(corpus, file, written, inside)
     owner, _, last = written.rpartition(".")
-    if last in _COLLECTIONS or last in _OF:
-        on = _object(corpus, file, owner, inside)
-        if last in _COLLECTIONS:
-            return f"{on}.{last}" if on else ""
-        on = _underlying(corpus, on)
-        if on[-1:] in _COLLECTIONS or not on:
-            return on[:-2] * (on[-1:] in _OF[last])
-        special = _SPECIAL.get(last, "")
-        key = special and file.language == "python" and member(corpus, on, special)
-        known = _object(corpus, file, f"{on}.{special}()", inside) if key else ""
-        return known.removesuffix(".[") if known else on * (last == "+")
     symbol = corpus.symbols.get(written)
     if not written or (symbol and symbol.kind != "method"):
         return written
@@ -641,32 +622,9 @@ def _type_of(
     if found or not owner or not (on := _object(corpus, file, owner, inside)):
         return found
     passed = on if last in WORDS["through"] and file.language == "rust" else ""
-    if (under := _underlying(corpus, on))[-1:] in _COLLECTIONS:
-        return _of_method_of(under, last) or member(corpus, on, last) or passed
     if not called and file.language in ("java", "rust") and (field := _field(corpus, on, last)):
         return field  # beside a method of that name
     return member(corpus, on, last) or _field(corpus, on, last) or passed
-
-
-def _underlying(corpus: Corpus, on: str) -> str:
-    """Of a name for a collection (`type Steps []Step`) the collection."""
-    symbol = corpus.symbols.get(on)
-    if symbol is None or symbol.kind != "type" or not symbol.returns:
-        return on
-    bare = symbol.returns.rstrip(".[{<~")
-    found = meant(corpus, corpus.home[on], bare, symbol.parent)[0]
-    return found + symbol.returns[len(bare) :] if found else on
-
-
-def _of_method_of(on: str, name: str) -> str:
-    """What a method of a collection gives: the like of it, its values, one of them."""
-    if on[-1] == "~":
-        return on[:-2] * (name in WORDS["opened"])
-    if name in WORDS["values"]:
-        return f"{on[:-1]}["
-    if name in WORDS["pairs"]:
-        return f"{on[:-1]}{{" + ".[" * (name == "entrySet")
-    return on if name in WORDS["kept"] else on[:-2] * (name in WORDS["one"])
 
 
 def _field(corpus: Corpus, owner: str, name: str) -> str:
@@ -753,16 +711,9 @@ def _interfaces(file: SourceFile) -> set[str]:
     return {reference.inside for reference in bases if file.language == "python"}
 
 
-# The methods of interfaces of Go's library, each with how many parameters it has.
-_OF_LIBRARY = {
-    name: {(method[:-1], int(method[-1])) for method in methods.split("+")}
-    for name, _, methods in (line.partition(":") for line in WORDS["interfaces"])
-}
-
-
 def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     """Interfaces of which a type has all methods, each with as many parameters. Not those of no
-    method or of a single common one."""
+    method or of a single common one, nor of Go those that embed what is not of the corpus."""
     interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
     if not interfaces:
         return []
@@ -782,19 +733,11 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     for name in methods.keys() - interfaces:
         for method in methods[name]:
             having[method].add(name)
-    edges, embedded = [], defaultdict(set)
-    for reference in (
-        reference for file in files for reference in file.references if reference.kind == "inherits"
-    ):
-        if not any(
-            base.endswith(f".{reference.name}") for base in corpus.bases.get(reference.inside, ())
-        ):
-            embedded[reference.inside].add(f"{reference.receiver}.{reference.name}".lstrip("."))
+    edges: list[Edge] = []
     for interface in interfaces:
         required = methods.get(interface, set())
-        if places[interface][1].kind == "interface" and interface in embedded:  # of Go's library
-            libraries = [_OF_LIBRARY.get(base) for base in embedded[interface]]
-            required = required.union(*filter(None, libraries)) if all(libraries) else set()
+        if places[interface][1].kind == "interface" and interface in corpus.foreign:
+            continue
         if len(required) < 2 and all(name in COMMON for name, _ in required):
             continue
         for name in sorted(set.intersection(*(having[method] for method in required))):
@@ -927,7 +870,7 @@ def _of_unknown(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple
     while written != (fewer := _UNDONE.sub("", written)):
         written = fewer
     type_name |= "()." in written or (written.endswith("()") and file.language != "python")
-    if type_name or written[-1:] in _OF or not (written[:1].isupper() or "." in written):
+    if type_name or not (written[:1].isupper() or "." in written):
         return None
     last = written.rpartition(".")[2]
     owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)

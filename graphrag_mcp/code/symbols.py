@@ -61,10 +61,8 @@ class Reference:
     `inside` the qualified name of what uses it.
 
     `receiver` is what stands before the last dot ("" for a bare name, "?" for an expression), `type`
-    the receiver's type as far as the file states it: a dotted name, `name()` for what a call gives,
-    with marks behind: `X.[` a list of X, `X.{` a map to X, `X.<` a channel, `X.~` a lock around X; of these `X.*` what a loop
-    gives, `X.@` what an index gives, `X.&` the second of a pair, `X.>` what a channel gives, `X.+` an
-    element or what is in an `Option`.
+    the receiver's type as far as the file states it: a dotted name, `name()` for what a call gives.
+    What is in a collection has no type.
     Of a bare name: "?" a variable, "=" an import of its block, "<" in a comprehension of a class; "!"
     in the arguments of a macro, also of a path.
     """

@@ -91,7 +91,7 @@ def here(environ: Mapping[str, str], home: Path) -> list[Host]:
     return [host for host in HOSTS if seen(host, environ, home)]
 
 
-def own_way(host: Host, name: str, server: Mapping[str, Any]) -> str:
+def command_of(host: Host, name: str, server: Mapping[str, Any]) -> str:
     """The host's own command, or link, that would put the same entry in; "" where it has none."""
     words = ["--", server["command"], *server["args"]]
     pairs = (f"{key}={value}" for key, value in server.get("env", {}).items())

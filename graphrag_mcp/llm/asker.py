@@ -236,8 +236,8 @@ class Answer(Generic[T]):
 
 def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
     """What a question is known by in the book: its words and the form wanted, not who is asked."""
-    said_of = [[message.role, message.content, *message.images] for message in messages]
-    body = [said_of, schema]
+    turns = [[message.role, message.content, *message.images] for message in messages]
+    body = [turns, schema]
     text = json.dumps(body, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 

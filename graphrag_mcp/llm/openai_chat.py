@@ -131,8 +131,8 @@ class OpenAIChat:
                 optional["response_format"] = _format(form, shape or {})
             length = next((name for name in self._lengths if name not in without), "")
             length = next((name for name in LENGTHS if name in optional), length)
-            own = optional.get(length)
-            if max_output and length and not (type(own) is int and 0 < own < max_output):
+            limit = optional.get(length)
+            if max_output and length and not (type(limit) is int and 0 < limit < max_output):
                 optional[length] = max_output
             if preview is not None and "stream" not in without:
                 optional |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -237,26 +237,26 @@ class Preview:
         self.restart()
 
     def restart(self) -> None:
-        self._held = ""  # not yet known to be answer or thinking
+        self._unread = ""  # not yet known to be answer or thinking
         self._state = "begins"
 
     def feed(self, piece: str) -> None:
         if self._state == "thinks":
-            self._held += piece
-            closing = _THOUGHT.search(self._held)
+            self._unread += piece
+            closing = _THOUGHT.search(self._unread)
             if closing is None:
-                self._held = self._held[-len("</thinking>") :]
+                self._unread = self._unread[-len("</thinking>") :]
                 return
-            piece, self._held, self._state = self._held[closing.end() :], "", "begins"
+            piece, self._unread, self._state = self._unread[closing.end() :], "", "begins"
         if self._state == "begins":
-            self._held = (self._held + piece).lstrip()
-            if opening := _THINKING.match(self._held):
-                piece, self._held, self._state = self._held[opening.end() :], "", "thinks"
+            self._unread = (self._unread + piece).lstrip()
+            if opening := _THINKING.match(self._unread):
+                piece, self._unread, self._state = self._unread[opening.end() :], "", "thinks"
                 self.feed(piece)
                 return
-            if "<thinking>".startswith(self._held.lower()):
+            if "<thinking>".startswith(self._unread.lower()):
                 return
-            piece, self._held, self._state = self._held, "", "answers"
+            piece, self._unread, self._state = self._unread, "", "answers"
         if piece:
             self.shown = True
             self._give(piece)

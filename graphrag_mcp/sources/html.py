@@ -254,7 +254,7 @@ class _Writer:
         self.layouts: list[int] = []  # numbers of the tables that turned out to lay out the page
         self.title = ""
         self.metadata: dict[str, Any] = {}
-        self._said: dict[str, str] = {}  # of meta elements
+        self._meta: dict[str, str] = {}  # of meta elements
         self._mail = mail
         self._parts: list[_Part] = []
         self._line: list[str] = []  # pieces of the line being written
@@ -294,12 +294,12 @@ class _Writer:
             if isinstance(node.get("@graph"), list):
                 self._linked_data(node["@graph"])
             if isinstance(node.get("datePublished"), str):
-                self._said.setdefault("datepublished", node["datePublished"])
+                self._meta.setdefault("datepublished", node["datePublished"])
             authors = node.get("author")
             for author in authors if isinstance(authors, list) else [authors]:
                 name = author.get("name") if isinstance(author, dict) else author
                 if isinstance(name, str):
-                    self._said.setdefault("author", name)
+                    self._meta.setdefault("author", name)
 
     def text(self, raw: str) -> None:
         if not raw or self._open["hidden"] or self._open["svg"] > self._open["drawn"]:
@@ -311,7 +311,7 @@ class _Writer:
         if self._open["sup"]:
             piece = raised(piece)
         if self._open["author"] and piece.strip():
-            self._said.setdefault("author", piece.strip())
+            self._meta.setdefault("author", piece.strip())
         piece = piece.replace(_MARK, "").replace(QUOTE, "")
         if self._page and piece.strip():
             if not self._page.words:
@@ -395,11 +395,11 @@ class _Writer:
                 or attributes.get("itemprop")
                 or ""
             )
-            self._said.setdefault(key.lower(), attributes.get("content", ""))
+            self._meta.setdefault(key.lower(), attributes.get("content", ""))
         elif name == "base":
             self._base = self._base or attributes.get("href", "")
         elif name == "time" and attributes.get("datetime"):
-            self._said.setdefault("time", attributes["datetime"])
+            self._meta.setdefault("time", attributes["datetime"])
         elif name == "img" and attributes.get("alt", "").strip():
             self.text(f" [image: {attributes['alt'].strip()}] ".replace("&", "&amp;"))
         elif name == "input" and attributes.get("type", "").lower() in _SHOWN:
@@ -617,7 +617,7 @@ class _Writer:
         links = list(_placed(kept, text, self._pages))
         for name, keys in (("date", [*_DATES, "time"]), ("author", _AUTHORS)):
             value = next(
-                (self._said[key].strip() for key in keys if self._said.get(key, "").strip()), ""
+                (self._meta[key].strip() for key in keys if self._meta.get(key, "").strip()), ""
             )
             if value and not value.startswith("http"):
                 self.metadata[name] = " ".join(value.split())[:200]

@@ -352,7 +352,7 @@ def find(
             continue
         if within and not any(_inside(real, root) for root in within):
             found.fail(shown(path), OUTSIDE)  # moved since the caller looked
-        elif any(_inside(real, own_path) for own_path in walk.ours):
+        elif any(_inside(real, written) for written in walk.ours):
             found.fail(shown(path), f"{OURS}, and such files are never indexed")
         else:
             (folders if folder else singles).add(real)

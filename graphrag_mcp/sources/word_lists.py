@@ -33,9 +33,9 @@ def counted(number: int, style: str) -> str:
     elif kind == "decimalzero":
         shown = f"{number:02d}"
     elif re.match("(chinese|japanese|taiwanese)counting", kind) and number < 100:
-        tens, ones = divmod(number, 10)
+        tens, units = divmod(number, 10)
         digits = " 一二三四五六七八九"
-        shown = (digits[tens] if tens > 1 else "") + "十" * (tens > 0) + digits[ones].strip()
+        shown = (digits[tens] if tens > 1 else "") + "十" * (tens > 0) + digits[units].strip()
     return shown.upper() if kind.startswith("upper") else shown
 
 

@@ -167,7 +167,6 @@ def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch(language: st
 REACHES = {
     "private of Java": ("A.java", "class A { void before() {} }\n", "private void", "void", "B.java", "class B extends A { void go() { before(); } }\n"),
     "static of Java": ("A.java", "class A { void help() {} }\n", "static void", "void", "A2.java", "class Kid extends A { static class In { void go() { help(); } } }\n"),
-    "items of a class of Python": ("a.py", "class Box:\n    def go(self): pass\nclass Row:\n    def __getitem__(self, n) -> Box: pass\n", "def item", "def __getitem__", "b.py", "from a import Row\nclass Gate:\n    def go(self): pass\ndef use(row: Row): row[0].go()\n"),
     "exports of a module": ("lib/index.js", "function createApp() {}\n", "module.exports = createApp\nfunction", "function", "a.js", "const make = require('./lib')\nfunction go() { make() }\n"),
 }  # fmt: skip
 
