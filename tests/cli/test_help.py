@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser, run_of
-from graphrag_mcp.cli.output import as_commands, pace
+from graphrag_mcp.cli.output import pace
 from tests.support.command import clean_environment, run_cli, run_here
 
 
@@ -66,7 +66,3 @@ def test_no_help_shows_an_argument_that_is_hidden() -> None:
 def test_tune_without_a_model_refuses_before_it_looks_at_anything(sample_home: Path) -> None:
     done = run_cli("tune", "--home", sample_home)
     assert done.returncode == 2 and "tuning needs a chat model" in done.stderr
-
-
-def test_a_count_of_calls_is_no_advice() -> None:
-    assert as_commands("Asked 3 times: local_search 2, drift_step 1.") == "Asked 3 times: local_search 2, drift_step 1."

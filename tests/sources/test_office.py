@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import os
-import re
 import zipfile
 from pathlib import Path
 
@@ -126,22 +125,6 @@ def test_a_page_of_a_pdf_that_is_damaged_is_told_with_the_file(tmp_path: Path) -
     assert result.counts["added"] == 1 and result.skipped == {"some pages are damaged": 1}
     (row,) = live_documents(corpus, read_manifest(corpus), ["metadata"]).to_pylist()
     assert '"pages_not_read": [3]' in row["metadata"]
-
-
-def test_a_long_pdf_is_read_in_seconds(tmp_path: Path) -> None:
-    lines = "\n".join(
-        f"Line {number}: the light was burning and Ines Calloway rowed to the Narrows." for number in range(45)
-    )
-    document = one(tmp_path / "d", "long.pdf", hostile_archives.pages(*[lines] * 400))
-    assert document.metadata["pages"] == 400 and document.text.count("Ines Calloway") == 400 * 45
-
-
-def test_a_docx_is_text_without_escapes(tmp_path: Path) -> None:
-    document = one(
-        tmp_path / "d", "a.docx", hostile_archives.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
-    )
-    assert document.text.startswith("Ines Calloway wrote this.\n\nAnd ") and "this" in document.text
-    assert document.metadata == {"parser": piece.parser("office-oxide")}
 
 
 def test_sheets_are_tables(tmp_path: Path) -> None:
@@ -332,83 +315,3 @@ def test_lists_of_odt_have_their_numbers(tmp_path: Path) -> None:
         '<list text:style-name="L2"><item><p>No glass.</p></item></list>',
     )
     assert text == "1. Pay.\n2. Sign.\n   In ink.\n  - Blue.\n\nThen:\n\n3. Swim.\n\n1. Rest.\n\n- No glass.\n"
-
-
-NUMBER = '<text:list-level-style-number text:level="{}" style:num-format="1"{}/>'
-
-
-@pytest.mark.parametrize(
-    ("levels", "body", "text"),
-    [
-        (NUMBER.format(1, ' text:start-value="5"'), "<item><p>A</p></item><item><p>B</p></item>", "5. A\n6. B\n"),
-        ("", '<item text:start-value="4"><p>A</p></item><item><p>B</p></item>', "4. A\n5. B\n"),
-        (NUMBER.format(1, "").replace('"1"/', '"a"/'), "<item><p>A</p></item>", "- A\n"),
-        (NUMBER.format(1, ' style:num-prefix="A."'), "<item><p>A</p></item>", "- A\n"),
-        (
-            NUMBER.format(1, "") + NUMBER.format(2, ' text:display-levels="2"'),
-            "<item><p>A</p><list><item><p>B</p></item></list></item>", "1. A\n  - B\n",
-        ),
-        (  # an item that holds a list alone is no item of its level
-            NUMBER.format(1, "") + NUMBER.format(2, ""),
-            "<item><p>A</p></item><item><list><item><p>B</p></item></list></item><item><p>C</p></item>",
-            "1. A\n  1. B\n2. C\n",
-        ),
-        ("", "<item><list><item><p>B</p></item></list></item><item><p>C</p></item>", "  - B\n- C\n"),
-        (  # whether the second goes on is for the program to say
-            NUMBER.format(1, "") + NUMBER.format(2, ""),
-            "<item><p>A</p><list><item><p>B</p></item></list><p>x</p><list><item><p>C</p></item></list></item>"
-            "<item><p>D</p><list><item><p>E</p></item></list></item>",
-            "1. A\n  1. B\n   x\n  - C\n2. D\n  1. E\n",
-        ),
-    ],
-)  # fmt: skip
-def test_a_number_of_odt_is_right_or_a_bullet(tmp_path: Path, levels: str, body: str, text: str) -> None:
-    assert odt_list(tmp_path, f'<list text:style-name="L1">{body}</list>', levels).strip() == text.strip()
-
-
-def test_a_list_of_odt_goes_on_where_the_list_that_it_names_ended(tmp_path: Path) -> None:
-    between = '<list xml:id="{}" text:style-name="L1"{}><item><p>{}</p></item></list>'
-    goes_on, of = ' text:continue-numbering="true"', ' text:continue-list="{}"'
-    lists = (
-        ("a", "", "A"), ("b", "", "B"), ("c", of.format("a"), "C"), ("d", goes_on, "D"), ("e", of.format("gone"), "E"),
-    )  # fmt: skip
-    text = odt_list(tmp_path, "".join(between.format(*each) for each in lists))
-    assert text.split("\n\n") == ["1. A", "1. B", "2. C", "3. D", "- E\n"]
-
-
-def test_bullets_of_fonts_of_signs_are_marks_of_a_list(tmp_path: Path) -> None:
-    fonts = rb"{\rtf1\ansi{\fonttbl{\f0 Arial;}{\f3\fcharset2 Symbol;}{\f4\fcharset2 Wingdings;}}"
-    text = one(tmp_path, "a.rtf", fonts + rb"{\listtext\f4\'a7\tab}Item\par{\listtext\f4 v\tab}Next\par{\f4 Words} \'a7 7\par}").text
-    assert text == "- Item\n\n- Next\n\nWords § 7\n"
-    page = "<p>&#61607; Square</p><p>x &#61607; y</p>"
-    assert one(tmp_path, "a.html", page.encode()).text == "- Square\n\nx \uf0a7 y\n"
-
-
-def test_a_sign_that_says_something_stays(tmp_path: Path) -> None:
-    """Characters of a font of signs within a text, numbers of items, ticked and open boxes."""
-    fonts = rb"{\rtf1\ansi{\fonttbl{\f0\fcharset0 T;}{\f3\fcharset2 Symbol;}}\f0 "
-    words = rb"The limit{\f3  }{\f0 is }{\f3 5}0 kg, 5 {\f3\'b1} 3.\par{\listtext\f3 7{\f0 .}\tab}Sign.\par}"
-    assert one(tmp_path, "a.rtf", fonts + words).text == "The limit is 50 kg, 5 ± 3.\n\n7.\tSign.\n"
-    boxes = "<p>&#61694; Paid</p><p>&#61608; Owed</p>"
-    assert one(tmp_path, "b.html", boxes.encode()).text == "\uf0fe Paid\n\n\uf0a8 Owed\n"
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_raised_numbers_of_a_sheet_are_told_apart(tmp_path: Path, shared: bool) -> None:
-    import openpyxl
-
-    rich = '<r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>3</t></r><r><t xml:space="preserve"> m</t></r>'
-
-    book = openpyxl.Workbook()
-    assert book.active is not None
-    book.active.append(["RICH"])
-    book.save(stream := io.BytesIO())
-    changed = io.BytesIO()
-    with zipfile.ZipFile(stream) as parts, zipfile.ZipFile(changed, "w") as copy:
-        for name in parts.namelist():
-            data = parts.read(name).replace(b"<t>RICH</t>", rich.encode())
-            if not shared:
-                inline = f'<c r="A1" t="inlineStr"><is>{rich}</is></c>'.encode()
-                data = re.sub(rb'<c r="A1"[^>]*>.*?</c>', inline, data)
-            copy.writestr(name, data)
-    assert "| 10^3 m |" in one(tmp_path / "d", "raised.xlsx", changed.getvalue()).text

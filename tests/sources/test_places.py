@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,87 +127,6 @@ def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path, capsys:
         assert place in capsys.readouterr().out, question
 
 
-def test_a_hit_without_a_place_names_the_file_that_its_title_does_not_say(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, home = tmp_path / "in", tmp_path / "home"
-    folder.mkdir()
-    mail = "From: Ana <a@b.example>\nTo: c@d.example\nSubject: Price of slate\n\nSlate is at 410 crowns a load.\n"
-    page = "<html><title>Lamp oil</title><h1>Lamp oil</h1><p>Lamp oil is sold by Fenwick Brothers.</p></html>"
-    event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Mooring inspection\nDESCRIPTION:by Lars Uggla\nEND:VEVENT\nEND:VCALENDAR\n"
-    (folder / "offer.eml").write_text(
-        mail.replace("\n\n", "\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\n", 1)
-        + f'--B\nContent-Type: text/calendar; name="invite.ics"\nContent-Disposition: attachment\n\n{event}--B--\n'
-    )
-    (folder / "box.mbox").write_text(f"From a@b Mon Jan  6 10:00:00 2025\n{mail}".replace("late", "andstone"))
-    (folder / "minutes.rtf").write_bytes(rb"{\rtf1 Minutes of May\par The slipway was built by Tobias Rask.}")
-    (folder / "lamp-oil.html").write_text(page.replace("Fenwick", "Marlow").replace("Lamp oil", "Lamp-oil"))
-    (folder / "guide.md").write_text("# To the island\n\nThe ferry leaves from pier nine.\n")
-    with zipfile.ZipFile(folder / "bundle.zip", "w") as bundle:
-        bundle.writestr("c/page.html", page)
-        bundle.writestr("c/deep.md", "# Diving\n\nAsk Ansel Brook.")
-    assert main(["index", str(folder), "--home", str(home), "--corpus", "c"]) == 0
-    for question, head in (
-        ("price of slate", "Price of slate (offer.eml) "), ("price of sandstone", "(box.mbox#1) "),
-        ("Who built the slipway?", "Minutes of May (minutes.rtf) "), ("Fenwick Brothers", "Lamp oil (bundle.zip#c/page.html) "),
-        ("Ansel Brook", "Diving (bundle.zip#c/deep.md) "), ("Lars Uggla", "Mooring inspection (offer.eml#invite.ics/1)"), ("Marlow Brothers", "] lamp-oil.html whole"),
-        ("pier nine", "] To the island whole"),
-    ):  # fmt: skip
-        capsys.readouterr()
-        assert main(["search", question, "--home", str(home)]) == 0
-        assert head in capsys.readouterr().out, question
-    capsys.readouterr()
-    assert main(["list", "--home", str(home)]) == 0
-    assert "Price of slate (offer.eml)" in capsys.readouterr().out
-
-
-def passages_of(piece: Piece) -> list[str]:
-    units = chunk(piece.text, ChunkParams(), None, places.divisions(piece.places), places.headers(piece))
-    return [piece.text[span.start : span.end] for unit in units for span in unit.passages]
-
-
-@pytest.mark.parametrize(("sentences", "most", "without"), [(1, 12, 1), (3, 24, 1), (6, 50, 1), (25, 160, 60)])
-def test_a_header_begins_a_passage_only_where_its_rows_fit_into_it(sentences: int, most: int, without: int) -> None:
-    """Rows longer than a passage are cut as without the header; rows of some sentences have it in each."""
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    sheet.append(["Clause", "Text"])
-    for number in range(100):
-        sheet.append([number, "The tenant pays the rent on the first day of every month to the landlord. " * sentences])
-    out = io.BytesIO()
-    book.save(out)
-    (piece,) = [found for found in formats.pieces(out.getvalue(), "xlsx") if isinstance(found, Piece)]
-    passages = passages_of(piece)
-    assert len(passages) <= most and min(map(len, passages)) > 150
-    assert sum("| Clause | Text |" not in text for text in passages) <= without
-
-
-def test_each_passage_of_a_long_sheet_begins_with_its_header() -> None:
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert sheet is not None
-    sheet.title = "Stock"
-    sheet.append(["Stock of the yard"])
-    sheet.append(["Part", "Supplier", "Bin", "Price", "Reorder level"])
-    for number in range(400):
-        sheet.append([f"Gasket G-{1000 + number}", "Norring", f"B{number % 40}", 3.1 + number, 5])
-    sheet["B300"].comment = openpyxl.comments.Comment("Late", "Nadja")
-    out = io.BytesIO()
-    book.save(out)
-    (piece,) = [found for found in formats.pieces(out.getvalue(), "xlsx") if isinstance(found, Piece)]
-    passages = passages_of(piece)
-    rows = [text for text in passages if "| Gasket" in text]
-    without = [text for text in rows if "| Part | Supplier |" not in text.partition("| Gasket")[0]]
-    assert len(rows) > 20 and len(without) * 20 <= len(rows)  # a unit may begin within a table
-    assert sum(text.count("| Part |") > 1 for text in rows) * 20 <= len(rows)
-    assert "Comment (Nadja): Late" in passages[-1] and "| Gasket G-1399" in passages[-1]
-
-
 @pytest.mark.slow
 def test_places_stay_when_rows_are_derived_again_and_go_with_their_document(tmp_path: Path) -> None:
     folder, corpus = folder_of(tmp_path), tmp_path / "c"
@@ -254,29 +172,3 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()
     assert texts.passage(snapshot, unit["n"])["place"] == "01:02:03"
     assert Sources(snapshot, [unit["id"]]).cite(unit["id"])["place"] == "01:02:03"
-
-
-def test_entities_relationships_and_topics_name_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.support import ole
-
-    folder, home = folder_of(tmp_path), ["--home", str(tmp_path / "home")]
-    said = "Ines Calloway met Tom Reed at Helm Harbour."
-    (folder / "audit-report.pdf").write_bytes(hostile_archives.pages("It began in May.", f"{said}\n{said}"))
-    cells = {(0, 0): "Item", (0, 1): "Owner", (1, 0): "Crane", (1, 1): "Ines Calloway", (2, 0): "Pump", (2, 1): "Tom Reed"}
-    (folder / "owners.xls").write_bytes(ole.xls({}, {"Costs": cells}))
-    assert main(["index", str(folder), "--corpus", "c", *home]) == 0
-
-    def shown(*command: str) -> str:
-        capsys.readouterr()
-        assert main([*command, *home]) == 0
-        return capsys.readouterr().out
-
-    evidence, _, relationships = shown("entity", "Ines Calloway").partition("## Relationships")
-    assert "Harbour. [t1] (audit-report.pdf p. 2)" in evidence
-    assert "Harbour. [t1] (audit-report.pdf p. 2)" in relationships
-    documents = evidence.partition("## Documents")[2]
-    assert "audit-report.pdf" in documents and "owners.xls" in documents
-    report = shown("report", "c1")
-    assert "Harbour. [t1] (audit-report.pdf p. 2)" in report and "(owners.xls Costs!A2:B2)" in report
-    assert "(audit-report.pdf p. 2)" in shown("search", "What are the main topics?", "--mode", "global")
-    assert "(owners.xls Costs!A2:B2)" in shown("list", "Ines Calloway")

@@ -54,14 +54,6 @@ def test_a_question_of_megabytes_is_cut_and_answered(call: Caller) -> None:
     assert "Charles Babbage" in found["text"] and "of 4,000,000 characters was cut to 19,999" in found["hint"]
 
 
-def test_a_question_is_cut_between_words(call: Caller) -> None:
-    found = call.good("local_search", query="Lovelace and Babbage " * 2_000)
-    assert "was cut to" in found["hint"] and "Nowhere in this corpus" not in found["hint"]
-    unparted = "Ada Lovelace " + "x" * 9_999 + " " + "名" * 40_000  # nothing but the last word may be lost
-    found = call.good("local_search", query=unparted)
-    assert "query of 50,013 characters was cut to 20,000." in found["hint"]
-
-
 def test_a_tool_that_is_not_there_is_named_short_and_visible(call: Caller) -> None:
     async def ask(name: str) -> str:
         with pytest.raises(MCPError) as error:
@@ -76,11 +68,6 @@ def test_a_tool_that_is_not_there_is_named_short_and_visible(call: Caller) -> No
 def test_an_id_that_is_refused_is_shown_without_escapes(call: Caller) -> None:
     found = call.good("submit_work", results=[{"work_id": "\x1b[31m\u202e", "text": "x"}])
     assert found["rejected"][0]["work_id"] == "\\u001b[31m\\u202e"
-
-
-def test_unknown_arguments_are_named_up_to_the_fifth(call: Caller) -> None:
-    found = call.good("get_entity", id_or_name="Ada Lovelace", **{f"arg{at}": 1 for at in range(60)})
-    assert found["text"].count("has no argument") == 5
 
 
 def test_values_of_a_request_are_counted_outside_of_its_strings() -> None:
@@ -121,11 +108,6 @@ def test_other_requests_have_the_same_limits(call: Caller) -> None:
     call.portal.call(ask, lambda: client.get_prompt("ask_corpus", {"question": long}))
     reference = PromptReference(type="ref/prompt", name="ask_corpus")
     call.portal.call(ask, lambda: client.complete(reference, {"name": "corpus", "value": long}))
-
-
-def test_escapes_and_direction_are_shown_wherever_the_text_is(call: Caller) -> None:
-    text = call.good("get_source", ids=["d1"])["text"]
-    assert "\\u001b[31mShe wrote\\u001b[0m about the \\u202eengine." in text
 
 
 def test_every_text_that_is_stored_has_a_limit(call: Caller) -> None:
