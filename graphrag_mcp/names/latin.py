@@ -46,8 +46,14 @@ _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
+_ITEM = re.compile(r"(?:^|[\s(])[\da-z]{1,3}\)\Z", re.MULTILINE)  # (1) The, b) The
 _LONGEST = 6  # words of a name
 _GRAMMAR = frozenset[str]().union(*LANGUAGES.values())
+_BEFORE_CAPITAL = re.compile(rf"(?<![{WORD}])([{WORD}]++)[ \n]([{UPPER}][{LOWER}]++)(?![{WORD}-])")
+_CAPITAL = re.compile(rf"(?<![{WORD}-])[{UPPER}][{LOWER}]++")
+_DECLINED = ("e", "em", "en", "er", "es")  # endings of German adjectives
+_NOUN_ENDINGS = ("e", "n", "en", "es", "er", "ern")  # a name takes an s alone
+_LEAST_TAIL = 4  # letters of a noun that another one ends with: Sitzungsprotokoll, Protokoll
 
 
 @dataclass(slots=True)
@@ -85,6 +91,7 @@ class Latin:
         self.lower = Counter(_LOWER_WORD.findall(text))
         self.language = _language(_GRAMMAR.intersection(self.lower))
         self.grammar = STOP_WORDS | LANGUAGES[self.language]
+        self.nouns = _nouns(text) if self.language == "de" else frozenset[str]()
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
         self._prose: dict[int, bool] = {}
@@ -122,9 +129,11 @@ class Latin:
     def _runs(self, pieces: list[re.Match[str]]) -> list[list[re.Match[str]]]:
         """The words of a phrase, divided where another name begins or one ends."""
         runs = [pieces[:1]]
+        company = pieces[-1][0].lower().rstrip(".") in lex.COMPANY_FORMS
+        nouns = frozenset[str]() if company else self.nouns  # der Hydrowerk Sensorik GmbH
         for piece in pieces[1:]:
             if self._ends(runs[-1][-1][0], piece[0], piece is pieces[-1]) or self._begins(
-                runs[-1], piece
+                runs[-1], piece, nouns
             ):
                 runs.append([])
             runs[-1].append(piece)
@@ -155,8 +164,10 @@ class Latin:
             if is_alone and match[1].lower() not in self.grammar:
                 yield match[2]
 
-    def _begins(self, run: list[re.Match[str]], piece: re.Match[str]) -> bool:
-        """Does another name begin with this piece?"""
+    def _begins(
+        self, run: list[re.Match[str]], piece: re.Match[str], nouns: AbstractSet[str]
+    ) -> bool:
+        """Does another name begin with this piece? `nouns`: words that are in no name."""
         last = run[-1]
         before = last[0].lower().rstrip(".")
         if self._sentence(last.start()) != self._sentence(piece.start()):
@@ -164,8 +175,12 @@ class Latin:
         if self._is_date(last) or self._is_date(piece):
             return True  # on Monday San Francisco said
         link = self.text[last.end() : piece.start()].strip().split(" ")[0]
-        if self.language == "de" and link in ("von", "der", "des", "den"):
-            return len(run) > 1  # Universität von Lindental; not Otto Moe von der Werft
+        if link and self.language == "de":
+            # Otto von Bismarck, Universität der Künste; not Anzahl von Nachrichten
+            person = link == "von" and nouns.isdisjoint((last[0], piece[0]))
+            return len(run) > 1 or not (person or before in lex.NOUN_TYPES)
+        if nouns and not link and lex.NOUN_TYPES.keys().isdisjoint((before, piece[0].lower())):
+            return not nouns.isdisjoint((last[0], piece[0]))  # die Physikerin Hannelore Brück
         if link in ("of", "for"):
             # the University of Oxford; not Ann Quill of the Tidal Board, nor the President of Peru
             known = ordinary(before) if len(run) == 1 else before in lex.NOUN_TYPES
@@ -269,11 +284,12 @@ class Latin:
         everyday one before a name that stands within a sentence elsewhere or has no such word
         (Yesterday Ida Holm)."""
         first, rest = name.words[0].lower(), name.words[1:]
-        if not name.opening:
+        polite = self.language == "de" and first in self.grammar  # Sie
+        if not (name.opening or polite):
             return name
         if not rest:
             return None if first in self.grammar and not name.words[0].isupper() else name
-        if self.inside[name.form]:
+        if self.inside[name.form] and not polite:
             return name  # Do Muoi
         if first not in self.grammar and not (
             len(rest) > 1
@@ -303,9 +319,9 @@ class Latin:
         if any(map(str.isupper, word[1:])):
             return True  # McDonald, MySQL
         usual = all(map(ordinary, low.split("-")))
-        if self.language == "de":  # nouns have capitals, most of them an article
-            shown = inside > 1 or bool(name.kind) or self.subject[word] > 1
-            return shown and not led + one_of and name.prose
+        if self.language == "de":  # nouns have capitals
+            shown = inside > 1 or self.subject[word] > 1
+            return shown and word not in self.nouns and name.prose
         if not inside + led + one_of:  # it opens sentences or stands in headings only
             return None if usual or self.lower[low] else self.subject[word] > 1
         if usual and inside < 2 and not name.kind:
@@ -326,6 +342,12 @@ class Latin:
         origin = [_ORIGIN.fullmatch(word) is not None for word in name.words]
         if name.article == "a" and origin[-1] and all(map(or_, usual, origin)):
             return False  # the South Korean navy
+        if self.language == "de" and not by_form(name.words):
+            # not Soziale Medien, nor Absatz 2
+            declined = lows[0].endswith(_DECLINED) and not name.words[0].isupper()
+            shown = self.inside[name.form] or self.subject[name.form]
+            shown = shown or not (name.opening or declined)
+            return bool(shown) and not (self.nouns.intersection(name.words) or lows[-1].isdigit())
         if not name.prose:
             return not any(usual)
         if len(lows) == 2 and all(usual) and lows[1].isdigit():
@@ -333,8 +355,6 @@ class Latin:
         shown = self.inside[name.form] or self.subject[name.form] > 1
         if name.opening and usual[0] and not shown and name.kind != "person":
             return False  # Exploring Japan
-        if self.language == "de" and not by_form(name.words) and self.inside[name.form] < 2:
-            return all(low not in self.lower for low in lows) and not name.opening
         return True
 
 
@@ -345,6 +365,30 @@ def _language(lower: AbstractSet[str]) -> str:
     return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
 
 
+def _nouns(text: str) -> frozenset[str]:
+    """The nouns of a German text, whose capitals say nothing: words that stand mostly behind an article or an
+    adjective (einem geregelten Markt), that take endings of nouns, or with which longer words end."""
+    every = Counter(_CAPITAL.findall(text))
+    declined = Counter(
+        noun for word, noun in _BEFORE_CAPITAL.findall(text) if _declines(word.lower())
+    )
+    tails = {word[at:] for word in every for at in range(2, len(word) - _LEAST_TAIL + 1)}
+    return frozenset(
+        word
+        for word, count in every.items()
+        if 2 * declined[word] > count
+        or any(word + ending in every for ending in _NOUN_ENDINGS)
+        or any(word.endswith(end) and word.removesuffix(end) in every for end in _NOUN_ENDINGS)
+        or word.lower() in tails
+    )
+
+
+def _declines(word: str) -> bool:
+    """Is this lower-case word of German an article or, by its ending, an adjective?"""
+    article = word in lex.ARTICLES or word in lex.INDEFINITE_ARTICLES
+    return article or (word.endswith(_DECLINED) and word not in LANGUAGES["de"])
+
+
 def _opens(text: str, at: int) -> bool:
     """Does a sentence, heading, list item, quotation or bracket begin at this offset?"""
     index = at - 1
@@ -352,4 +396,6 @@ def _opens(text: str, at: int) -> bool:
         if text[index] not in " \t-–—_\0":
             return True
         index -= 1
+    if index >= 0 and text[index] == ")":
+        return _ITEM.search(text, max(0, index - 5), index + 1) is not None
     return index < 0 or text[index] in _STOPS
