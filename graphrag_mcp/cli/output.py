@@ -162,6 +162,8 @@ def show(options: argparse.Namespace, result: Result) -> int:
 
         all_shown = (getattr(options, "max_tokens", 0) or 0) >= HIGHEST
         print(f"cut to fit{'' if all_shown else ': --max-tokens N shows more'}", file=sys.stderr)
+    if cursor := getattr(result, "next_cursor", ""):
+        print(f"next page: --cursor {cursor}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fencing.clean(following)}", file=sys.stderr)
     if hint and result.hint not in result.text:

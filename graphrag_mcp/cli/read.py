@@ -152,7 +152,8 @@ def search(options: argparse.Namespace) -> int:
     if mode == "drift" and snapshot:
         return show(options, _drift(app, corpora[0], options.query, budget))
     if mode == "text":
-        found = text_search.search(parts, options.query, filters=options.filter, **budget)
+        asked_for = {"filters": options.filter, "cursor": options.cursor}
+        found = text_search.search(parts, options.query, **asked_for, **budget)
         return _shown(options, found, reason)
     request = Request(
         options.query,
@@ -163,6 +164,7 @@ def search(options: argparse.Namespace) -> int:
         answer=options.answer,
         options=AnswerOptions(options.response_type),
         filters=options.filter,
+        cursor=options.cursor,
         **budget,
     )
     asked = snapshot and (options.answer or app.reads_with_models(corpora[0]))

@@ -26,7 +26,7 @@ from graphrag_mcp.query import (
 )
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.overview import asked_about
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import readable
@@ -86,7 +86,7 @@ def search(snapshot: Snapshot, arguments: Mapping[str, str]) -> Found:
     conditions = narrowing(arguments)
     kept = filters.read(snapshot, conditions) if conditions else None
     found = local.find(snapshot, query, filters=kept)
-    known: Sequence[Ranked] = [] if notes.only_common_words(found) else found.passages[:LIT]
+    known = found.passages[:LIT]
     matches = _entities(snapshot, query, found, bool(known))
     near = [] if matches or known else spelling.nearest_names(snapshot, query, NEAR)
     shown = [hit.id for hit in known[:PASSAGES] if hit.score >= render.WEAK * known[0].score]

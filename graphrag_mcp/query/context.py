@@ -23,6 +23,7 @@ from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import entity_id, is_cjk
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, Result
 
 Row = dict[str, Any]
@@ -80,6 +81,23 @@ def first_sentence(text: str, characters: int) -> str:
 
 def note(result: Result, sentence: str) -> None:
     result.hint = f"{result.hint} {sentence}".strip()
+
+
+def part_of(row: Row, start: int, end: int) -> Row:
+    """A passage cut to the characters `start` to `end` of its document, with its place there; the passage
+    itself where these hold all of it."""
+    whole: str = row["text"]
+    first = max(start - row["char_start"], 0)
+    last = min(end - row["char_start"], len(whole))
+    if first == 0 and last == len(whole):
+        return row
+    text, line = whole[first:last], row["line_start"] + whole.count("\n", 0, first)
+    part = row | {"text": text, "cut": True, "n_tokens": count_tokens(text)}
+    part |= {"char_start": row["char_start"] + first, "char_end": row["char_start"] + last}
+    part |= {"line_start": line, "line_end": line + text.rstrip().count("\n")}
+    if stored := row.get("places", ""):
+        part["places"] = places.write(places.part(places.read(stored), whole, first, last))
+    return part
 
 
 def topic_paths(snapshot: Snapshot, units: Iterable[str]) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -80,6 +80,7 @@ class Found:
     what: str = ""
     ranked: bool = False
     weaker: Mapping[str, Shown] = field(default_factory=dict)
+    same: Sequence[str] = ()  # documents that say the same as one with a line, which names them
     above: str = ""  # names of those that stand below an earlier subject
     note: str = ""
 
@@ -200,14 +201,15 @@ def _documents(part: Part, query: str, sort: str, by: str, room: int, known: set
         if found.lines and aside.issuperset(found.lines):  # no document says something on it
             listed, aside = aside, set()
         ids = [id for id in found.lines if id in listed]
-    dates = {id: facts[id]["date"] for id in ids}
+    every = dict.fromkeys([*ids, *(id for id in found.same if id not in aside)])
+    dates = {id: facts[id]["date"] for id in every}
     head = _head(query, found, dates, kept)
     if aside and not query:
         head += f' {counted(len(aside), "notes")} apart: filters=["kind=note"].'
     if by:
-        among = None if kept is None and not query else set(ids)
+        among = None if kept is None and not query else set(every)
         return _grouped(snapshot, head, dates, by, among)
-    if found.ranked and sort == "date" and 2 * len([*filter(None, dates.values())]) < len(ids):
+    if found.ranked and sort == "date" and 2 * sum(bool(dates[id]) for id in ids) < len(ids):
         head, sort = f"{head[:-1]}, best first.", "rank"
     sizes = _sizes(snapshot)
     order = {
@@ -337,7 +339,7 @@ def _title(snapshot: Snapshot, id: str, alias: str, tokens: float) -> str:
     """`- [t12] Title`; `- note.txt: how it begins`, since the name of a file is an id as well."""
     head, title = f"- [{alias}]", hits.names_of(snapshot)[id]
     if hits.untitled(documents(snapshot)[id]) and (
-        begins := hits.opening(_beginning(snapshot, id))
+        begins := quote.lead(_beginning(snapshot, id), TITLE)
     ):
         head, title = f"- {title}:", begins
     title = one_line(title, TITLE)
@@ -444,11 +446,12 @@ def _on(part: Part, query: str, known: set[str]) -> Found:
         for line in surveyed.lines[surveyed.on_it :]
         if line.hit.document not in on_it
     }
-    same = {id for line in surveyed.lines[: surveyed.on_it] for id in line.hit.also}
-    repeated = f", {len(same)} more with the same words" if same else ""
     others = f" ({surveyed.others:,} more hold some of its words)" if surveyed.others else ""
-    what = f' ranked for "{one_line(query, 80)}"{repeated}{others}'
-    return Found(lines, what, True, weaker, _names(named), missing(part[1], source.found))
+    what = f' ranked for "{one_line(query, 80)}"{others}'
+    same = [
+        other for id in lines for line in on_it[id] for other in line.same if other not in on_it
+    ]
+    return Found(lines, what, True, weaker, same, _names(named), missing(part[1], source.found))
 
 
 def _names(names: Sequence[str]) -> str:
@@ -467,7 +470,8 @@ def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> st
     chosen.sort(key=lambda line: line.hit.citation.char_start)
     first = chosen[0].summary or quote.clipped(chosen[0].text, worth, max(room, render.LINE))
     texts = [first, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
-    return render.line(chosen[0].hit, " ".join(texts))
+    also = dict.fromkeys(id for line in lines for id in line.hit.also)
+    return render.line(replace(chosen[0].hit, also=tuple(also)), " ".join(texts))
 
 
 # ---- statements ----------------------------------------------------------------------------------

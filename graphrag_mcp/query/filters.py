@@ -161,13 +161,7 @@ class Filters:
             kept = [[*run] for passes, run in runs if passes]
             spans = [(run[0][0], run[-1][1]) for run in kept]
             start, end = max(spans, key=lambda span: span[1] - span[0], default=(0, 0))
-            if 0 < end - start < len(row["text"]):
-                first = start - row["char_start"]
-                text = row["text"][first : first + end - start]
-                line = row["line_start"] + row["text"].count("\n", 0, first)
-                row |= {"text": text, "char_start": start, "char_end": end, "cut": True}
-                row |= {"line_start": line, "line_end": line + text.rstrip().count("\n")}
-            found.append(row)
+            found.append(context.part_of(row, start, end) if start < end else row)
         return found
 
     def passing_documents(self, snapshot: Snapshot) -> list[str]:

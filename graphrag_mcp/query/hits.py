@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
@@ -30,14 +30,13 @@ TITLE = 120  # characters of a title that is shown
 STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
 BEGINS = 40  # characters of the opening of a document without a title
 SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)
-OPENING = 2_000  # characters of a text in which its first sentence ends
+OPENING = 2_000  # characters of a text among which its opening is looked for
 
 
 @dataclass(slots=True)
 class Source:
     """The findings of a search in one corpus. `corpus` is put before ids, and `factor` weighs the
-    scores among several corpora. If `explained`, results say why each passage was found. If not
-    `useful`, nothing of it is shown."""
+    scores among several corpora. If `explained`, results say why each passage was found."""
 
     snapshot: Snapshot
     found: Ranking
@@ -45,7 +44,11 @@ class Source:
     filters: Filters | None = None
     factor: float = 1.0
     explained: bool = False
-    useful: bool = True
+
+    @property
+    def useful(self) -> bool:
+        """Was anything found?"""
+        return bool(self.found.passages)
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class Hit:
     note: bool = False  # written by an agent or a person from other documents
     places: str = ""  # as the table of places has them
     summary: str = ""  # what was written of its text, where that holds words of the question
-    also: list[str] = field(default_factory=list)  # ids of passages that say the same
+    also: Sequence[str] = ()  # ids of passages of other documents that say the same
 
     @property
     def id(self) -> str:
@@ -173,7 +176,7 @@ def openings_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     written = summaries.of_documents(snapshot, bare)
     bare = [id for id in bare if id not in written]
     rows = snapshot.by_key("documents", bare, "id", ["id", "text"])
-    return {id: one_line(opening(readable(text)), BEGINS) for id, text in rows_of(rows)}
+    return {id: quote.lead(readable(text[:OPENING]), BEGINS) for id, text in rows_of(rows)}
 
 
 def untitled(fact: Mapping[str, Any]) -> bool:
@@ -181,12 +184,6 @@ def untitled(fact: Mapping[str, Any]) -> bool:
     _, _, title, uri, file = fact["document"]
     named = title in ("", file, file.removeprefix("text:"))
     return named and not plugins.verbatim(uri)
-
-
-def opening(text: str) -> str:
-    """The first sentence of a text; "" where that says nothing."""
-    found = quote.scored(text[:OPENING], {})[:1]
-    return found[0].text if found and quote.says(found[0].text) >= quote.LEANS else ""
 
 
 def _body(raw: str, title: str, uri: str) -> str:

@@ -176,13 +176,14 @@ def section_of(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
 
 
 def section(snapshot: Snapshot, alias: str) -> list[Row]:
-    """Passages of the section under a heading of the outline: `d4#3`, the third one."""
+    """The section under a heading of the outline, as parts of passages: `d4#3`, the third one."""
     match = _SECTION.fullmatch(alias)
     assert match is not None
     for document in context.numbered(snapshot, "documents", [int(match[1])]):
         if span := section_of(document["text"], int(match[2]), document["uri"]):
             place = f"char_start < {span[1]} AND char_end > {span[0]}"
-            return _passages(snapshot, f"document_id = '{document['id']}' AND {place}")
+            rows = _passages(snapshot, f"document_id = '{document['id']}' AND {place}")
+            return [context.part_of(row, *span) for row in snapshot.with_places(rows)]
     return []
 
 

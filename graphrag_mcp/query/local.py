@@ -23,14 +23,7 @@ from graphrag_mcp.packing.page import OVERHEAD, Page, finished, page_of
 from graphrag_mcp.query import hits, note_hits, rank, render
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.notes import (
-    absences,
-    connected,
-    is_faint,
-    joined,
-    length_note,
-    only_common_words,
-)
+from graphrag_mcp.query.notes import absences, connected, joined, length_note
 from graphrag_mcp.query.question import MARKS, NAME_CHARACTERS
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits
@@ -166,7 +159,7 @@ class _Search:
         """An honest nothing: what was searched, the nearest names, another tool."""
         from graphrag_mcp.query.entities import named_list
 
-        result, found = self.found, sources[0].found
+        result = self.found
         result.state, result.mode = "not_found", "local"
         result.coverage |= {"passages": 0}
         counters = [snapshot.manifest.counters for _, snapshot, _ in self.parts]
@@ -181,11 +174,6 @@ class _Search:
         if len(counters) > 1:
             result.text = f"Nothing on this was found in {len(counters)} corpora ({counts[0]})."
             advice = "Ask with other words, or one corpus alone for nearest names."
-        elif found.passages:
-            absent = absences(sources)[0].partition(" Looked for")[0]
-            sentence = f"Of this question only common words occur in corpus {result.corpus}."
-            result.text = joined(absent, sentence)
-            advice = "Ask without these names, or in words of the corpus."
         elif filters := sources[0].filters:
             result.text, advice = filters.nothing(sources[0].snapshot)
         else:
@@ -288,7 +276,7 @@ def show(
         if text := connected(sources):
             page.add(text)
     generous = not form.every and (budget > DEFAULT_TOKENS or in_time)
-    full = 0 if without or (not form.every and all(map(is_faint, sources))) else None
+    full = 0 if without else None
     limits = Limits(full, floor=floor, generous=generous)
     taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
     rest = sum(score >= floor for score, _, _ in ranked[taken:])
@@ -354,7 +342,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form, without: b
         found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
     known = sorted(hit.id for hit in found[:most] if hit.id in page.full)
     rest = [hit for hit in found if hit.id not in page.full]
-    full = 0 if without or all(map(is_faint, sources)) else max(most - len(known), 1)
+    full = 0 if without else max(most - len(known), 1)
     limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
     worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)
     longest, form = form.window, replace(form, window=max(room, render.PART))
@@ -448,9 +436,6 @@ def found_in(
         vector, late = vector_of(asker, snapshot, request.query)
         found = find(snapshot, request.query, request.mode, keywords, kept, vector, asker)
         source = source_of(snapshot, found, name, kept, request.explain)
-        asked_for = keywords or name or (kept and kept.first)  # another corpus may know the rest
-        if not asked_for and only_common_words(found):
-            source.useful = False
         sources.append(source)
         sentences = [kept.note if kept else "", length_note(request.query), late]
         notes += [
@@ -496,7 +481,7 @@ def asked(part: Part, query: str, explain: bool = False) -> Source | None:
     """The findings of a search in one corpus; None if the corpus says nothing on the question."""
     corpus, snapshot, kept = part
     found = find(snapshot, query, filters=kept)
-    if not found.passages or only_common_words(found):
+    if not found.passages:
         return None
     return source_of(snapshot, found, corpus, kept, explain)
 
@@ -519,7 +504,6 @@ def source_of(
     """The findings of a corpus, ready to be shown. Among several corpora the score of its best
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
     source = Source(snapshot, found, corpus, filters, explained=explain)
-    source.useful = bool(found.passages)
     if corpus and found.passages and (terms := set(query_terms(found.query))):
         matched = terms.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(matched) / len(terms)

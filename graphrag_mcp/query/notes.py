@@ -13,23 +13,17 @@ from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.question import (
-    MARKS,
-    QUERY_CHARACTERS,
-    in_addresses,
-    no_form_occurs,
-    telling,
-)
+from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, contained, no_form_occurs, telling
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
-FAINT = 0.15  # of the worth of a question
 NAMED = 3  # names that the passages shown lack
 SUBJECT = 3  # words of a query that asks for a subject
 ABSENT = 12  # names and words that occur nowhere
+INSTEAD = 6  # words that were looked for in their place
 
 
 def joined(*sentences: str) -> str:
@@ -111,27 +105,6 @@ def _not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> tuple[str, bo
     return f"Not in these: {listed}." if shown and told else "", without
 
 
-def is_faint(source: Source) -> bool:
-    """Is nothing in the corpus likely to answer? Its passages are then shown as lines alone.
-
-    That is where all names of the question are codes that occur nowhere (A380; a person may be called
-    by other words), and where the best passage holds less than FAINT of the worth of its terms, an
-    unknown word counting as an average one. Of 500 questions that were asked of another set 59 are below it, of
-    400 of the same set one. Pairs of Chinese characters cannot be counted so."""
-    found = source.found
-    if found.vector or found.near or not found.passages:
-        return False
-    names = [mention.form for mention in found.names if mention.strong]
-    codes = [form for form in names if any(map(str.isdigit, form))]
-    if names and len(codes) == len(names) and all(_absent(form, found) for form in codes):
-        return True
-    if found.passages[0].summary or any(is_cjk(term[0]) for term in (*found.terms, *found.unknown)):
-        return False
-    total = sum(found.terms.values()) * (1 + len(found.unknown) / max(len(found.terms), 1))
-    matched = found.terms.keys() & set(found.passages[0].terms.split())
-    return sum(found.terms[term] for term in matched) < FAINT * total
-
-
 # ---- words of the question that do not occur -----------------------------------------------------
 
 # Words that ask name nothing that could be missing.
@@ -141,43 +114,10 @@ _ASKING = re.compile(
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
 
 
-def only_common_words(found: Ranking) -> bool:
-    """Does every name of the question hold a word that does not occur, and does the corpus hold few
-    of its other words?
-
-    Half as many unknown words as known ones are still a question on this corpus in other words;
-    with a vector its meaning decides. Words of Chinese cannot be counted, for their pairs of
-    characters cross from one word to the next: there it is enough that nothing of any name occurs.
-    """
-    if found.vector or not found.names:
-        return False
-    if all(is_cjk(mention.form[0]) for mention in found.names):
-        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # 猫和红烧肉
-        return not (alone or found.near) and all(
-            _absent(mention.form, found) for mention in found.names
-        )
-    named = [mention.form for mention in found.names if mention.strong]
-    known = {*found.terms, *found.near}
-    known |= {term for word in found.near for term in query_terms(word)}
-    unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
-    unknown = {term for term in unknown if not any(term in longer for longer in unknown - {term})}
-    if len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
-        return False
-    # Of a code beside a name (Airbus A380) the name decides.
-    words = (_plain_words(form) or form.split() for form in named)
-    return all(
-        any(no_form_occurs(word, known, unknown) for word in name_words) for name_words in words
-    )
-
-
-def _plain_words(form: str) -> list[str]:
-    return [word for word in form.split() if not any(map(str.isdigit, word))]
-
-
 def missing(snapshot: Snapshot, found: Ranking) -> str:
-    """A sentence on names, numbers and quoted words of the question that occur nowhere: an agent
-    should know before it trusts the context. Words that were looked for in their place are always
-    named, and words of addresses, which only search_text finds."""
+    """A sentence on names, numbers and quoted words of the question that no text contains: an agent should
+    know before it trusts the context. Words that were looked for in their place are always named, and those
+    that stand only inside of other words or of addresses, which search_text finds."""
     if not found.unknown:
         return ""
     names = [
@@ -189,19 +129,22 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
-    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     absent = list(dict.fromkeys(absent))[:ABSENT]
-    linked = in_addresses(snapshot, absent)
-    lists = {
-        "Nowhere in this corpus": [word for word in absent if word not in linked],
-        "Only in addresses, where search_text finds it in quotes": [
-            *filter(linked.__contains__, absent)
-        ],
-        "Looked for instead": [*instead][:6],
-    }
+    inside = contained(snapshot, absent)
+    nowhere = [word for word in absent if word not in inside]
+    within = [word for word in absent if word in inside]
+    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     return joined(
-        *(f"{what}: {', '.join(map(repr, words))}." for what, words in lists.items() if words)
+        _listed("Nowhere in this corpus", nowhere),
+        _listed(
+            "Only inside of other words or addresses, where search_text finds it in quotes", within
+        ),
+        _listed("Looked for instead", [*instead][:INSTEAD]),
     )
+
+
+def _listed(what: str, words: Sequence[str]) -> str:
+    return f"{what}: {', '.join(map(repr, words))}." if words else ""
 
 
 def _absent_words(found: Ranking) -> list[str]:

@@ -34,7 +34,7 @@ RARE = 1.6  # a name's term is rare from this multiple of the median worth of a 
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 SLIP_WORDS = 3  # most in a name that is read with slips: a look costs 20 ms among 100,000 names
 NEAR = 0.5  # worth of a word that replaces an unknown one
-ADDRESSES = 12  # words that are looked for in addresses
+LOOKED_FOR = 12  # words that are looked for inside of others
 FORM = 0.4  # share of a word's own form; the rest goes to its stem, since text holds both
 MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
 
@@ -155,16 +155,18 @@ def telling(terms: Sequence[str]) -> Sequence[str]:
     return [term for term in terms if len(term) > 1 or is_cjk(term)] or terms
 
 
-def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
-    """Those of a few words that stand in the addresses of texts, whose words are no terms."""
-    words = [word for word in words[:ADDRESSES] if word.isascii()]
+def contained(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
+    """Those of at most LOOKED_FOR words that a text contains, in any case, though none of its terms is the word: it
+    stands inside of another word or of an address."""
+    words = words[:LOOKED_FOR]
     if not words:
         return set()
     texts = snapshot.rows("passages", "", ["text"])["text"]
-    forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
-    texts = texts.filter(pc.match_substring_regex(texts, f"(?i){'|'.join(map(re.escape, words))}"))
-    found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
-    return {word for word, holds in found.items() if holds.as_py()}
+    either = "|".join(map(re.escape, words))
+    texts = texts.filter(pc.match_substring_regex(texts, either, ignore_case=True))
+    return {
+        word for word in words if pc.any(pc.match_substring(texts, word, ignore_case=True)).as_py()
+    }
 
 
 def name_keys(query: str, names: Sequence[Mention]) -> list[str]:

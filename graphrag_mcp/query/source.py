@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,8 +13,9 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import HIGHEST, Item, Section, finish, one_line
 from graphrag_mcp.packing.page import Page, compose
-from graphrag_mcp.query import context, hits, local, note_sources, summaries, threads
-from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query import context, note_sources, summaries, threads
+from graphrag_mcp.query.extracts import HEAD, LEAST, QUERY, Extract, extracts
+from graphrag_mcp.query.hits import openings_of
 from graphrag_mcp.query.ids import (
     IDS,
     KINDS,
@@ -27,13 +26,12 @@ from graphrag_mcp.query.ids import (
     was_given,
     with_neighbours,
 )
-from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import counted, lists_of, query_terms
+from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import SourceResult
@@ -41,11 +39,6 @@ from graphrag_mcp.types import SourceResult
 Row = dict[str, Any]
 
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
-LEAST, BEARING = 100, 1_000  # tokens of a document that is read with a question
-TEXT = 0.75  # of the budget, beside the heads of passages
-HEAD = 40  # tokens of the head of a passage
-ON_IT = 0.3  # of the score of a document's best sentence
-QUERY = 1_000  # characters of that question
 THREADS = 3  # documents of which the mails of their thread are named
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 
@@ -197,35 +190,55 @@ def passage_items(
     notes += filter(None, (_note(snapshot, id) for id in of))
     if not raw:
         _show_ids(snapshot, found)
-    documents = context.document_aliases(snapshot, of)
+    aliases = context.document_aliases(snapshot, of)
     dates = read(snapshot, [] if raw else [*found.values()])
+    by_id = lists_of((asked_for[row["id"]], row) for row in found.values())
+    order = {row["id"]: at for rows in by_id.values() for at, row in enumerate(rows)}
+    if asks := bool(query.strip()) and not raw:
+        found = _extracted(found, extracts(snapshot, by_id, query, budget))
+        order |= {id: row["turn"] for id, row in found.items()}
+    begins = openings_of(snapshot, of) if asks and len(of) > 1 else {}
     items: list[Item] = []
-    turns: Counter[str] = Counter()
-    order: dict[str, int] = {}
-    rows = snapshot.with_places(list(found.values()))
-    if query.strip() and not raw:
-        for row in rows:  # the sentences that are shown of it have the place of all of it
-            if place := places.of_row(row):
-                row["places"] = places.write([(0, place)])
-        rows, order = _bearing(snapshot, found, asked_for, query, budget)
-    begins = hits.openings_of(snapshot, of) if len(of) > 1 and order else {}
-    for row in rows:
+    for row in found.values():
         document_id: str = row["document_id"]
-        document = documents.get(document_id, document_id)
+        document = aliases.get(document_id, document_id)
         item = _passage_item(row, document, raw, dates.get(row["id"]), begins.get(document_id, ""))
-        alias = asked_for[row["id"]]
-        item = replace(item, score=-order.get(row["id"], turns[alias]))
-        turns[alias] += 1
+        item = replace(item, score=-order[row["id"]])
         last = items[-1] if items else None
-        quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
-        if last and (quoted_before or _follows(last, item)):  # under the head of the one before
-            head, _, text = item.text.partition("\n")
-            where = places.of_row(row)
-            lines = f" ({where})" if where else f" (lines {row['line_start']}-{row['line_end']})"
-            lines = lines if where or not _follows(last, item) else ""
-            item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
+        if last and (_follows(last, item) or (asks and _document(last) == document)):
+            item = _below(item, row, gap=not _follows(last, item))
         items.append(item)
     return items, notes
+
+
+def _extracted(found: Mapping[str, Row], shown: Mapping[str, Extract]) -> dict[str, Row]:
+    """The passages with what is shown of them, which has the place of all of the passage."""
+    rows = {}
+    for id, row in found.items():
+        if extract := shown.get(id):
+            place = places.of_row(row)
+            rows[id] = row | {
+                "text": extract.text,
+                "n_tokens": count_tokens(extract.text),
+                "places": places.write([(0, place)]) if place else "",
+                "silent": extract.silent,
+                "turn": extract.turn,
+            }
+    return rows
+
+
+def _document(item: Item) -> str:
+    return (item.data or {})["document_id"]
+
+
+def _below(item: Item, row: Row, gap: bool) -> Item:
+    """The item under the head of one before it of its document: its id alone, and where it stands if there is a
+    gap between them."""
+    head, _, text = item.text.partition("\n")
+    where = places.of_row(row)
+    lines = f"lines {row['line_start']}-{row['line_end']}" if gap else ""
+    place = f" ({where or lines})" if where or lines else ""
+    return replace(item, text=f"{head.partition('] ')[0]}]{place}\n{text}")
 
 
 def changes(
@@ -284,7 +297,8 @@ def _show_ids(snapshot: Snapshot, found: dict[str, Row]) -> None:
 def _found(
     snapshot: Snapshot, aliases: Sequence[str], unknown: list[str], around: int
 ) -> tuple[dict[str, Row], dict[str, str]]:
-    """The passages behind ids, and the id that each was asked for with. Adds ids of nothing to `unknown`."""
+    """The passages behind ids, and the id that each was asked for with. Of a passage of which two ids name a
+    part it is the whole. Adds ids of nothing to `unknown`."""
     found: dict[str, Row] = {}
     asked_for: dict[str, str] = {}
     for alias in aliases:
@@ -292,114 +306,20 @@ def _found(
         if not rows:
             unknown.append(alias)
         for row in with_neighbours(snapshot, rows, min(max(around, 0), 10)):
-            found.setdefault(row["id"], row)
+            known = found.setdefault(row["id"], row)
             asked_for.setdefault(row["id"], alias)
+            parts = "cut" in known or "cut" in row
+            if parts and known["text"] != row["text"]:
+                (found[row["id"]],) = snapshot.by_key("passages", [row["id"]], "id").to_pylist()
+    snapshot.with_places([row for row in found.values() if "cut" not in row])
     return found, asked_for
-
-
-def _bearing(
-    snapshot: Snapshot, found: dict[str, Row], asked_for: Mapping[str, str], query: str, budget: int
-) -> tuple[list[Row], dict[str, int]]:
-    """The passages with only the best sentences on the question, of each id that was `asked_for` its
-    share of the budget and at least one, else how it begins; and the place of each passage among those of
-    its id, the best one at 0."""
-    worth, _ = term_worth(snapshot, query_terms(query[:QUERY]))
-    of_id = lists_of((asked_for[id], id) for id in found)
-    share = min(max(int(budget * TEXT) // max(len(of_id), 1) - HEAD, LEAST), BEARING)
-    passing = Filters(documents=frozenset(row["document_id"] for row in found.values()))
-    ranking = local.find(Narrowed(snapshot, passing), query[:QUERY], filters=passing)
-    scores = {passage.id: passage.score for passage in ranking.passages if passage.id in found}
-    kept: dict[str, list[quote.Quote]] = {}
-    order: dict[str, int] = {}
-    for ids in of_id.values():
-        if plugins.verbatim(found[ids[0]]["uri"]):  # it has no sentences
-            kept |= {id: [] for id in ids}
-            continue
-        bearing = [id for id in ids if scores.get(id)] or ids
-        for id in bearing:
-            found[id]["text"] = readable(found[id]["text"])
-        scored = (quote.scored(found[id]["text"], worth) for id in bearing)
-        if not any(sentence.share for sentences in scored for sentence in sentences):
-            bearing = ids[:1]
-            found[ids[0]] |= {"text": readable(found[ids[0]]["text"]), "silent": True}
-        top = max(scores.get(id, 0.0) for id in bearing)
-        passages = {
-            id: (found[id]["text"], scores.get(id, 0.0) / top if top else 1.0) for id in bearing
-        }
-        room = share if top or len(of_id) == 1 else LEAST  # others may hold the answer
-        silent = found[ids[0]].get("silent")
-        chosen = _first(ids[0], found, room) if silent else _best_of(passages, worth, room)
-        if not chosen:  # of images or rules alone
-            kept[ids[0]] = []
-            continue
-        kept |= chosen
-        order |= {id: place for place, id in enumerate(chosen)}
-    for id, quotes in kept.items():
-        if quotes:
-            text = _with_gaps(
-                found[id]["text"], sorted(quotes, key=lambda sentence: sentence.start)
-            )
-            found[id] |= {"text": text, "n_tokens": count_tokens(text)}
-    return [row for id, row in found.items() if id in kept], order
-
-
-def _first(id: str, found: Mapping[str, Row], room: int) -> dict[str, list[quote.Quote]]:
-    """The first sentences of a passage, in about `room` tokens; at least one."""
-    chosen: list[quote.Quote] = []
-    for sentence in quote.scored(found[id]["text"], {}):
-        room -= count_tokens(sentence.text)
-        if chosen and room < 0:
-            break
-        chosen.append(sentence)
-    return {id: chosen} if chosen else {}
-
-
-def _best_of(
-    passages: Mapping[str, tuple[str, float]], worth: Mapping[str, float], room: int
-) -> dict[str, list[quote.Quote]]:
-    """The best sentences of one document by passage, in about `room` tokens; at least one; the passage
-    of the best sentence first. `passages`: text and score, as a share of the best one's.
-
-    A sentence counts with the mean of those beside it, times the square of its passage's score. Evidence
-    shown in 1,000 tokens: of long documents (Chroma) 83 % instead of 57 %, of HotpotQA 98 instead of
-    96, of CMRC 98 instead of 96; without the neighbours 81 % (Chroma)."""
-    every: list[tuple[str, quote.Quote]] = []
-    chosen: dict[str, list[quote.Quote]] = {}
-    for id, (text, score) in passages.items():
-        found = quote.scored(text, worth)
-        for at, sentence in enumerate(found):
-            beside = [
-                other.score for other in (*found[max(at - 1, 0) : at], *found[at + 1 : at + 2])
-            ]
-            value = sentence.score + math.fsum(beside) / max(len(beside), 1)
-            every.append((id, replace(sentence, score=score**2 * value)))
-    every.sort(key=lambda pair: -pair[1].score)
-    for place, (id, sentence) in enumerate(every):
-        room -= count_tokens(sentence.text)
-        if place and (room < 0 or sentence.score < ON_IT * every[0][1].score):
-            break
-        chosen.setdefault(id, []).append(sentence)
-    return chosen
-
-
-def _with_gaps(text: str, sentences: Sequence[quote.Quote]) -> str:
-    """These sentences of a text with who says them, and … for what is left out between them."""
-    joined, last = "", sentences[0].start
-    for sentence in sentences:
-        between, part = text[last : sentence.start], text[sentence.start : sentence.end]
-        turn = not joined or "\n" in between
-        gap = between if not between.strip() else " …\n" if turn else " … "
-        who = quote.speaker(text, sentence.start) if turn else ""
-        joined += gap + ("" if part.startswith(who.strip()) else who) + part
-        last = sentence.end
-    return joined
 
 
 def _passage_item(
     row: Row, document: str, raw: bool, dates: Times | None = None, begins: str = ""
 ) -> Item:
-    """Below its text what relative dates in it mean. `begins`: how its document begins, in the head of a
-    text that does not contain that."""
+    """A passage with its head; below its text what relative dates in it mean. `begins`: how its document begins,
+    in the head of a text that does not contain that."""
     item = packing.source_item(row, 0.0, document, True)
     whole = plugins.verbatim(row["uri"])
     text = row["text"] if raw or whole else readable(row["text"])

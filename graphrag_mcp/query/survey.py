@@ -38,12 +38,13 @@ AGAIN = 0.5  # share of the best sentence of a document from which another one o
 class Line:
     """The best sentence of a hit, or several, and its value relative to the best line. `summary` is
     what was written of the text, "" for none; if no sentence is on the question, the summary is
-    the text of the line."""
+    the text of the line. `same` are other documents (content ids) that say the same."""
 
     hit: Hit
     text: str
     value: float
     summary: str = ""
+    same: Sequence[str] = ()
 
     @property
     def told(self) -> str:
@@ -109,7 +110,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     number = sum(line.value >= ON_IT for line in lines)
     chosen = lines[: number + FEW]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
-    repeated = sum(len(line.hit.also) for line in chosen)
+    repeated = sum(len(line.same) for line in chosen)
     return Survey(chosen, number, max(len(values) - len(shown) - repeated, 0))
 
 
@@ -241,17 +242,24 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
 
 
 def _once(lines: Sequence[Line]) -> list[Line]:
-    """Without lines that say what one before says, numbers included; those of other documents stand with
-    it as `also`. Two agents with a reading budget paid for both versions of five articles."""
-    kept: list[tuple[Line, set[str]]] = []
+    """Without lines that say what one before says, numbers included; those of other documents are named with
+    it. Two agents with a reading budget paid for both versions of five articles."""
+    groups: list[tuple[set[str], list[Line]]] = []
     for line in lines:
         words = set(terms(line.text))
-        same = next((other for other, known in kept if quote.says_the_same(words, known)), None)
-        if same is None:
-            kept.append((line, words))
-        elif same.hit.document != line.hit.document and line.hit.id not in same.hit.also:
-            same.hit.also.append(line.hit.id)
-    return [line for line, _ in kept]
+        same = (group for known, group in groups if quote.says_the_same(words, known))
+        if group := next(same, None):
+            group.append(line)
+        else:
+            groups.append((words, [line]))
+    return [_with_others(*group) for _, group in groups]
+
+
+def _with_others(first: Line, *rest: Line) -> Line:
+    """A line with the documents of others that say the same."""
+    others = {line.hit.id: line.hit for line in rest if line.hit.document != first.hit.document}
+    hit = replace(first.hit, also=tuple(others))
+    return replace(first, hit=hit, same=tuple(other.document for other in others.values()))
 
 
 def of_then(hit: Hit, kept: Filters | None) -> Hit:

@@ -27,7 +27,7 @@ from graphrag_mcp.query.question import (
     MARKS,
     QUERY_CHARACTERS,
     Question,
-    in_addresses,
+    contained,
     no_form_occurs,
     term_worth,
 )
@@ -248,7 +248,7 @@ def search(
     lost: list[list[str]] = []
     for name, snapshot, kept in local.narrowed(corpora, filters):
         found, literals, note = matches(snapshot, query, kept)
-        sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
+        sources.append(Source(snapshot, found, name))
         lost.append(absent(snapshot, query))
         for message in filter(None, (kept.note if kept else "", note)):
             result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
@@ -337,7 +337,7 @@ def absent(snapshot: Snapshot, query: str) -> list[str]:
     beside = {*_EITHER.sub(" ", _QUOTED.sub(" ", used)).split()} - {*bare}
     words = (word.strip(MARKS) for word in used.split() if word in beside)
     words = [word for word in words if no_form_occurs(word, known, set(unknown))]
-    linked = in_addresses(snapshot, words)
+    linked = contained(snapshot, words)
     nowhere = [literal.written for literal in lost]
     return list(dict.fromkeys([*nowhere, *(word for word in words if word not in linked)]))
 

@@ -149,6 +149,18 @@ def test_the_next_command_can_be_typed_as_it_stands(place: Path, capsys: pytest.
     assert status == 0 and "Lindholm" in out
 
 
+def test_the_next_page_of_a_search_is_named_and_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for n, word in enumerate("amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge".split()):
+        (tmp_path / f"{word}.md").write_text(f"# {word.title()}\n\nThe {word} engine of boat {n} was oiled by the {word} crew until noon.\n", "utf-8")
+    assert ran(capsys, tmp_path, "index", str(tmp_path))[0] == 0
+    for search in (["search", '"engine"', "--mode", "text"], ["search", "engine oiled until noon"], ["list"]):
+        command = [*search, "--max-tokens", "200"]
+        _, first, err = ran(capsys, tmp_path, *command)
+        following = next(line for line in err.splitlines() if line.startswith("next page: "))
+        status, second, _ = ran(capsys, tmp_path, *command, *following.removeprefix("next page: ").split())
+        assert status == 0 and second.strip() and second != first, command
+
+
 def test_where_there_is_no_index_the_first_command_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = ran(capsys, tmp_path, "search", "anything")
     assert status == 2 and err == "graphrag-mcp: there is no index yet. Call graphrag-mcp index . or give it texts first.\n"

@@ -73,6 +73,14 @@ def test_a_question_on_something_is_searched_for_whatever_words_frame_it(tmp_pat
     assert [line for line in lines if line.startswith("- [t")] == ["- [t1] n0: The board and the divers quarrel on the fee."]
 
 
+@pytest.mark.parametrize("word", ["paper", "papers", "Paper?", "Thema", "主题"])
+def test_one_word_that_texts_hold_is_searched_for(tmp_path: Path, word: str) -> None:
+    texts = ("The paper mill of Orl made paper of rags.", "Das Thema der Rede war der Hafen.", "会议的主题是港口。", "A ferry left.")
+    request = IndexRequest(texts=tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    assert has_sentences(open_snapshot(tmp_path / "c"), word)
+
+
 def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_all(tmp_path: Path) -> None:
     things = ("harbour", "orchard", "railway")
     texts = tuple(

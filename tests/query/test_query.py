@@ -289,6 +289,16 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     assert "microphone" not in search_text(found, '"iphone"').text
 
 
+def test_a_word_that_stands_inside_of_others_alone_is_not_called_absent(tmp_path: Path) -> None:
+    texts = ("See https://coast.example/2024/timetable.html for Lindenhof and 红烧肉。", "A ferry left at noon.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for word in ('"timetable.html"', "Linden"):
+        hint = local_search(snapshot, f"the ferry and {word}").hint
+        assert "Nowhere" not in hint, hint
+    assert "Only inside of other words or addresses, where search_text finds it in quotes: 'Linden'." in hint
+
+
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     def filler(place: str) -> str:
         return " ".join(f"The {place} had {place} stairs in {place} stone for room {n} of it." for n in range(40))
@@ -309,6 +319,27 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     ids = [f"d{n}" for n in range(1, 9)]
     short = get_source(found, ids, query="the court's fine", max_tokens=300)
     assert 'query="the court' in short.next_call
+
+
+def test_a_text_that_is_read_on_a_question_begins_with_what_it_is_about(tmp_path: Path) -> None:
+    filler = " ".join(f"Room {n} of the hall had a lamp and a chair." for n in range(60))
+    text = f"# The year of the mill\n\nFire destroyed the mill of Orl on 3 May. {filler}\n\nThe insurance paid the owner in June. {filler}"
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "mill", "The year of the mill"),)), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="What did the insurance pay?").text
+    assert "Fire destroyed the mill of Orl on 3 May." in read and "The insurance paid the owner in June." in read, read
+
+
+def test_a_section_of_a_short_note_is_read_alone(tmp_path: Path) -> None:
+    text = "# Mill\n\nIt stands at Orl.\n\n## Fire\n\nIt burnt in May.\n\n## Price\n\nIt was sold for 40 crowns.\n"
+    (tmp_path / "mill.md").write_text(text, "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "mill.md")]), Settings(home=tmp_path / "h", roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    fire = get_source(snapshot, ["d1#2"], raw=True)
+    assert "It burnt in May." in fire.text and "Orl" not in fire.text and "40 crowns" not in fire.text
+    place = fire.sources[0]
+    assert text[place["char_start"] : place["char_end"]].startswith("## Fire") and place["line_start"] == 5
+    both = get_source(snapshot, ["d1#2", "d1#3"]).text
+    assert "It burnt in May." in both and "40 crowns" in both
 
 
 @pytest.fixture(scope="module")

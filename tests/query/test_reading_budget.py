@@ -87,8 +87,8 @@ def test_an_entity_names_its_documents_by_date_and_the_call_for_what_each_says(
 
 
 def test_where_the_name_asked_for_is_nowhere_no_passage_is_shown_in_full(crane: Snapshot) -> None:
-    found = local_search(crane, "Which harbour bought the A380 crane?")
-    assert "Nowhere in this corpus: 'A380'" in found.hint
+    found = local_search(crane, "Which harbour bought the crane of Marta Voss?")
+    assert "Nowhere in this corpus: 'Marta Voss'" in found.hint
     assert all(row.startswith(("- ", "<")) for row in found.text.splitlines() if row.strip()), (
         found.text
     )
@@ -264,7 +264,7 @@ def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_pa
     ):
         assert re.search(rf"- {named}: Ida Holm paid 400 crowns", listed), listed
     text = get_source(snapshot, ["t1", "t2"], query=asked).text
-    assert re.search(r"\[t1\.\d\] .* \(Crane of Orl sold to Kron The [^)]*…\)\n", text) and "400 crowns" in text
+    assert "Crane of Orl sold to Kron" in text and "400 crowns" in text, text
 
 
 def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Path) -> None:
@@ -297,6 +297,7 @@ def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_l
     twin = InlineText("The honey revenue of the island was 10 dollars.", "copy")
     snapshot = indexed(tmp_path, [*sums, twin, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
     text = list_documents(snapshot, query="honey revenue").text
+    assert text.startswith("3 documents") and list_documents(snapshot, query="honey revenue", max_tokens=200).text.count("(also t") == 1
     assert "was 10 dollars." in text and "was 12 dollars." in text and "(also t" in text, text
     many = ", ".join(f"subject{n}" for n in range(13))
     assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint
