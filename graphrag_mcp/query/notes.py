@@ -161,6 +161,7 @@ def _absent_words(found: Ranking) -> list[str]:
         bare
         for word, bare in every
         if bare
+        and not _ASKING.match(bare)
         and no_form_occurs(word, found.terms, unknown)
         and (
             any(map(str.isdigit, bare))

@@ -78,5 +78,7 @@ def nowhere(snapshot: Snapshot, query: str) -> list[str]:
     known, unknown = term_worth(snapshot, found)
     words = [word.strip(MARKS) for word in query.split()]
     return [
-        word for word in words if no_form_occurs(word, known, set(unknown)) and not is_cjk(word[0])
+        word
+        for word in words
+        if no_form_occurs(word, known, set(unknown)) and not _WITHIN.search(word)
     ]

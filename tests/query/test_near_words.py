@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.spelling import nearest, nearest_words
 from graphrag_mcp.settings import Settings
@@ -99,6 +100,10 @@ def test_a_chinese_question_of_known_and_unknown_words_finds_the_known_ones_and_
         found = local_search(snapshot, question)
         assert found.state == "context" and known in found.text, found.text
     assert "'红烧肉'" in found.hint
+    assert local_search(snapshot, "名医 在哪里").hint == ""
+    for nowhere in ("比特币", "租赁合同 价格"):
+        assert global_search(snapshot, nowhere).state == "not_found"
+    assert global_search(snapshot, "这些文件里有什么？").state == "context"
     partly = local_search(snapshot, "扁鹊会做红烧肉吗？")
     assert partly.state == "context" and "'红烧肉'" in partly.hint and "扁鹊" in partly.text
     for question in ("扁鹊有什么学生？", "哪几种工期很长？"):
