@@ -1,49 +1,33 @@
-"""Edits by hand: changes of the graph and removal of documents, checked, tried or made.
-
-An edit is a row of the edit log, which outlives every re-indexing; the same merge that reads
-documents works out what it does to the tables, and only what the names concerned touch is read and
-written. Removed documents stay out until they are asked for by name."""
+"""Edits of the graph by hand: checked, tried or made. An edit is a row of the edit log, which outlives
+every re-indexing; what it does to the tables: edit_commit.py."""
 
 from __future__ import annotations
 
 import difflib
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index.graph import graph_to_table
-from graphrag_mcp.index.merge import Changed, Merge, merge
-from graphrag_mcp.index.run import Run, forgotten
+from graphrag_mcp.index.edit_commit import NEXT, merged_with, moves_graph, next_id, written
+from graphrag_mcp.index.merge import Merge
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store import tables
-from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
-from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
-from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of, values_of
-from graphrag_mcp.text.terms import counted, entity_id, lists_of, normalise_name, relationship_id
+from graphrag_mcp.store.edit_log import LogRow, Overlay, fold
+from graphrag_mcp.store.manifest import FORMAT, Manifest, current, now, writer_lock
+from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
+from graphrag_mcp.text.terms import counted, entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
 LONGEST = {"title": 300, "type": 80, "keywords": 1_000, "description": 20_000}  # characters
 LONGEST_URI = 4_096  # as long as a path may be
 HEAVIEST = 1e6
-SAME_FIELD = {
-    "name": "title",
-    "new_name": "title",
-    "entity_type": "type",
-    "desc": "description",
-    "strength": "weight",
-}
 
 
 @dataclass(frozen=True)
@@ -216,7 +200,6 @@ def cleaned(arguments: Mapping[str, Any], kind: str) -> Row:
     fields: Row = {}
     for name, value in arguments.items():
         name = str(name).strip().lower()
-        name = SAME_FIELD.get(name, name)
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, 1)
             meant = f"Perhaps {near[0]} was meant" if near else f"Set {', '.join(allowed)}"
@@ -338,7 +321,7 @@ def _change(folder: Path, dry_run: bool, make: Make) -> EditResult:
         lines = [sentence(row, overlay) for row in rows[-5:]]
         for table in ("entities", "relationships"):
             lines += _moved(result, table, snapshot, merged)
-        if not _moves_graph(merged):
+        if not moves_graph(merged):
             lines.append(_dormant(rows, overlay))
         head = "Dry run, nothing is changed. " if dry_run else ""
         result.text = head + "\n".join(filter(None, lines))
@@ -398,205 +381,3 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
             return "A text comes back when index_documents is given it again: texts=[...]."
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
-
-
-# manifest parameter: entity id -> the number behind its alias, of those that edits took away
-NUMBERS = "numbers"
-MOST_NUMBERS = 5_000
-NEXT = "u"  # the kind of number that undo ids are made of
-BY_INDEX = "index_documents"
-
-
-def catch_up(run: Run) -> None:
-    """Let the tables follow the log: they are new, or what was removed is asked for."""
-    manifest = run.manifest
-    if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
-        return
-    numbers = dict(manifest.next)
-    snapshot = run.snapshot_before()
-    overlay, merged = merged_with(snapshot, run.edits.log, manifest, numbers)
-    segments, applied = manifest.segments, len(overlay.log)
-    run.manifest = written(run.folder, manifest, segments, merged, numbers, applied)
-
-
-def lift(run: Run, plan: Plan) -> None:
-    """What was removed and is asked for by name comes back; that is written down first."""
-    uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
-    if not uris or run.manifest is None:
-        return
-    row, run.manifest = _of_documents(run.folder, run.manifest, "restore", uris, BY_INDEX)
-    run.edits = fold([*run.edits.log, row])
-
-
-def _of_documents(
-    folder: Path, manifest: Manifest, op: str, uris: Sequence[str], by: str
-) -> tuple[LogRow, Manifest]:
-    """Write a row about documents, which moves no table by itself; the row and the generation."""
-    numbers = dict(manifest.next)
-    row = LogRow(next_id(numbers), op, "document", tuple(uris), tuple(uris), {}, by, now())
-    kind = segment_store.EDITS
-    segments = segment_store.appended(folder, manifest, kind, logs.to_table([row]))
-    applied = manifest.parameters.get(APPLIED, 0)
-    applied += applied == sum(
-        segment["rows"] for segment in manifest.segments if segment["kind"] == kind
-    )
-    return row, written(folder, manifest, segments, Merge(), numbers, applied)
-
-
-def next_id(numbers: dict[str, int]) -> str:
-    number = numbers.get(NEXT, 1)
-    numbers[NEXT] = number + 1
-    return f"{NEXT}{number}"
-
-
-def merged_with(
-    snapshot: Snapshot | None, log: Sequence[LogRow], manifest: Manifest, numbers: dict[str, int]
-) -> tuple[Overlay, Merge]:
-    """The log folded, and what it does to the rows."""
-    old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
-    keys, pairs = logs.differing(old, new)
-    if not keys:
-        return new, Merge()
-    merged = merge(snapshot, (), {}, numbers, new, Changed(keys, pairs))
-    numbers_before = manifest.parameters.get(NUMBERS, {})
-    change = merged.changes["entities"]
-    rows = change.rows.to_pylist() if numbers_before and change.rows is not None else []
-    back = [row for row in rows if row["id"] in numbers_before and row["id"] not in change.gone]
-    for row in back:  # an entity that an undo brings back has its alias again
-        row["n"] = numbers_before[row["id"]]
-    if back:
-        merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
-    return new, merged
-
-
-def written(
-    folder: Path,
-    manifest: Manifest,
-    segments: Sequence[dict[str, Any]],
-    merged: Merge,
-    numbers: dict[str, int],
-    applied: int,
-) -> Manifest:
-    """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
-    changes = {name: change for name, change in merged.changes.items() if _is_something(change)}
-    changes |= forgotten(changes, manifest.tables)
-    versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
-    counters = Counter(manifest.counters)
-    counters.update(entities=merged.entities, relationships=merged.relationships)
-    parameters = {**manifest.parameters, APPLIED: applied}
-    lost = dict(manifest.parameters.get(NUMBERS, {}))  # of entities that went by an edit
-    if removed := _vanished(changes.get("entities", Change())):
-        rows = Snapshot(folder, manifest).by_key("entities", removed, "id", ["id", "n"])
-        lost |= dict(rows_of(rows))
-    if lost:
-        parameters[NUMBERS] = dict(list(lost.items())[-MOST_NUMBERS:])
-    moves = _moves_graph(merged)
-    kept = {"communities_generation": manifest.communities_generation} if moves else {}
-    new = manifest.following(
-        segments=list(segments),
-        tables=dict(versions),
-        counters=dict(counters),
-        next=dict(numbers),
-        parameters=parameters,
-        stale=["communities"] if moves or manifest.stale else [],
-        began=0,
-        **kept,
-    )
-    new = tables.with_open_questions(folder, manifest, new)
-    commit(folder, new)
-    return new
-
-
-def _is_something(change: Change) -> bool:
-    return bool(change.gone) or (change.rows is not None and change.rows.num_rows > 0)
-
-
-def _moves_graph(merged: Merge) -> bool:
-    changes = (merged.changes.get(name, Change()) for name in ("entities", "relationships"))
-    return any(map(_is_something, changes))
-
-
-NEAR = 3  # nearest uris for an unknown id
-
-
-@dataclass
-class Chosen:
-    """`uris` as they are written down: of a file with many rows its own, if all is meant."""
-
-    documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
-    uris: list[str] = field(default_factory=list)
-    # what was asked for -> nearest uris
-    unknown: dict[str, list[str]] = field(default_factory=dict)
-
-
-def choose(folder: Path, ids: Sequence[str]) -> Chosen:
-    """The documents that ids name. Raises BadInput for none, NotFound without an index."""
-    manifest = current(folder)
-    references = [
-        reference
-        for reference in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids)
-        if reference
-    ]
-    if not references:
-        advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
-        raise BadInput("no documents are named", advice)
-    live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    files = lists_of((row["file"], uri) for uri, row in live.items())
-    chosen = Chosen()
-    for reference in references:
-        found = _named(reference, live, files)
-        if not found:
-            names = [*live, *(name.rpartition("/")[2] for name in live)]
-            near = difflib.get_close_matches(reference, names, NEAR, 0.5)
-            uris = {next((uri for uri in live if uri.endswith(name)), name) for name in near}
-            chosen.unknown[reference] = sorted(uris)
-        for uri in found:
-            chosen.uris.append(uri)
-            chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}
-    chosen.uris = list(dict.fromkeys(chosen.uris))
-    return chosen
-
-
-def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Uris of documents or files that an id means: several where a file name is not unique."""
-    if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
-        return [uri for uri, row in live.items() if row["n"] == int(match[1])]
-    if re.fullmatch(r"[0-9a-f]{32}", asked):
-        return [uri for uri, row in live.items() if row["id"] == asked]
-    for uri in (asked, f"text:{asked}"):
-        if uri in files or uri in live:
-            return [uri]
-    return sorted(file for file in files if file.endswith(f"/{asked}"))
-
-
-def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
-    """What would go: rows by table, and names of the entities among them, the most named first.
-    Worked out by the merge that would do it, and nothing is written."""
-    snapshot = open_snapshot(folder, keep=False)
-    ids = sorted(row["id"] for row in chosen.documents.values())
-    units = values_of(snapshot.by_key("text_units", ids, "document_id", ["id"])["id"])
-    passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows
-    merged = Merge()
-    if units:
-        numbers = dict(snapshot.manifest.next)
-        merged = merge(snapshot, units, {}, numbers, edits=logs.in_force(snapshot))
-    removed = _vanished(merged.changes.get("entities", Change()))
-    lost = snapshot.served("entities", removed, ["title", "frequency", "n"])
-    lost.sort(key=lambda row: (-row["frequency"], row["n"]))
-    relationships = len(_vanished(merged.changes.get("relationships", Change())))
-    counts = {"documents": len(ids), "text_units": len(units), "passages": passages}
-    counts |= {"entities": len(removed), "relationships": relationships}
-    return counts, [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
-
-
-def _vanished(change: Change) -> list[str]:
-    """Ids of rows that go and do not come again."""
-    there = values_of(change.rows["id"]) if change.rows is not None else ()
-    return sorted({*change.gone} - {*there})
-
-
-def write_down(folder: Path, chosen: Chosen, by: str) -> str:
-    """Keep these documents out, durably; the id of the undo. Indexing takes their rows away."""
-    with writer_lock(folder, LOCK_SECONDS):
-        row, _ = _of_documents(folder, current(folder), "remove", chosen.uris, by)
-        return row.id

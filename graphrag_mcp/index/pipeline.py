@@ -151,10 +151,10 @@ def _work(
             bring(run, plan)
     try:
         if EDITS in kinds:
-            from graphrag_mcp.index import edits
+            from graphrag_mcp.index.edit_commit import catch_up, lift
 
-            edits.lift(run, plan)
-            edits.catch_up(run)
+            lift(run, plan)
+            catch_up(run)
         _write_documents(run, plan, request)
         run.check()
         if _summaries_due(run):

@@ -203,12 +203,12 @@ def remove(
     app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
 ) -> RemoveResult:
     """The tool without its wire; with `wait`, the rows have gone before it returns."""
-    from graphrag_mcp.index import edits
+    from graphrag_mcp.index import removal
     from graphrag_mcp.text.terms import counted
 
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
-    chosen = edits.choose(folder, ids)
+    chosen = removal.choose(folder, ids)
     suggestions = [(f"{id[:80]!r}", ", ".join(near)) for id, near in chosen.unknown.items()]
     listed = [f"{id}, nearest {near}" if near else id for id, near in suggestions[:10]]
     unknown = "; ".join(listed) + (
@@ -218,7 +218,7 @@ def remove(
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
     documents = list(chosen.documents)
-    lost, names = edits.loss(folder, chosen)
+    lost, names = removal.loss(folder, chosen)
     result = RemoveResult(corpus=name, dry_run=dry_run, documents=documents[:SHOWN], counts=lost)
     pairs = list(chosen.unknown.items())[:SHOWN]
     result.unknown = [{"id": id, "nearest": near} for id, near in pairs]
@@ -236,7 +236,7 @@ def remove(
         quoted = json.dumps(list(ids), ensure_ascii=False)
         result.next_call = f'remove_documents(ids={quoted}, corpus="{name}", dry_run=false)'
     else:
-        result.undo_id = edits.write_down(folder, chosen, by)
+        result.undo_id = removal.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
         if result.status != "done":
             lines.append(f"Their rows go with {result.job_id or 'the next indexing'}.")

@@ -21,8 +21,8 @@ from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index import (
     batches,
     documents,
-    edits,
     models,
+    removal,
     report_extractive,
     reporting,
     run,
@@ -63,7 +63,7 @@ def test_an_earlier_release_refuses_an_index_only_when_it_would_lose_edits_or_im
     index(corpus, docs)
     assert format_on_disk(corpus) <= EARLIER
     first = manifests.read(corpus)
-    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
+    removal.write_down(corpus, removal.choose(corpus, ["d1"]), "cli:ada")
     assert format_on_disk(corpus) > EARLIER
     assert manifests.read(corpus).format == first.format, "to this release both are one format"
     index(corpus, docs)  # and nothing is derived again for it
@@ -179,7 +179,7 @@ def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkey
 def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:
     docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
     index(corpus, docs)
-    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
+    removal.write_down(corpus, removal.choose(corpus, ["d1"]), "cli:ada")
     manifest = manifests.read(corpus)
     body = json.loads((corpus / "manifest.json").read_bytes()) | {"format": EARLIER}  # with edits, and called 2
     body.pop("check")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import edits
+from graphrag_mcp.index import removal
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -30,7 +30,7 @@ def uris(kb: Path) -> list[str]:
 
 
 def remove(kb: Path, *ids: str) -> str:
-    id = edits.write_down(kb, edits.choose(kb, ids), "agent:ada")
+    id = removal.write_down(kb, removal.choose(kb, ids), "agent:ada")
     index_documents(kb, IndexRequest(), Settings())
     return id
 
@@ -47,20 +47,20 @@ def fresh(kb: Path) -> Path:
 def test_a_document_is_found_by_number_id_uri_and_file_name_and_unknown_ones_are_named(kb: Path) -> None:
     rows = {row["uri"]: row for row in open_snapshot(kb).rows("documents").to_pylist()}
     for asked in (f"d{rows['docs/b.md']['n']}", rows["docs/b.md"]["id"], "docs/b.md", "b.md", "[b.md]"):
-        assert list(edits.choose(kb, [asked]).documents) == ["docs/b.md"]
-    chosen = edits.choose(kb, ["a.md", "bb.md", "d99"])
+        assert list(removal.choose(kb, [asked]).documents) == ["docs/b.md"]
+    chosen = removal.choose(kb, ["a.md", "bb.md", "d99"])
     assert list(chosen.documents) == ["docs/a.md"] and chosen.unknown["d99"] == []
     assert "docs/b.md" in chosen.unknown["bb.md"]
     with pytest.raises(BadInput, match="no documents are named"):
-        edits.choose(kb, [" "])
+        removal.choose(kb, [" "])
     with pytest.raises(NotFound):
-        edits.choose(kb.parent / "nowhere", ["a.md"])
+        removal.choose(kb.parent / "nowhere", ["a.md"])
 
 
 def test_what_would_go_is_what_goes(kb: Path) -> None:
     before = {table: open_snapshot(kb).count(table) for table in ("text_units", "entities", "relationships")}
     held = content(kb)
-    counts, names = edits.loss(kb, edits.choose(kb, ["c.md"]))
+    counts, names = removal.loss(kb, removal.choose(kb, ["c.md"]))
     assert content(kb) == held and any("Tidal Power Board" in name for name in names)
     remove(kb, "c.md")
     after = {table: open_snapshot(kb).count(table) for table in before}
@@ -125,7 +125,7 @@ def test_a_text_stays_away_until_it_is_given_again(kb: Path) -> None:
 
 
 def test_a_removal_that_was_written_down_is_done_by_whoever_indexes_next(kb: Path) -> None:
-    edits.write_down(kb, edits.choose(kb, ["a.md"]), "agent:ada")  # and the process ends here
+    removal.write_down(kb, removal.choose(kb, ["a.md"]), "agent:ada")  # and the process ends here
     assert "docs/a.md" in uris(kb)
     other = kb.parent / "other"
     other.mkdir()
