@@ -11,7 +11,6 @@ import ast
 import re
 import tokenize
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -112,16 +111,9 @@ class _Reader:
             symbol.name, "module", symbol.start, symbol.end, "", _doc(tree)
         )
         self._docstring(tree)
-        known: list[ast.AST] = [tree]  # and all statements inside, outer ones first
-        for node in known:  # which grows
-            for name in _BODIES:
-                inner = getattr(node, name, ())
-                known += inner if isinstance(inner, list) else ()
-        outer = [name for node in known if isinstance(node, ast.Global) for name in node.names]
-        defined = {node.name for node in known if isinstance(node, _Definition)}
-        bound = _bound_in(tree.body, outer).items()
-        local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
-        self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
+        bound = _bound_in(tree.body)
+        defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
+        local = {name: how for name, how in bound.items() if how == "=" and name in defined}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         plain = {self._span(node) for node in tree.body if isinstance(node, ast.ImportFrom)}
         last = [entry for entry in self.file.imports if (entry.start, entry.end) in plain]
@@ -261,9 +253,8 @@ class _Reader:
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
         for name in names if len(targets) == 1 else ():
-            how = "" if stated else scope.local.get(name, "")
-            if how != _TYPED:
-                scope.types[name] = "" if how == _SEVERAL else known
+            if stated or scope.local.get(name) != _TYPED:
+                scope.types[name] = known
         owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
         members = [target for target in targets if isinstance(target, ast.Attribute)]
         inner = [target.attr for target in members if _dotted(target.value) == "self"]
@@ -423,25 +414,20 @@ def _instance(test: ast.expr) -> tuple[str, str] | None:
     return (name, known) if name and known and "." not in name else None
 
 
-def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:
-    """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
-    and a definition the last one; where each is one of several ways the first. Of a module, whose
-    functions bind the names `module`, only those variables that have several values."""
+def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
+    """What the statements of a function or module bind, also below a use, as `_Scope.local` has it. Of an
+    import and a definition the last one; where each is one of several ways the first."""
     found: dict[str, str] = {}
-    values: dict[str, set[str]] = defaultdict(set)
-    branched: set[str] = set()  # names that only some ways bind
     outer: list[str] = []
     todo = [(node, False) for node in reversed(body)]
     while todo:
         node, other = todo.pop()
         if isinstance(node, _Definition):
             found[node.name] = "=" if other and found.get(node.name) == "=" else ""
-            values[node.name].add("")
             continue
         for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
             name = alias.asname or alias.name.partition(".")[0]
             found[name] = "" if other and found.get(name) == "" else "="
-            values[name].add("")
         outer += node.names if isinstance(node, ast.Global | ast.Nonlocal) else ()
         targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
         targets += (item.optional_vars for item in getattr(node, "items", ()))
@@ -449,30 +435,13 @@ def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> d
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
-                    values[each.id] |= _value(node, each.id)
-                    branched |= {each.id} if other or module is not None else set()
         other |= isinstance(node, ast.If | ast.ExceptHandler)
         todo += [(each, other) for name in _BODIES[::-1] for each in getattr(node, name, ())[::-1]]
-    for name in module or ():
-        values[name] |= {"?"} - values[name] if "" not in values[name] else set()
-    found |= {name: _SEVERAL for name in branched if len(values[name]) > 1}
-    left = [name for name in found if module is not None and found[name] == "?"]
-    return {name: how for name, how in found.items() if name not in (*outer, *left)}
+    return {name: how for name, how in found.items() if name not in outer}
 
 
-# Ways to be bound as `_Scope.local` has them: to several values, and as a parameter with a type.
-_SEVERAL, _TYPED, _CLS = "?|", "?:", "?c"  # and the class of a class method
-
-
-def _value(node: ast.AST, name: str) -> set[str]:
-    """What a statement gives a name, to be compared; nothing for None and for `f = wrap(f)`."""
-    value = getattr(node, "value", None)
-    value = _base_of(value) if value else None
-    call = value if isinstance(value, ast.Call) else None
-    none = isinstance(value, ast.Constant) and value.value is None
-    if none or (call and any(_dotted(argument) == name for argument in call.args)):
-        return set()
-    return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
+# Ways to be bound as `_Scope.local` has them: as a parameter with a type, and as the class of a class method.
+_TYPED, _CLS = "?:", "?c"
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
