@@ -160,13 +160,10 @@ def _show(
     options: argparse.Namespace, host: Host, file: Path, entry: dict[str, Any], notes: list[str]
 ) -> int:
     from graphrag_mcp.install import install as installs
-    from graphrag_mcp.install.hosts import command_of
 
     text = installs.block(host, options.name, entry)
-    command = command_of(host, options.name, entry)
-    record = {"client": host.name, "file": str(file), "entry": entry, "block": text, "own": command}
-    way = [f"the client's command or link for the same: {command}"] if command else []
-    lines = [f"{host.title}, for {file}:\n\n{text}", *_notes_and_steps(notes, way)]
+    record = {"client": host.name, "file": str(file), "entry": entry, "block": text}
+    lines = [f"{host.title}, for {file}:\n\n{text}", *_notes_and_steps(notes, [])]
     return output.say(options, {**record, "notes": notes}, *lines)
 
 

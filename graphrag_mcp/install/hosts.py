@@ -3,10 +3,8 @@ and the documentation that says so."""
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import shlex
 import shutil
 import sys
 import tomllib
@@ -14,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 
 @dataclass(frozen=True)
@@ -89,24 +86,6 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
 def here(environ: Mapping[str, str], home: Path) -> list[Host]:
     """The hosts that seem to be on this machine."""
     return [host for host in HOSTS if seen(host, environ, home)]
-
-
-def command_of(host: Host, name: str, server: Mapping[str, Any]) -> str:
-    """The host's own command, or link, that would put the same entry in; "" where it has none."""
-    words = ["--", server["command"], *server["args"]]
-    pairs = (f"{key}={value}" for key, value in server.get("env", {}).items())
-    env = [part for pair in pairs for part in ("--env", pair)]
-    if host.name == "claude-code":
-        return shlex.join(["claude", "mcp", "add", "--scope", "user", name, *env, *words])
-    if host.name == "codex":
-        return shlex.join(["codex", "mcp", "add", name, *env, *words])
-    if host.name == "vscode":
-        return shlex.join(["code", "--add-mcp", json.dumps({"name": name, **server})])
-    if host.name == "cursor":
-        packed = base64.b64encode(json.dumps(server).encode()).decode()
-        query = urlencode({"name": name, "config": packed})
-        return f"cursor://anysphere.cursor-deeplink/mcp/install?{query}"
-    return ""
 
 
 def _settings_folder(environ: Mapping[str, str], home: Path, platform: str) -> Path:
