@@ -109,8 +109,15 @@ _MENU = re.compile(
     r"^[\s*+-]{0,9}(?:\[[^\[\]\n]{0,60}\]\(http[^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)[ \t|•·]{0,9}+)++$",
     re.MULTILINE,
 )
+_DEFINITION = re.compile(  # what a label of links means; no footnote, and no line of a chat
+    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S{1,2000}"
+    r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))?[ \t]*$",
+    re.MULTILINE,
+)
 _MARKUP = (
     ("](http", _MENU),
+    ("]:", _DEFINITION),
+    ("][", re.compile(r"(?<=\])\[[^\[\]\n]{1,200}\]")),
     ("://", re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)),
     ("@", re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)),
     ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),
@@ -119,9 +126,9 @@ _MARKUP = (
 
 
 def without_markup(text: str) -> str:
-    """The text with NULs (which no document contains) in place of web and mail addresses, comments and
-    tags with attributes. Its length is unchanged. Words of markup would be connected with everything:
-    `https` occurred beside 3,299 names of one corpus."""
+    """The text with NULs (which no document contains) in place of web and mail addresses, labels and
+    definitions of links, comments and tags with attributes. Its length is unchanged. Words of markup would be
+    connected with everything: `https` occurred beside 3,299 names of one corpus."""
     for sign, pattern in _MARKUP:
         if sign in text:
             text = pattern.sub(lambda match: "\0" * len(match[0]), text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.names.extract import PER_THOUSAND, extract
+from graphrag_mcp.names.extract import PER_THOUSAND, extract, mentions
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
 from tests.support.command import ROOT, SAMPLE
@@ -149,3 +149,15 @@ def test_english_text_loads_no_chinese_word_list() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                           env={"PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.stdout.strip() == "False"
+
+
+def test_labels_and_definitions_of_links_are_no_names() -> None:
+    text = (
+        "[#]: author: (Dana Watkins https://example.org/users/dana)\n"
+        '[split_lint]: https://example.org/lints "Split Lint"\n\n'
+        "Clippy [split][split_lint] the lint of [Mara Quist][quist] in Norbridge.\n"
+        "[Anna]: I met Ida Holm in Norbridge today.\n[^1]: Otto Quist wrote that.\n"
+    )
+    found = {form for _, form, *_ in mentions(text)}
+    assert {"Mara Quist", "Anna", "Ida Holm", "Otto Quist"} <= found
+    assert found.isdisjoint({"split_lint", "Split Lint", "Dana Watkins"})
