@@ -85,8 +85,9 @@ def _page(options: argparse.Namespace) -> int:
 
 def drift(options: argparse.Namespace) -> int:
     """Show a DRIFT session as a tree, as JSON or as a chart; without a session list all."""
-    from graphrag_mcp.query.drift import Drift, export
+    from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.query.drift_state import Walk
+    from graphrag_mcp.query.drift_view import export
     from graphrag_mcp.query.federated import wanted
     from graphrag_mcp.store import sessions
 

@@ -3,27 +3,27 @@
 The state is the journal (store/sessions.py), folded into a graph (query/drift_state.py) at every
 call, so any process may take the next step. The method is that of GraphRAG (a primer over community
 reports, local searches over follow-up questions, a reduction); the order is ours: a stated score
-picks the next node.
-
-    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")"""
+picks the next node."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import finish
+from graphrag_mcp.packing.budget import finish, one_line
 from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
-from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_aliases, near, words
+from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, Walk, cited_aliases, near, words
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.model_replies import read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import counted
@@ -32,12 +32,14 @@ from graphrag_mcp.types import Citation, DriftNode, DriftResult
 TABLES = {"d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
 DEFAULT_TOKENS = 6_000
 DEPTH, BREADTH, NODES = 3, 20, 40  # levels of follow-ups, nodes of a level, nodes in all
-SESSION_TOKENS = 6_000  # of context per node of the budget, over the whole session
 FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
 KEEP_DAYS = 30  # a session that no one touched for so long is forgotten
+SHOWN = 5  # nodes of the frontier beside a context
+LISTED = 8  # that are named in a list
 SPARE = 40  # tokens for a note on what was found and for the marks of a longer fence
+LEAST = 200  # tokens of a context
 PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARE = 0.6  # of the budget for them
 
@@ -45,46 +47,52 @@ PRIMER_SHARE = 0.6  # of the budget for them
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], set[str]]:
-    """The answers as items, best first, and the ids named in them that the index does not have."""
-    best, items = ranked(walk), []
-    known, removed = references(snapshot, [node["answer"] for node, _ in best])
-    for node, others in best:
-        score = "no score" if node["score"] is None else f"score {node['score']:g}"
-        lines = [f"### {packing.one_line(node['query'], 300)} ({score})"]
-        lines.append(marked(node["answer"], removed))
-        aliases = cited_aliases(node["answer"])
-        if others:
-            listed = "; ".join(packing.one_line(other, 200) for other in others)
+@dataclass(slots=True)
+class Answered:
+    """A node with an answer, and the questions whose answers say nearly the same."""
+
+    id: str
+    node: Mapping[str, Any]
+    also: list[str] = field(default_factory=list)
+
+    def item(self, known: Mapping[str, Citation], removed: set[str]) -> packing.Item:
+        """The answer below its question and score, with the citations of what it names."""
+        score = "no score" if self.node["score"] is None else f"score {self.node['score']:g}"
+        lines = [f"### {one_line(self.node['query'], 300)} ({score})"]
+        lines.append(marked(self.node["answer"], removed))
+        if self.also:
+            listed = "; ".join(one_line(query, 200) for query in self.also)
             lines.append(f"Also answers: {listed}")
-        if not aliases and node["context"]:
-            lines.append(
-                f"The answer cites nothing; its context had {', '.join(node['context'][:5])}."
-            )
+        aliases = cited_aliases(self.node["answer"])
+        if not aliases and self.node["context"]:
+            shown = ", ".join(self.node["context"][:5])
+            lines.append(f"The answer cites nothing; its context had {shown}.")
         places = {known[alias].id: known[alias] for alias in aliases if alias in known}
         text, also = "\n".join(lines), tuple(places.values())
-        items.append(packing.Item(node["id"], text, section="Answers", also=also))
-    return items, removed
+        return packing.Item(self.id, text, section="Answers", also=also)
 
 
-def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
-    """Answered nodes best first, each with the questions whose answers say nearly the same."""
-    nodes: list[dict[str, Any]] = [
-        {**walk.graph.nodes[id], "id": id} for id in walk.with_status("answered")
-    ]
-    nodes.sort(
-        key=lambda node: (node["score"] is None, -(node["score"] or 0.0), node["depth"], node["id"])
-    )
-    found: list[tuple[Mapping[str, Any], list[str]]] = []
-    for node in nodes:
-        bag = words(node["answer"])
-        for other, queries in found:
-            if other["answer"] == node["answer"] or near(bag, words(other["answer"])):
-                queries.append(node["query"])
-                break
+def best_answers(walk: Walk) -> list[Answered]:
+    """The answers of a walk, best first; one that says nearly the same as a better one stands with that."""
+    answered = [Answered(id, walk.graph.nodes[id]) for id in walk.with_status("answered")]
+
+    def place(found: Answered) -> tuple[bool, float, int, str]:
+        score = found.node["score"]
+        return score is None, -(score or 0.0), found.node["depth"], found.id
+
+    best: list[Answered] = []
+    for found in sorted(answered, key=place):
+        answer = found.node["answer"]
+        same = (
+            better
+            for better in best
+            if better.node["answer"] == answer or near(words(better.node["answer"]), words(answer))
+        )
+        if (better := next(same, None)) is not None:
+            better.also.append(found.node["query"])
         else:
-            found.append((node, []))
-    return found
+            best.append(found)
+    return best
 
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
@@ -97,6 +105,11 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
         found = values_of(snapshot.by_key(table, sorted(number), "n", ["n"])["n"])
         there.update(number[n] for n in found)
     return known, {*named} - there
+
+
+def not_there(removed: set[str]) -> str:
+    """A sentence on ids that the index does not have."""
+    return f"Not in the index: {', '.join(sorted(removed)[:10])}." if removed else ""
 
 
 def marked(answer: str, removed: set[str]) -> str:
@@ -121,6 +134,61 @@ class Drift:
         self.path = path
         self.id = path.stem
 
+    # ---- the journal -----------------------------------------------------------------------------
+
+    def walk(self) -> Walk:
+        """The state as it is on disk now. NotFound when no session was started there, BadInput for one of
+        another corpus, in which ids mean something else."""
+        walk = Walk(sessions.read(self.path))
+        if not walk.header:
+            what = f"there is no session {self.id[:60]!r}"
+            raise NotFound(what, 'Start one with drift_search(query="...")')
+        began, here = walk.header["corpus"], self.snapshot.manifest.corpus
+        if began != here:
+            raise BadInput(
+                f"session {self.id[:60]} belongs to corpus {began!r}, not to {here!r}",
+                f"Open it with corpus {began!r}, or start another with drift_search(query=...)",
+            )
+        return walk
+
+    def begin(
+        self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
+    ) -> Walk:
+        """Write the first event of the session, unless the session has begun."""
+        query = drift_state.clean_query(query)
+        if not query:
+            what = "the query is empty"
+            raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
+        if not Walk(sessions.read(self.path)).header:
+            limits = {"depth": depth, "breadth": breadth, "max_nodes": max_nodes}
+            manifest = self.snapshot.manifest
+            place = {"corpus": manifest.corpus, "generation": manifest.generation}
+            sessions.append(self.path, {"op": "start", "query": query, **place, **limits})
+        return self.walk()
+
+    def opened(self, id: str, ids: Sequence[str], tokens: int, after: str = "") -> Walk:
+        """Write that a node was opened with these sources before it; gives the state after it."""
+        event = {"op": "open", "node": id, "after": after, "context": list(ids), "tokens": tokens}
+        sessions.append(self.path, event)
+        return self.walk()
+
+    def record(
+        self,
+        id: str,
+        answer: str,
+        score: float | None,
+        queries: Sequence[str],
+        pruned: Sequence[str] = (),
+        by: str = "",
+    ) -> Walk:
+        """Write an answer with its follow-ups and the nodes that it drops; gives the state after it."""
+        answered = {"node": id, "answered": bool(answer), "answer": answer, "score": score}
+        event = {"op": "step", **answered, "follow_ups": list(queries), "prune": list(pruned)}
+        sessions.append(self.path, event | ({"by": by} if by else {}))
+        return self.walk()
+
+    # ---- steps -----------------------------------------------------------------------------------
+
     def start(
         self,
         query: str,
@@ -134,27 +202,11 @@ class Drift:
         already continues."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
-        if walk.graph.nodes[walk.root]["status"] != "frontier":
-            notes = ["This session had been started before; it goes on."]
-            return self._next(walk, "", "", budget, notes)
-        return self._show(walk, walk.root, "", budget, [note])
-
-    def begin(
-        self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
-    ) -> Walk:
-        """Write the first event of the session, unless the session has begun."""
-        query = drift_state.clean_query(query)
-        if not query:
-            what = "the query is empty"
-            raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
-        walk = Walk(sessions.read(self.path))
-        if walk.header:
-            return self._own(walk)
-        limits = {"depth": depth, "breadth": breadth, "max_nodes": max_nodes}
-        manifest = self.snapshot.manifest
-        place = {"corpus": manifest.corpus, "generation": manifest.generation}
-        sessions.append(self.path, {"op": "start", "query": query, **place, **limits})
-        return self.walk()
+        if walk.graph.nodes[walk.root]["status"] == "frontier":
+            return self._show(walk, walk.root, "", budget, [note])
+        return self._next(
+            walk, "", "", budget, ["This session had been started before; it goes on."]
+        )
 
     def step(
         self,
@@ -177,41 +229,38 @@ class Drift:
         node_id = self.known(walk, node_id)
         text = str(answer or "").strip()
         answer = text[:ANSWER_CHARACTERS]
-        value, unread = drift_state.read_score(score)
+        value, unread = read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
-        queries, more = drift_state.read_follow_ups(follow_ups, most)
-        pruned = [self.known(walk, id) for id in _listed(prune)]
-        notes = [note, unread, more]
-        if len(text) > len(answer):
-            notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
+        queries, more = read_follow_ups(follow_ups, most)
         # before anything is written: a call that fails has done nothing
+        pruned = [self.known(walk, id) for id in _listed(prune)]
         chosen = self._chosen(walk, open_next)
+        notes = [note, unread, more]
         if not answer and value is None and not queries and not pruned and not chosen:
             return self._show(walk, node_id, "", budget, notes)
+        if len(text) > len(answer):
+            notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         if value is not None and not answer:
             why = "a score belongs to an answer, and none was given."
             notes.append(f"The score was not recorded: {why}")
-        _, removed = references(self.snapshot, [answer])
-        if removed:
-            listed = ", ".join(sorted(removed)[:10])
-            notes.append(f"Not in the index: {listed}. Cite ids as they stand in the context.")
+        if removed := references(self.snapshot, [answer])[1]:
+            notes.append(f"{not_there(removed)[:-1]}. Cite ids as they stand in the context.")
         last = walk.steps.get(node_id, {})
         event = {"answer": answer, "score": value, "prune": pruned}
-        again = all(last.get(name) == field for name, field in event.items())
+        again = all(last.get(name) == sent for name, sent in event.items())
         if not again or (queries and queries != last["follow_ups"]):
-            if answer and not queries:
-                queries = propose(self.snapshot, walk, node_id, answer)
-                proposed = "No follow-ups were given, so the graph proposed some."
-                notes += [proposed] if queries else []
-            if answer and walk.graph.nodes[node_id]["status"] == "answered":
-                notes.append(f"Node {node_id} had an answer; this one replaces it.")
-            before = set(walk.graph.nodes)
+            if (
+                answer
+                and not queries
+                and (queries := propose(self.snapshot, walk, node_id, answer))
+            ):
+                notes.append("No follow-ups were given, so the graph proposed some.")
+            before = len(walk.graph)
             walk = self.record(node_id, answer, value, queries, pruned)
-            merged = len(queries) - len(set(walk.graph.nodes) - before)
-            if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
-                notes.append(
-                    f"{counted(merged, 'follow-ups')} repeated what is there: linked, not asked again."
-                )
+            repeated = len(queries) - (len(walk.graph) - before)
+            if repeated > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
+                follow_ups = counted(repeated, "follow-ups")
+                notes.append(f"{follow_ups} repeated what is there: linked, not asked again.")
         return self._next(walk, node_id, chosen, budget, notes)
 
     def go_on(
@@ -222,69 +271,29 @@ class Drift:
         walk = self.walk()
         return self._next(walk, after, self._chosen(walk, open_next), budget, [note])
 
-    def record(
-        self,
-        id: str,
-        answer: str,
-        score: float | None,
-        queries: Sequence[str],
-        pruned: Sequence[str] = (),
-        by: str = "",
-    ) -> Walk:
-        """Write an answer with its follow-ups and the nodes that it drops; gives the state after
-        it."""
-        answered = {"node": id, "answered": bool(answer), "answer": answer, "score": score}
-        event = {"op": "step", **answered, "follow_ups": list(queries), "prune": list(pruned)}
-        sessions.append(self.path, event | ({"by": by} if by else {}))
-        return self.walk()
-
-    def prune(self, id: str) -> None:
-        self.record(id, "", None, (), [id])
-
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers, best first, repeats merged, references checked. The session stays open."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
-        result = self.state(walk, DriftResult(session_id=self.id), shown=3)
-        result.done = self.over(walk)
-        notes = [note, self.moved(walk)]
-        query = packing.one_line(walk.header["query"], 300)
-        items, removed = ranked_items(self.snapshot, walk)
-        waiting = [*(walk.frontier() if self.budget_left(walk) else []), *walk.with_status("open")]
-        if removed:
-            notes.append(f"Not in the index: {', '.join(sorted(removed)[:10])}.")
-        if not items:
+        result = self.state(walk, DriftResult(session_id=self.id), SHOWN)
+        query, best = one_line(walk.header["query"], 300), best_answers(walk)
+        waiting = [*(walk.frontier() if walk.budget_left() else []), *walk.with_status("open")]
+        if not best:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {query}"
-            first = walk.with_status("open") or walk.frontier() or [walk.root]
-            result.next_call = self._call(first[0])
-        elif not result.done:
+            result.next_call = self._call((walk.with_status("open") or walk.frontier())[0])
+            result.hint = " ".join(filter(None, [note, self.moved(walk)]))
+            return finish(result, budget)
+        known, removed = references(self.snapshot, [found.node["answer"] for found in best])
+        notes = [note, self.moved(walk), not_there(removed)]
+        if waiting:
             notes.append(f"{counted(len(waiting), 'questions')} still waiting for an answer.")
             result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, notes))
-        if not items:
-            return finish(result, budget)
-        counts = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
-        sections, intro = [packing.Section("Answers", items, 1.0)], f"# {query}\n{counts}"
-        return compose(result, sections, budget, intro=intro)
-
-    def walk(self) -> Walk:
-        """The state as it is on disk now. NotFound when no session was started there."""
-        walk = Walk(sessions.read(self.path))
-        if not walk.header:
-            what = f"there is no session {self.id[:60]!r}"
-            raise NotFound(what, 'Start one with drift_search(query="...")')
-        return self._own(walk)
-
-    def _own(self, walk: Walk) -> Walk:
-        """Ids mean nothing in another corpus than the one that a session began in."""
-        began, here = walk.header["corpus"], self.snapshot.manifest.corpus
-        if began != here:
-            raise BadInput(
-                f"session {self.id[:60]} belongs to corpus {began!r}, not to {here!r}",
-                f"Open it with corpus {began!r}, or start another with drift_search(query=...)",
-            )
-        return walk
+        answers = [found.item(known, removed) for found in best]
+        counts = f"{counted(len(answers), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
+        sections = [packing.Section("Answers", answers, 1.0)]
+        return compose(result, sections, budget, intro=f"# {query}\n{counts}")
 
     # ---- opening a node --------------------------------------------------------------------------
 
@@ -296,83 +305,65 @@ class Drift:
         return "" if asked.casefold() in ("", "best", "true", "yes") else self.known(walk, asked)
 
     def _next(
-        self, walk: Walk, after: str, chosen: str, budget: int, notes: list[str]
+        self, walk: Walk, after: str, chosen: str, budget: int, notes: Sequence[str]
     ) -> DriftResult:
         """Open the chosen node, or the best frontier node; the one that this answer opened before,
         when the call is repeated."""
         if not chosen:
-            nodes, waiting = walk.graph.nodes, walk.with_status("open")
-            again = [id for id in waiting if after and nodes[id]["after"] == after]
-            frontier = walk.frontier() if self.budget_left(walk) else []
+            waiting = walk.with_status("open")
+            again = [id for id in waiting if after and walk.graph.nodes[id]["after"] == after]
+            frontier = walk.frontier() if walk.budget_left() else []
             best = again or frontier or [id for id in waiting if id != after]
             chosen = best[0] if best else "none"
         if chosen == "none":
-            return self._reply(walk, budget, notes)
+            return self._waiting(walk, budget, notes)
         return self._show(walk, chosen, after, budget, notes)
 
-    def _show(self, walk: Walk, id: str, after: str, budget: int, notes: list[str]) -> DriftResult:
+    def _show(
+        self, walk: Walk, id: str, after: str, budget: int, notes: Sequence[str]
+    ) -> DriftResult:
         """The context of a node, and what the agent is asked to do with it."""
-        node = walk.graph.nodes[id]
+        node, primer = walk.graph.nodes[id], id == walk.root
         if node["status"] == "pruned":
             raise BadInput(f"node {id} was pruned", f"Open another: {self._open_list(walk)}")
-        if node["status"] == "frontier" and not self.budget_left(walk):
-            return self._reply(walk, budget, [*notes, "The budget of this session is spent."])
-        primer = id == walk.root
+        if node["status"] == "frontier" and not walk.budget_left():
+            return self._waiting(walk, budget, [*notes, "The budget of this session is spent."])
         prompt = prompts.load("drift_primer" if primer else "drift_step")
         intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
-        shown = 3 if budget < 2_000 else 8
-        notes = [*notes, context.late(self.snapshot)] if primer else notes  # it shows reports
-        # What stands beside the context, measured: a host that shows text alone needs the next call.
-        beside = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), shown)
-        beside.next_call, beside.hint = (
-            self._call(id),
-            " ".join(filter(None, [*notes, self.moved(walk)])),
+        notes = [*notes, context.late(self.snapshot) if primer else "", self.moved(walk)]
+        result = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), SHOWN)
+        result.next_call, result.hint = self._call(id), " ".join(filter(None, notes))
+        found = self._context(
+            node["query"], max(budget - packing.outgoing(result) - SPARE, LEAST), primer
         )
-        room = max(budget - packing.outgoing(beside) - SPARE, 200)
-        found = self._context(node["query"], room, primer)
         if node["status"] == "frontier":
             ids = [citation.id for citation in found.citations]
             walk = self.opened(id, ids, found.tokens, after)
-        result = self.state(walk, DriftResult(session_id=self.id, open_node=id), shown)
+            result = self.state(walk, result, SHOWN)
         result.text = f"{intro}\n\n{found.text}"
         result.citations, result.truncated = found.citations, found.truncated
-        result.next_call = self._call(id)
         if found.state == "not_found":
             advice = "prune it or answer that it is not known."
-            notes = [*notes, f"Nothing was found for this question; {advice}"]
-        result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
+            notes = [f"Nothing was found for this question; {advice}", *notes]
+            result.hint = " ".join(filter(None, notes))
         return finish(result, budget)
-
-    def opened(self, id: str, ids: Sequence[str], tokens: int, after: str = "") -> Walk:
-        """Write that a node was opened with these sources before it."""
-        event = {"op": "open", "node": id, "after": after, "context": list(ids), "tokens": tokens}
-        sessions.append(self.path, event)
-        return self.walk()
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
         """Primer: best-rated reports, then text. Else a local search, nearly all of it text."""
         result = DriftResult()
-        near = self._near_reports(query) if primer else []
-        items = self._report_items(query, near) if primer else []
-        if items and (share := int(budget * PRIMER_SHARE)):
+        rated = reports.select(self.snapshot, query)[0][:PRIMER_REPORTS] if primer else []
+        near = [report for report in rated if report.rating >= NEAR * rated[0].rating]
+        if primer and (items := self._report_items(query, near)):
             sections = [packing.Section("Reports", items, 1.0)]
-            result = compose(result, sections, share)
-        budget = max(budget - result.tokens, 200)
-        found = local_search(self.snapshot, query, max_tokens=budget)
-        # Topics of the highest level stand there for any question: they are not what was found.
-        nothing = found.state == "not_found" and not near
+            result = compose(result, sections, int(budget * PRIMER_SHARE))
+        found = local_search(self.snapshot, query, max_tokens=max(budget - result.tokens, LEAST))
         sources = f"## Sources\n{found.text}" if found.citations else found.text
         result.text = "\n\n".join(filter(None, [result.text, sources]))
         result.citations, result.truncated = found.citations, found.truncated
         result.tokens += found.tokens
-        result.state = "not_found" if nothing else "context"
+        # Topics of the highest level stand there for any question: they are not what was found.
+        result.state = "not_found" if found.state == "not_found" and not near else "context"
         return result
-
-    def _near_reports(self, query: str) -> list[reports.Rated]:
-        rated, _ = reports.select(self.snapshot, query)
-        return [
-            report for report in rated[:PRIMER_REPORTS] if report.rating >= NEAR * rated[0].rating
-        ]
 
     def _report_items(self, query: str, near: Sequence[reports.Rated]) -> list[packing.Item]:
         first = reports.opening(self.snapshot, query, near, PRIMER_REPORTS + reports.TOP)
@@ -380,62 +371,58 @@ class Drift:
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:
-            summary = packing.one_line(packing.short_references(row["summary"], names), 360)
-            title = packing.one_line(row["title"], 120)
+            summary = one_line(packing.short_references(row["summary"], names), 360)
+            title = one_line(row["title"], 120)
             items.append(packing.Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
         return items
 
     # ---- results ---------------------------------------------------------------------------------
 
-    def _reply(self, walk: Walk, budget: int, notes: list[str]) -> DriftResult:
-        """The state alone: nothing was opened."""
-        result = self.state(walk, DriftResult(session_id=self.id), shown=8)
-        result.done, frontier = self.over(walk), walk.frontier()
+    def _waiting(self, walk: Walk, budget: int, notes: Sequence[str]) -> DriftResult:
+        """What waits for an answer: nothing was opened."""
+        result = self.state(walk, DriftResult(session_id=self.id), LISTED)
+        waiting = [*walk.frontier(), *walk.with_status("open")]
         if result.done:
-            why = "The budget is spent" if frontier else "The frontier is empty"
+            why = "The budget is spent" if waiting else "The frontier is empty"
             result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
             result.next_call = f'drift_step(session_id="{self.id}", finish=true)'
         else:
-            first = (frontier or walk.with_status("open"))[0]
-            counts = f"{result.answered} answered, {len(frontier)} to open"
-            result.text = f"Recorded. {counts}:\n{walk.to_markdown()}"
-            result.next_call = f'drift_step(session_id="{self.id}", node_id="{first}")'
+            nodes = walk.graph.nodes
+            lines = [f"- `{id}` {nodes[id]['query']} [{nodes[id]['status']}]" for id in waiting]
+            counts = f"Recorded. {result.answered} answered, {len(waiting)} wait"
+            result.text = "\n".join([f"{counts}:", *lines])
+            result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         return finish(result, budget)
 
-    def over(self, walk: Walk) -> bool:
-        """Nothing is open, and nothing is left that could be opened."""
-        return not walk.with_status("open") and (not walk.frontier() or not self.budget_left(walk))
-
     def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
-        names = ("parent", "query", "kind", "status")
+        """The result with how far the walk is: what is answered, and the first nodes that may be opened."""
+        result.frontier = []
         for id in walk.frontier()[:shown]:
-            facts = {name: walk.graph.nodes[id][name] for name in names}
+            node = walk.graph.nodes[id]
+            facts = {name: node[name] for name in ("parent", "query", "kind", "status")}
             result.frontier.append(DriftNode(id=id, score=round(walk.priority(id), 3), **facts))
         result.answered = len(walk.with_status("answered"))
-        result.budget_left = self.budget_left(walk)
+        result.budget_left = walk.budget_left()
+        result.done = not walk.with_status("open") and not (walk.frontier() and walk.budget_left())
         return result
-
-    def budget_left(self, walk: Walk) -> int:
-        spent = walk.tokens() >= SESSION_TOKENS * walk.header["max_nodes"]
-        return 0 if spent else walk.budget_left()
 
     def _call(self, id: str) -> str:
         return f'drift_step(session_id="{self.id}", node_id="{id}", answer="...", score=0-100, follow_ups=["..."])'
 
     def moved(self, walk: Walk) -> str:
+        """Sentences on an index that has changed, and on records that cannot be read."""
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        sentences = []
+        notes = []
         if then != now:
-            sentences.append(
+            notes.append(
                 f"The index has changed since this session began (generation {then} to {now})."
             )
         if walk.damaged:
             what = counted(walk.damaged, "records")
-            sentences.append(
-                f"{what} of this session cannot be read and {'is' if walk.damaged == 1 else 'are'} left out."
-            )
-        return " ".join(sentences)
+            verb = "is" if walk.damaged == 1 else "are"
+            notes.append(f"{what} of this session cannot be read and {verb} left out.")
+        return " ".join(notes)
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
@@ -449,7 +436,7 @@ class Drift:
         raise NotFound(f"there is no node {asked[:40]!r} in session {self.id}", known)
 
     def _open_list(self, walk: Walk) -> str:
-        ids = [*walk.with_status("open"), *walk.frontier()][:8]
+        ids = [*walk.with_status("open"), *walk.frontier()][:LISTED]
         none = f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
         return "; ".join(ids) or none
 
@@ -458,92 +445,3 @@ def _listed(value: object) -> list[str]:
     """Ids as a list, from a list, a JSON list or words, also inside of a list."""
     text = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
     return [word for word in re.split(r"[\s,;\[\]\"']+", text) if word]
-
-
-# ---- a session as data ---------------------------------------------------------------------------
-
-FORMS = ("tree", "json", "mermaid")
-ANSWER = 300  # characters of an answer in a tree
-# What is tried until it fits: characters of an answer, nodes (0: all).
-SHORTER = ((WHOLE, 0), (1_000, 0), (300, 120), (120, 60), (0, 30), (0, 12), (0, 4))
-
-
-def export(session: Drift, form: str = "tree") -> str:
-    """The whole session as "tree", "json" or "mermaid". BadInput for another form, NotFound if
-    there is no session."""
-    form, walk = checked(form), session.walk()
-    return _text(session, walk.shortened(_gone(session, walk), WHOLE, 0), form)
-
-
-def note_text(session: Drift, answer: str) -> str:
-    """The text that a note keeps of a session: the answer (if it is empty, the three best answers)
-    and the tree of questions. NotFound if no node has an answer."""
-    walk = session.walk()
-    best = [node["answer"] for node, _ in ranked(walk)]
-    if not best:
-        what = f"no node of session {session.id} has an answer yet"
-        raise NotFound(what, "Answer one with drift_step before it is kept as a note")
-    body = answer.strip() or "\n\n".join(best[:3])
-    text = f"{body}\n\n## Questions\n\n{walk.to_markdown()}"
-    return marked(text, references(session.snapshot, [text])[1])
-
-
-def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in this form, within `max_tokens`: answers are shortened first, then the last
-    nodes are left out."""
-    form = checked(form)
-    budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
-    walk = session.walk()
-    removed = _gone(session, walk)
-    result = session.state(walk, DriftResult(session_id=session.id), shown=0)
-    result.done = session.over(walk)
-    notes = [note, session.moved(walk)]
-    if removed:
-        listed = ", ".join(sorted({alias for ids in removed.values() for alias in ids})[:10])
-        notes.append(f"Not in the index any more: {listed}.")
-    for longest, most in SHORTER:
-        left_out = max(0, len(walk.graph) - most) if most else 0
-        result.truncated = longest != WHOLE or bool(left_out)
-        short = [f"{counted(left_out, 'nodes')} left out."] if left_out else []
-        short += ["Answers are shortened."] if longest != WHOLE and form != "mermaid" else []
-        result.hint = " ".join(filter(None, [*notes, *short]))
-        shown = walk.shortened(removed, longest, most)
-        result.text, result.tokens = _text(session, shown, form, result.hint), budget
-        if packing.size(result)[0] <= budget:
-            return finish(result, budget)
-    result.text = f"The session does not fit into {budget} tokens as {form}."
-    result.hint = " ".join(filter(None, [*notes, "Give more max_tokens."]))
-    return finish(result, budget)
-
-
-def checked(form: str) -> str:
-    named = form.strip().casefold()
-    if named not in FORMS:
-        raise BadInput(f"a session has no form {form[:40]!r}", f"Use one of {', '.join(FORMS)}")
-    return named
-
-
-def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
-    """One form of what is shown, the hint inside: behind JSON and charts it would break them."""
-    if form == "mermaid":
-        return shown.to_mermaid() + (f"\n  %% {hint}" if hint else "")
-    if form == "json":
-        now = session.snapshot.manifest.generation
-        shown.header = {**shown.header, "id": session.id, "generation_now": now}
-        shown.header |= {"hint": hint} if hint else {}
-        return shown.to_json()
-    for _, node in shown.graph.nodes(data=True):
-        node["answer"] = marked(packing.one_line(node["answer"], ANSWER), set(node["gone"]))
-    return f"# {packing.one_line(shown.header['query'], 300)}\n{shown.to_markdown()}"
-
-
-def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
-    """By node: the ids that its answer cites, or that it was shown, and that are gone."""
-    nodes = walk.graph.nodes(data=True)
-    named = {id: [*cited_aliases(node["answer"]), *node["context"]] for id, node in nodes}
-    every = sorted({alias for ids in named.values() for alias in ids})
-    _, removed = references(session.snapshot, [f"[{alias}]" for alias in every])
-    lost = {
-        id: [alias for alias in dict.fromkeys(ids) if alias in removed] for id, ids in named.items()
-    }
-    return {id: ids for id, ids in lost.items() if ids}

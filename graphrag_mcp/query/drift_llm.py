@@ -1,8 +1,8 @@
 """DRIFT by a model: it answers the nodes of a session in place of an agent, in the same journal.
 
-The primer is one question over community reports. Then each round asks about the best nodes of the
-next depth, each over the passages found for it. At last the answers are joined to one. A session
-that was stopped goes on where it was, and an agent may take over."""
+The primer is one question over community reports. Then the model answers the best nodes of each depth,
+each over the passages found for it. At last the answers are joined to one. What was answered and opened
+says how far a walk is, so a session that was stopped goes on where it was, and an agent may take over."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import DriftResult
 
-NODES_OF_A_ROUND = 7  # with primer and reduction at most 23 calls at the usual depth of 3
+NODES_OF_A_DEPTH = 7  # with primer and reduction at most 23 calls at the usual depth of 3
 REPORT_TOKENS = 8_000  # of reports for the primer
 STEP_TOKENS = 5_000  # of context for one node
 STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
-LOW = 10  # a round without a score from here on has found nothing
+LOW = 10  # a score below which an answer has found nothing to ask more about
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
@@ -73,15 +73,8 @@ def run(
     try:
         with _accounted(session, asker):
             _answer(session, asker, [walk.root], left)
-            for number in range(walk.header["depth"]):
-                walk = session.walk()
-                if number >= len(walk.rounds):
-                    nodes = [] if _in_vain(walk) else _chosen(session, walk, number + 1)
-                    if not nodes:
-                        break
-                    sessions.append(session.path, {"op": "round", "nodes": nodes})
-                    walk = session.walk()
-                _answer(session, asker, walk.rounds[number], left)
+            for level in range(1, walk.header["depth"] + 1):
+                _answer(session, asker, _nodes_of(session.walk(), level), left)
     except Stopped as stopped:
         return _stopped(session, max_tokens, str(stopped))
     result = reduce(session, asker, max_tokens=max_tokens, options=options, seconds=left())
@@ -90,6 +83,22 @@ def run(
         listed = ", ".join(unanswered[:5])
         note(result, f"{len(unanswered)} questions got no answer from the model: {listed}.")
     return finish(result, clamp_budget(max_tokens, DEFAULT_TOKENS)[0])
+
+
+def _nodes_of(walk: Walk, depth: int) -> list[str]:
+    """The nodes of a depth to answer: those that were opened, and the best of the frontier, NODES_OF_A_DEPTH
+    with those that are done. What follows from an answer that found nothing is not asked."""
+    nodes = walk.graph.nodes
+
+    def in_vain(id: str) -> bool:
+        score = nodes[nodes[id]["parent"]]["score"]
+        return depth > 1 and score is not None and score < LOW
+
+    opened = [id for id in walk.with_status("open") if nodes[id]["depth"] == depth]
+    done = [id for id in walk.with_status("answered", "pruned") if nodes[id]["depth"] == depth]
+    frontier = [id for id in walk.frontier() if nodes[id]["depth"] == depth and not in_vain(id)]
+    room = min(NODES_OF_A_DEPTH, walk.header["breadth"]) - len(opened) - len(done)
+    return [*opened, *frontier[: max(min(room, walk.budget_left()), 0)]]
 
 
 @contextmanager
@@ -103,20 +112,6 @@ def _accounted(session: Drift, asker: Asker) -> Iterator[answers.Meter]:
             sessions.append(session.path, {"op": "asked", "usage": usage})
 
 
-def _in_vain(walk: Walk) -> bool:
-    """Has no answer of the last round a score worth going on for?"""
-    if not walk.rounds:
-        return False
-    return all((walk.graph.nodes[id]["score"] or 0.0) < LOW for id in walk.rounds[-1])
-
-
-def _chosen(session: Drift, walk: Walk, depth: int) -> list[str]:
-    """The nodes of a round: the best of the frontier, those at this depth first."""
-    frontier = walk.frontier() if session.budget_left(walk) else []
-    frontier.sort(key=lambda id: walk.graph.nodes[id]["depth"] != depth)
-    return frontier[: min(NODES_OF_A_ROUND, walk.header["breadth"], walk.budget_left())]
-
-
 # ---- questions to the model ----------------------------------------------------------------------
 
 
@@ -124,15 +119,16 @@ def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Left) -> Non
     """Answer the nodes at once. A question for which nothing is found is pruned."""
     walk, pending = session.walk(), []
     for id in ids:
-        if walk.graph.nodes[id]["status"] in ("answered", "pruned"):
+        status = walk.graph.nodes[id]["status"]
+        if status in ("answered", "pruned"):
             continue
         text, names = _prompt(session.snapshot, walk, id)
         if not names:
             if id == walk.root:
                 raise Stopped("nothing was found to begin with")
-            session.prune(id)
+            session.record(id, "", None, (), [id])
             continue
-        if walk.graph.nodes[id]["status"] == "frontier":
+        if status == "frontier":
             session.opened(id, list(names.values()), count_tokens(text))
         ask: Ask[Node | None] = Ask(
             "drift_step",
@@ -201,35 +197,42 @@ def answer_node(
     """Let the model answer a node, and open the next node. If no model is configured, the node is
     shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    walk = session.walk()
-    id = session.known(walk, node_id)
+    id = session.known(session.walk(), node_id)
     if asker is None or not asker.may_answer("drift_step"):
-        result = session.step(id, max_tokens=budget)
-        note(result, f"No model is configured, so answer it yourself, or {NOT_CONFIGURED}")
-        return finish(result, budget)
-    if walk.graph.nodes[id]["status"] == "pruned":
+        return _shown(
+            session,
+            id,
+            budget,
+            f"No model is configured, so answer it yourself, or {NOT_CONFIGURED}",
+        )
+    if session.walk().graph.nodes[id]["status"] == "pruned":
         return session.step(id)  # an error that says what else is open
-    why = ""
     with _accounted(session, asker) as meter:
         try:
             _answer(session, asker, [id], answers.deadline(seconds))
         except Stopped as stopped:
             late = "The model has not finished; the same call again will have its answer."
-            why = answers.failed(str(stopped)) if str(stopped) else late
+            return _shown(
+                session, id, budget, answers.failed(str(stopped)) if str(stopped) else late
+            )
     node = session.walk().graph.nodes[id]
-    if why:
-        result = session.step(id, max_tokens=budget)
-        note(result, why)
-    elif node["status"] == "pruned":
+    if node["status"] == "pruned":
         result = session.go_on(id, open_next, max_tokens=budget)
         note(result, "Nothing was found for this question; it was pruned.")
-    else:
-        score = "no score" if node["score"] is None else f"score {node['score']:g}"
-        head = f"{node['by']} answered `{id}` ({score}):\n{node['answer']}"
-        room = max(budget - 2 * count_tokens(head) - 40, 200)
-        result = session.go_on(id, open_next, max_tokens=room)
-        result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()
-        result.text = f"{head}\n\n{result.text}"
+        return finish(result, budget)
+    score = "no score" if node["score"] is None else f"score {node['score']:g}"
+    head = f"{node['by']} answered `{id}` ({score}):\n{node['answer']}"
+    room = max(budget - 2 * count_tokens(head) - drift.SPARE, drift.LEAST)
+    result = session.go_on(id, open_next, max_tokens=room)
+    result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()
+    result.text = f"{head}\n\n{result.text}"
+    return finish(result, budget)
+
+
+def _shown(session: Drift, id: str, budget: int, why: str) -> DriftResult:
+    """The node for the agent to answer, and why the model did not."""
+    result = session.step(id, max_tokens=budget)
+    note(result, why)
     return finish(result, budget)
 
 
@@ -245,7 +248,7 @@ def reduce(
     model answers, the answers alone."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
-    best = drift.ranked(walk)
+    best = drift.best_answers(walk)
     if asker is None or not asker.may_answer("answer") or not best:
         result = session.finish(max_tokens=budget)
         if best:
@@ -254,14 +257,13 @@ def reduce(
         return finish(result, budget)
     names: dict[str, str] = {}
     blocks = (
-        f"### {one_line(node['query'], 300)}\n{numbered_brackets(node['answer'], names)}"
-        for node, _ in best
+        f"### {one_line(found.node['query'], 300)}\n{numbered_brackets(found.node['answer'], names)}"
+        for found in best
     )
-    rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS, 0))
-    folder, back = session.snapshot.folder, {local: alias for alias, local in names.items()}
+    rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS))
+    back = {local: alias for alias, local in names.items()}
     asking = asker, walk.header["query"], rows, back, options
-    words = answers.word_limit(budget)
-    work = answers.answer(*asking, words=words, folder=folder)
+    work = answers.answer(*asking, words=answers.word_limit(budget), folder=session.snapshot.folder)
     with _accounted(session, asker):
         reply = answers.waited(asker, work, seconds)
     if reply is None or not reply.by:
@@ -271,10 +273,8 @@ def reduce(
     stages = sorted(walk.usage.get("by_stage", {}).items())
     listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in stages)
     result.hint = f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
-    result.done = session.over(walk)
-    _, removed = drift.ranked_items(session.snapshot, walk)
-    if removed:
-        note(result, f"Not in the index: {', '.join(sorted(removed)[:10])}.")
+    _, removed = drift.references(session.snapshot, [found.node["answer"] for found in best])
+    note(result, drift.not_there(removed))
     return answers.answered(result, reply, budget, snapshot=session.snapshot)
 
 

@@ -1,14 +1,14 @@
-"""Proposals of entities that may be the same, found on request and never merged alone; and the
-edits made by hand.
+"""Pairs of names that may mean one entity. They are proposed on request and never merged alone; what is
+accepted is an edit, and what is refused stands in the edit log.
 
-What is accepted is an edit, what is refused stands in the edit log. An edit is in force, undone, or
-dormant: the documents do not name at present what it speaks of."""
+Each `Likeness` is one way in which two names may be alike. Names that share a key of it are compared; names in
+two scripts are alike where a text gives one in brackets behind the other."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,325 +16,243 @@ from typing import Any
 from graphrag_mcp.names import lexicon
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.entities import resolve
-from graphrag_mcp.store.edit_log import LogRow, Overlay, in_force
-from graphrag_mcp.store.tables import Snapshot, values_of
-from graphrag_mcp.text.terms import (
-    counted,
-    entity_id,
-    is_cjk,
-    normalise_name,
-    relationship_id,
-    terms,
-)
+from graphrag_mcp.store.edit_log import in_force
+from graphrag_mcp.store.tables import Snapshot, once, values_of
+from graphrag_mcp.text.terms import counted, holds_cjk, is_cjk, normalise_name
 from graphrag_mcp.types import EditResult
 
-SHOWN = 50
-Row = dict[str, Any]
-
-
-def log(snapshot: Snapshot) -> EditResult:
-    """The edits so far, the latest first."""
-    overlay, result = in_force(snapshot), EditResult(op="log")
-    lines = ["Nothing was edited by hand."]
-    if overlay.log:
-        lines = [f"{counted(len(overlay.log), 'edits')}, the last one first."]
-    for row in overlay.log[: -SHOWN - 1 : -1]:
-        change, now = what(row), _state(snapshot, row, overlay)
-        facts = {"undo_id": row.id, "op": row.op, "what": change, "by": row.by}
-        result.edits.append(facts | {"time": row.time, "state": now})
-        lines.append(f"- {row.id} ({now}): {change}, by {row.by}, {row.time[:19]}")
-    result.text = "\n".join(lines)
-    return result
-
-
-def what(row: LogRow) -> str:
-    names = [one_line(name, 60) for name in (row.forms or row.keys)]
-    change = (" – " if row.kind == "relationship" else ", ").join(names[:3])
-    if row.op == "merge":
-        change = f"{', '.join(names[1:])} into {names[0]}"
-    elif len(names) > 3:
-        change += ", ..."
-    fields = ", ".join(f"{name} = {one_line(str(value), 60)}" for name, value in row.fields.items())
-    return f"{row.op} {change}" + (f": {fields}" if fields else "")
-
-
-def _state(snapshot: Snapshot, row: LogRow, overlay: Overlay) -> str:
-    if row.id in overlay.undone:
-        return f"undone by {overlay.undone[row.id]}"
-    if row.op == "remove" and not any(overlay.removed.get(uri) == row.id for uri in row.keys):
-        return "over"
-    if row.op in ("undo", "delete", "reject", "remove", "restore"):
-        return "in force"
-    names = [overlay.alias.get(key, key) for key in row.keys]
-    ids = [entity_id(name) for name in names]
-    if row.kind == "relationship":
-        table, id = "relationships", relationship_id(*sorted(ids))
-    elif names[0] != row.keys[0] and row.op != "merge":
-        return f"dormant, a name of {one_line(overlay.forms.get(names[0], names[0]), 60)} now"
-    else:
-        table, id = "entities", ids[0]
-    return "in force" if snapshot.by_key(table, [id], "id", ["id"]).num_rows else "dormant"
-
-
-def about(snapshot: Snapshot, row: Row) -> str:
-    """What an entity owes to edits, in a line; "" for most."""
-    overlay = in_force(snapshot)
-    edit = overlay.entities.get(row["key"])
-    edits = []
-    if edit is not None and not edit.deleted:
-        action = "Made" if edit.created and not row["frequency"] else "Edited"
-        fields = f" ({', '.join(sorted(edit.fields))})" if edit.fields else ""
-        edits.append(f"{action} by {edit.by}{fields}, {edit.time[:10]}, {edit.rows[-1]}")
-        if edit.created and not row["frequency"]:
-            edits[-1] += "; no document names it"
-    merged = [name for name in overlay.names.get(row["key"], ()) if overlay.aliased.get(name)]
-    for name in merged[:5]:
-        form = one_line(overlay.forms.get(name, name), 60)
-        edits.append(f"{form} was made a name of it, {overlay.aliased[name]}")
-    return f"{'; '.join(edits)}." if edits else ""
-
-
-def hidden(snapshot: Snapshot, key: str) -> str:
-    """Which edit hides this name; "" where none does."""
-    overlay = in_force(snapshot)
-    return overlay.entities[key].rows[-1] if overlay.hidden(key) else ""
-
-
-COLUMNS = ["id", "n", "key", "title", "type", "degree", "frequency", "names"]
+COLUMNS = ["id", "n", "key", "title", "type", "frequency", "names"]
 MOST = 30  # proposals in one answer
-ASKED = 100  # entities of one call, as many as get_source takes; each takes 6 ms
-NEAR = 60  # rows that a search for the words of one name looks at
-BLOCK = 40  # names with the same key: more say nothing about each other
-TYPO_LETTERS = 8  # from which one letter more or less is no other name
-SHORT = re.compile(r"[a-z]{3,6}")  # an acronym as a key; of two letters too many names have them
-# How sure each kind is. The text itself says so; initials that no other name has; the same letters.
-SCORE = {"gloss": 0.95, "acronym": 0.9, "spelling": 0.85, "initials": 0.7, "typo": 0.5}
-WHY = {
-    "acronym": "its initials",
-    "spelling": "the same letters",
-    "initials": "the same but for initials or a title",
-    "typo": "one letter differs",
-}
-_SMALL = frozenset("of the and for in on to de du des der die das la le van von".split())
-_GLOSS = re.compile(r"[(（]\s*[\"“”'‘’「『《]?\s*([^()（）\n]{1,80}?)\s*[\"“”'‘’」』》]?\s*[)）]")
-_ALSO = re.compile(
-    r"^(?:also|formerly|now|alias|aka|a\.k\.a\.|known as|called|born|née|short|原名|又名|又称|也称|简称|即)[\s:：]*"
-    r"(?:known as|called|as)?\s*",
-    re.IGNORECASE,
-)
+ASKED = 100  # entities of one call, as many as get_source takes
+COMPARED = 40  # names with one key: more say nothing about each other
+TYPO_LETTERS = 8  # of a name from which one letter more or less makes no other name
+NAME_CHARACTERS = 60  # of a name in front of a bracket
+UNTYPED = ("other", "unknown", "")
+
+_INITIALS = re.compile(r"[a-z]{3,6}")  # of two letters too many names have them
+_BRACKETS = re.compile(r"[(（]([^()（）\n]{1,80})[)）]")
 _QUOTES = " \t\"“”'‘’「」『』《》"
-_BEHIND = re.compile(r"[\s,;:.!?、，。；：“\"「『《]+")  # where a name may begin
+
+Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """One way in which two names may be those of one entity. Names are compared if they share one of
+    `keys` and no more than `most` names do."""
+
+    kind: str
+    score: float  # how sure it is
+    why: str
+    keys: Callable[[str], Iterable[str]]
+    holds: Callable[[Row, Row], bool]
+    longer_stays: bool = False  # else the name that more texts have
+    most: int = COMPARED
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
-    """Two names that may mean the same entity. `one` is mentioned more often than `other`;
-    accepting the proposal makes `other` a name of `one`."""
+    """Two names that may mean the same entity; if it is accepted, `other` becomes a name of `kept`."""
 
-    one: Row
+    kept: Row
     other: Row
     kind: str
+    score: float
     why: str
+
+    @property
+    def pair(self) -> tuple[str, ...]:
+        return tuple(sorted((self.kept["key"], self.other["key"])))
+
+    def record(self) -> dict[str, Any]:
+        """The proposal as `EditResult.proposals` holds it."""
+        both = (self.kept, self.other)
+        return {
+            "ids": [f"e{row['n']}" for row in both],
+            "names": [one_line(row["title"], 80) for row in both],
+            "kind": self.kind,
+            "why": self.why,
+            "score": self.score,
+        }
 
 
 def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
-    """Names that may mean one entity, as results of edit_graph; of these entities, or of all."""
-    found: list[Proposal] = []
-    for name in names[:ASKED]:
-        row, _ = resolve(snapshot, name.strip().strip("[]` "))
-        found += of_entity(snapshot, row) if row is not None else []
-    if not names:
-        rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
-        of_name = {name: row for row in rows for name in row["names"]}
-        every = list(_alike(rows))
-        for batch in snapshot.batches("text_units", ["text"]):
-            every += _glossed(values_of(batch["text"]), of_name.get)
-        found = _ranked(every, in_force(snapshot))
-    shown = found[:MOST]
-    result = EditResult(op="proposals")
-    for proposal in shown:
-        both = (proposal.one, proposal.other)
-        facts = {"ids": [f"e{row['n']}" for row in both], "names": [_short(row) for row in both]}
-        why = {"kind": proposal.kind, "why": proposal.why, "score": SCORE[proposal.kind]}
-        result.proposals.append(facts | why)
+    """Names that may mean one entity, as results of edit_graph: pairs of these entities, or of all."""
+    found = _all(snapshot)
+    if names:
+        rows = (resolve(snapshot, name.strip().strip("[]` "))[0] for name in names[:ASKED])
+        asked = {row["id"] for row in rows if row is not None}
+        found = [pair for pair in found if asked & {pair.kept["id"], pair.other["id"]}]
+    records = [proposal.record() for proposal in found[:MOST]]
+    result = EditResult(op="proposals", proposals=records)
     head = "No two names look like one entity."
-    if shown:
+    if records:
         head = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
-        ids = '", "'.join(result.proposals[0]["ids"])
+        ids = '", "'.join(records[0]["ids"])
         result.hint = 'To accept a pair, merge its ids with dry_run=false; to refuse it for good, op="reject".'
         result.next_call = f'edit_graph(op="merge", ids=["{ids}"])'
     if len(names) > ASKED:
         head += f" {len(names)} ids were given; the first {ASKED} were looked up."
-    result.text = "\n".join([head, *map(line, shown)])
+    result.text = "\n".join([head, *map(_line, records)])
     return result
 
 
-def line(proposal: Proposal) -> str:
-    return f"- {_short(proposal.one)} (e{proposal.one['n']}) and {_short(proposal.other)} (e{proposal.other['n']}): {proposal.why}"
+def _line(record: Row) -> str:
+    """`- John Smith (e4) and J. Smith (e9): the same but for initials or a title`"""
+    pairs = zip(record["names"], record["ids"], strict=True)
+    named = " and ".join(f"{name} ({id})" for name, id in pairs)
+    return f"- {named}: {record['why']}"
 
 
-def _short(row: Row) -> str:
-    return one_line(row["title"], 80)
-
-
-def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
-    """Other names that an entity may have: names that share a word or the initials with it, and
-    names that its sentences give beside it."""
-    overlay = in_force(snapshot)
-    words = sorted({*terms(row["title"]), _initials_of(_words(row["key"]))} - {""})[:16]
-    near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()
-    found = list(_alike({candidate["id"]: candidate for candidate in [*near, row]}.values()))
-
-    def entity(key: str) -> Row | None:
-        ids = [entity_id(name) for name in (key, overlay.alias.get(key, key))]
-        return next(iter(snapshot.served("entities", ids)), None)
-
-    found += _glossed([sentence["text"] for sentence in row.get("evidence", ())], entity)
-    return _ranked(
-        [proposal for proposal in found if row["id"] in (proposal.one["id"], proposal.other["id"])],
-        overlay,
+@once
+def _all(snapshot: Snapshot) -> list[Proposal]:
+    """The pairs of a generation that were not refused, each by its best reason; the surest and most named first."""
+    rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
+    found = [*_glosses(snapshot, rows), *_alike(rows)]
+    best: dict[tuple[str, ...], Proposal] = {}
+    for proposal in sorted(found, key=lambda proposal: -proposal.score):
+        best.setdefault(proposal.pair, proposal)
+    for pair in in_force(snapshot).rejected:
+        best.pop(pair, None)
+    return sorted(
+        best.values(),
+        key=lambda proposal: (-proposal.score, -proposal.other["frequency"], proposal.pair),
     )
 
 
-def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
-    """Each pair once, by its best reason, if not refused; the surest and most named first."""
-    best: dict[tuple[str, ...], Proposal] = {}
-    for proposal in found:
-        pair = tuple(sorted((proposal.one["key"], proposal.other["key"])))
-        known = best.get(pair)
-        if pair not in overlay.rejected and (
-            known is None or SCORE[proposal.kind] > SCORE[known.kind]
-        ):
-            best[pair] = proposal
-
-    def place(proposal: Proposal) -> tuple[float, int, str, str]:
-        return (
-            -SCORE[proposal.kind],
-            -proposal.other["frequency"],
-            proposal.one["key"],
-            proposal.other["key"],
-        )
-
-    return sorted(best.values(), key=place)
-
-
-def _proposal(a: Row, b: Row, kind: str, why: str) -> Proposal:
-    """The more frequent name stays: of an acronym or initials always the full name."""
-    kept, other = sorted((a, b), key=lambda row: (-row["frequency"], row["n"]))
-    if kind in ("acronym", "initials"):
-        kept, other = sorted((a, b), key=lambda row: -len(row["key"]))
-    return Proposal(kept, other, kind, why)
+def _alike(rows: Sequence[Row]) -> Iterator[Proposal]:
+    """The pairs of names that are alike in one of the ways of LIKENESSES."""
+    for likeness in LIKENESSES:
+        rows_of_key: dict[str, dict[str, Row]] = defaultdict(dict)
+        for row in rows:
+            for key in likeness.keys(row["key"]):
+                rows_of_key[key][row["id"]] = row
+        for named in rows_of_key.values():
+            if len(named) > likeness.most:
+                continue
+            for one, other in combinations(named.values(), 2):
+                if likeness.holds(one, other):
+                    short, long = _by_length(one, other)
+                    rarer, kept = sorted(
+                        (one, other), key=lambda row: (row["frequency"], -row["n"])
+                    )
+                    if likeness.longer_stays:
+                        rarer, kept = short, long
+                    yield Proposal(kept, rarer, likeness.kind, likeness.score, likeness.why)
 
 
-def _alike(rows: Iterable[Row]) -> Iterator[Proposal]:
-    """Pairs of names that share a key of some kind and fit each other."""
-    blocks: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
-    for row in rows:
-        for key in _keys(row["key"]):
-            blocks[key][row["id"]] = row
-    for (kind, _), block in blocks.items():
-        # initials of several names are those of none
-        if 1 < len(block) <= (2 if kind == "acronym" else BLOCK):
-            for a, b in combinations(block.values(), 2):
-                if _fits(kind, a, b):
-                    yield _proposal(a, b, kind, WHY[kind])
+def _by_length(one: Row, other: Row) -> list[Row]:
+    return sorted((one, other), key=lambda row: (len(row["key"]), row["key"]))
 
 
 def _words(key: str) -> list[str]:
     return re.findall(r"\w+", key)
 
 
-def _initials_of(words: Sequence[str]) -> str:
-    letters = "".join(word[0] for word in words if word not in _SMALL)
-    return letters if len(words) > 1 and SHORT.fullmatch(letters) else ""
+def _of_other_types(one: Row, other: Row) -> bool:
+    kinds = {one["type"], other["type"]}
+    return len(kinds) > 1 and kinds.isdisjoint(UNTYPED)
 
 
-def _keys(key: str) -> Iterator[tuple[str, str]]:
-    """(kind, what names of this kind have in common)."""
+# ---- how names may be alike ----------------------------------------------------------------------
+
+
+def _spellings(key: str) -> set[str]:
+    """The letters of a name (Tide-Mill, Tidemill), and its words in order (Smith John, John Smith)."""
     words = _words(key)
     letters = "".join(words)
-    if len(letters) > 3:
-        yield "spelling", letters
-    if short := key if SHORT.fullmatch(key) else _initials_of(words):
-        yield "acronym", short
-    if len(words) > 1:
-        yield "spelling", " ".join(sorted(words))
-        if len(words[-1]) > 2:
-            yield "initials", words[-1]
-    if len(key) >= TYPO_LETTERS and not re.search(r"\d", key) and not any(map(is_cjk, key)):
-        yield from (("typo", key[:at] + key[at + 1 :]) for at in range(len(key)))
-        yield "typo", key
+    found = {letters} if len(letters) > 3 else set[str]()
+    return found | ({" ".join(sorted(words))} if len(words) > 1 else set())
 
 
-def _fits(kind: str, a: Row, b: Row) -> bool:
-    if kind == "spelling":
-        return True
-    if kind == "acronym":
-        short, long = sorted((a, b), key=lambda row: len(row["key"]))
-        return " " in long["key"] and short["title"].replace(".", "").isupper()
-    if _other_kinds(a, b):
-        return False
-    return _same_person(a["key"], b["key"]) if kind == "initials" else _typo(a["key"], b["key"])
+def _initials(key: str) -> set[str]:
+    """The initials of a name of several words without those of grammar, or the name that may be initials."""
+    words = [word for word in _words(key) if not lexicon.is_grammar(word)]
+    letters = "".join(word[0] for word in words) if len(words) > 1 else key
+    return {letters} if _INITIALS.fullmatch(letters) else set()
 
 
-def _same_person(name: str, other: str) -> bool:
+def _are_initials(one: Row, other: Row) -> bool:
+    short, long = _by_length(one, other)
+    return " " in long["key"] and short["title"].replace(".", "").isupper()
+
+
+def _family_name(key: str) -> set[str]:
+    words = _words(key)
+    return {words[-1]} if len(words) > 1 and len(words[-1]) > 2 else set()
+
+
+def _one_person(one: Row, other: Row) -> bool:
     """J. Smith, Dr. John Smith and John A. Smith are John Smith."""
-    named = [[word for word in _words(key) if word not in lexicon.TITLES] for key in (name, other)]
+    named = [
+        [word for word in _words(row["key"]) if word not in lexicon.TITLES] for row in (one, other)
+    ]
     short, long = sorted(named, key=len)
-    middle = long[len(short) - 1 : -1]
+    if _of_other_types(one, other) or len(short) < 2 or short[-1] != long[-1]:
+        return False
     given_names = zip(short[:-1], long[:-1], strict=False)
-    return (
-        len(short) > 1
-        and short[-1] == long[-1]
-        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in given_names)
-        and all(len(word) == 1 for word in middle)
-    )
+    same = all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in given_names)
+    return same and all(len(word) == 1 for word in long[len(short) - 1 : -1])
 
 
-def _typo(name: str, other: str) -> bool:
+def _without_a_letter(key: str) -> set[str]:
+    """A name, and all that is left of it without one of its letters: names that differ by one share one."""
+    if len(key) < TYPO_LETTERS or re.search(r"\d", key) or holds_cjk(key):
+        return set()
+    return {key, *(key[:at] + key[at + 1 :] for at in range(len(key)))}
+
+
+def _one_letter_differs(one: Row, other: Row) -> bool:
     """One letter more, less or other, inside of a word of more than four, not the first."""
     from rapidfuzz.distance import OSA
 
-    pairs = zip(name.split(), other.split(), strict=False)
-    x, y = next(((x, y) for x, y in pairs if x != y), ("", ""))
-    return OSA.distance(name, other) == 1 and min(len(x), len(y)) > 4 and x[0] == y[0]
+    pairs = zip(one["key"].split(), other["key"].split(), strict=False)
+    word, changed = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+    inside = min(len(word), len(changed)) > 4 and word[0] == changed[0]
+    differs = inside and OSA.distance(one["key"], other["key"]) == 1
+    return differs and not _of_other_types(one, other)
 
 
-def _other_kinds(a: Row, b: Row) -> bool:
-    vague = ("other", "unknown", "")
-    return a["type"] != b["type"] and a["type"] not in vague and b["type"] not in vague
+LIKENESSES = (
+    Likeness("acronym", 0.9, "its initials", _initials, _are_initials, longer_stays=True, most=2),
+    Likeness("spelling", 0.85, "the same letters", _spellings, lambda one, other: True),
+    Likeness(
+        "initials",
+        0.7,
+        "the same but for initials or a title",
+        _family_name,
+        _one_person,
+        longer_stays=True,
+    ),
+    Likeness("typo", 0.5, "one letter differs", _without_a_letter, _one_letter_differs),
+)
+GLOSS = 0.95  # how sure a name in brackets is: the text itself says it
 
 
-def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Iterator[Proposal]:
-    """“丝带”（the Ribbon）: behind a name in brackets another that has an entity of its own."""
-    for text in texts:
-        for match in _GLOSS.finditer(text):
-            also = _ALSO.match(match[1])
-            inner = entity(normalise_name(match[1][also.end() :] if also else match[1]))
-            outer = _before(text[max(0, match.start() - 60) : match.start()], entity)
-            if inner is None or outer is None or outer["id"] == inner["id"]:
-                continue
-            if also or _explains(outer, inner):
-                quote = one_line(text[max(0, match.start() - 40) : match.end()], 90)
-                yield _proposal(outer, inner, "gloss", f"the text says {quote!r}")
+def _glosses(snapshot: Snapshot, rows: Sequence[Row]) -> Iterator[Proposal]:
+    """“丝带”（the Ribbon）: a name in brackets behind a name in another script."""
+    of_name = {name: row for row in rows for name in row["names"]}
+    for batch in snapshot.batches("text_units", ["text"]):
+        for text in values_of(batch["text"]):
+            for match in _BRACKETS.finditer(text):
+                inner = of_name.get(normalise_name(match[1].strip(_QUOTES)))
+                before = text[max(0, match.start() - NAME_CHARACTERS) : match.start()]
+                outer = _name_at_end(before, of_name) if inner is not None else None
+                if inner is None or outer is None or _of_other_types(inner, outer):
+                    continue
+                if holds_cjk(inner["title"]) != holds_cjk(outer["title"]):
+                    quote = one_line(text[max(0, match.start() - 40) : match.end()], 90)
+                    rarer, kept = sorted(
+                        (inner, outer), key=lambda row: (row["frequency"], -row["n"])
+                    )
+                    yield Proposal(kept, rarer, "gloss", GLOSS, f"the text says {quote!r}")
 
 
-def _explains(outer: Row, inner: Row) -> bool:
-    """Another script, or a short form: else a bracket holds as often who someone works for."""
-    if _other_kinds(outer, inner):
-        return False
-    if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):
-        return True
-    short, long = sorted((outer, inner), key=lambda row: len(row["key"]))
-    capitals = re.fullmatch(r"[A-Z][A-Z.&]{1,6}", short["title"])
-    return capitals is not None and short["key"][0] == long["key"][0]
-
-
-def _before(text: str, entity: Callable[[str], Row | None]) -> Row | None:
-    """The longest name with an entity that the text ends with."""
+def _name_at_end(text: str, of_name: Mapping[str, Row]) -> Row | None:
+    """The longest name of an entity that the text ends with."""
     text = text.rstrip(_QUOTES)
-    starts = {0, *(match.end() for match in _BEHIND.finditer(text))}
-    if text and is_cjk(text[-1]):
-        starts |= {*range(max(0, len(text) - 12), len(text) - 1)}
-    keys = (normalise_name(text[start:].strip(_QUOTES)) for start in sorted(starts))
-    return next((row for key in keys if key and (row := entity(key)) is not None), None)
+    starts = [
+        at for at in range(len(text)) if is_cjk(text[at]) or not (at and text[at - 1].isalnum())
+    ]
+    keys = (normalise_name(text[at:].strip(_QUOTES)) for at in starts)
+    return next((of_name[key] for key in keys if key in of_name), None)

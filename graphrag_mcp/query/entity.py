@@ -10,16 +10,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import Item, Section, finish, one_line
 from graphrag_mcp.packing.page import compose
-from graphrag_mcp.query import (
-    context,
-    duplicates,
-    entities,
-    links,
-    plugin,
-    summaries,
-    timeline,
-    times,
-)
+from graphrag_mcp.query import context, edited, entities, links, plugin, summaries, timeline, times
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.hits import names_of
@@ -135,7 +126,7 @@ def _intro(
     lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    lines += filter(None, [duplicates.about(snapshot, row)])
+    lines += filter(None, [edited.about(snapshot, row)])
     lines += links.of_entity(snapshot, [row["key"], *row["names"]])[0]
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
@@ -176,7 +167,7 @@ def _candidates(
     advice = "Use search_text."
     if found:
         advice = "Call get_entity with an id from the list, or search_text for the words."
-    if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
+    if by := edited.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result = EntityResult(title=one_line(asked, 100), hint=note)

@@ -19,7 +19,7 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import lists_of, tells_topic, terms
+from graphrag_mcp.text.terms import lists_of, stop_word, tells_topic, terms
 
 MOST = 200  # documents that are read, and lines
 ROOM = 40  # lines that few documents share
@@ -242,17 +242,14 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
 
 
 def _once(lines: Sequence[Line]) -> list[Line]:
-    """Without lines that say what one before says, numbers included; those of other documents are named with
-    it. Two agents with a reading budget paid for both versions of five articles."""
-    groups: list[tuple[set[str], list[Line]]] = []
-    for line in lines:
-        words = set(terms(line.text))
-        same = (group for known, group in groups if quote.says_the_same(words, known))
-        if group := next(same, None):
-            group.append(line)
-        else:
-            groups.append((words, [line]))
-    return [_with_others(*group) for _, group in groups]
+    """Without lines in the words of one before; those of other documents are named with it. Two agents with a
+    reading budget paid for both versions of five articles."""
+
+    def words(line: Line) -> frozenset[str]:
+        found = frozenset(term for term in terms(line.text) if not stop_word(term))
+        return found or frozenset((line.text,))
+
+    return [_with_others(*group) for group in lists_of((words(line), line) for line in lines).values()]
 
 
 def _with_others(first: Line, *rest: Line) -> Line:

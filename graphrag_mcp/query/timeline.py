@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import Item, citation, one_line
-from graphrag_mcp.query import context, times
+from graphrag_mcp.query import context, hits, local, note_sources, times
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
@@ -15,7 +15,11 @@ from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 
-UNITS = 500  # text units of an entity that are read
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Part
+
+UNITS = 500  # text units of an entity, or passages of a list, that are read
+FOUND = 200  # passages of a question that are
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
 Row = dict[str, Any]
@@ -76,18 +80,42 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     return [statement.item() for statement in _by_time(kept)], how_many, sentence
 
 
-def of_passages(
-    snapshot: Snapshot, rows: Sequence[Row], passes: Callable[[Statement], bool]
-) -> tuple[list[Statement], int, int]:
-    """Statements of passages (rows with COLUMNS) that pass, by day, how many of them have none, and
-    how many say little."""
-    every, short = [], 0
-    for statement in _statements(snapshot, rows):
-        if not _says(statement):
-            short += passes(statement)
-            continue
-        every += [statement] if passes(statement) or not statement.days else []
-    return _by_time(every), sum(not statement.days for statement in every), short
+def listed(part: Part, query: str) -> tuple[str, list[str]]:
+    """What stands above the timeline of what passes the filters, of a question or of all, and its lines."""
+    _, snapshot, kept = part
+    notes = note_sources.ids(snapshot)
+    key, values, unread = "document_id", sorted(times.documents(snapshot).keys() - notes), 0
+    if query:
+        source = local.asked(part, query)
+        known = hits.apart([source])[0].found.passages if source else []
+        key, values = "id", [passage.id for passage in known[:FOUND]]
+        unread = len(known[FOUND:])
+    rows = snapshot.by_key("passages", values, key, COLUMNS).to_pylist()
+    rows = [row for row in rows if row["document_id"] not in notes]
+    if kept is not None:
+        rows = [row for row in rows if kept.passage(row["document_id"], row["entity_ids"])]
+        rows = [row for row in rows if kept.includes(row["entity_ids"])]
+        timely = kept.timely(snapshot, [row["id"] for row in rows])
+        rows = [row for row in rows if row["id"] in timely]
+    rows.sort(key=lambda row: row["n"])
+    passing = [
+        statement
+        for statement in _statements(snapshot, rows[:UNITS])
+        if kept is None or not statement.days or kept.speaks_of(statement.days, statement.said)
+    ]
+    telling = [statement for statement in passing if _says(statement)]
+    dated = _by_time(telling)
+    rest = left_out(
+        (len(telling) - len(dated), "statements", "without a date"),
+        (len(passing) - len(telling), "sentences", "of little content"),
+        (unread + len(rows[UNITS:]), "passages", "not read"),
+    )
+    about = f' on "{one_line(query, 80)}"' if query else ""
+    head = " ".join(filter(None, (f"{counted(len(dated), 'statements')}{about} by time.", rest)))
+    passed = kept.passing_documents(snapshot) if kept is not None and not dated else []
+    if passed and notes.issuperset(passed):
+        head += " Only notes pass the filters, and notes stand in no timeline."
+    return head, [statement.item().text for statement in dated]
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:

@@ -30,9 +30,14 @@ LENGTH = 220  # characters of a sentence
 WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
 SHARES = 15  # topics that share the room of a map
 LISTED = 20  # tokens of a topic in the list of those without an entry
+LEVELS = 3  # of topics by which titles are listed
 MANY = 100  # documents from which on a map says how to list the titles of all
-A_LINE = 45  # characters of a title in the list of all
-A_TITLE, A_TOPIC = 24, 50  # tokens of a title in that list, and of the line of a topic above
+TITLE = 80  # characters of a title in the list of all
+BESIDE, A_TOPIC = (
+    12,
+    150,
+)  # characters beside a title in that list, and of the line of a topic above
+TOKEN = 3  # characters of a token, at least
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -116,11 +121,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " The rows of a sheet count as one."
-        tokens = math.ceil((len(documents) * A_TITLE + len(found) * A_TOPIC) / 100) * 100
-        size = math.ceil(len(documents) * A_LINE / 1000)
-        titles = f" The titles of all, {size},000 characters at most: list_documents(max_tokens={tokens})."
-        if kept is not None or len(documents) < MANY or tokens > HIGHEST:
-            titles = ""
+        titles = "" if kept is not None or len(documents) < MANY else _all_titles(snapshot)
         page.add(
             f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
         )
@@ -154,6 +155,31 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
             passing = {known.documents[unit] for unit in kept.units(snapshot)}
         page.add(groups.overview(snapshot, passing, prefix))
     return shown, len(rest)
+
+
+def _all_titles(snapshot: Snapshot) -> str:
+    """How to list the titles of all documents, and how long that list is; "" for one that no result can hold."""
+    names, facts = hits.names_of(snapshot), times.documents(snapshot)
+    lengths = (
+        TITLE if hits.untitled(fact) else min(len(names[id]), TITLE) for id, fact in facts.items()
+    )
+    characters = sum(lengths) + BESIDE * len(facts) + A_TOPIC * len(of_main(snapshot))
+    tokens = math.ceil(characters / TOKEN / 100) * 100
+    size = math.ceil(characters / 1000)
+    told = (
+        f" The titles of all, {size},000 characters at most: list_documents(max_tokens={tokens})."
+    )
+    return told if tokens <= HIGHEST else ""
+
+
+def of_main(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
+    """The topics with documents of their own, of the coarsest level that has two; else the only one."""
+    found: list[Topic] = []
+    for level in range(LEVELS):
+        found = [topic for topic in of_level(snapshot, level, kept) if topic.main]
+        if len(found) > 1:
+            break
+    return found
 
 
 def _number(known: Counts, documents: Iterable[str]) -> int:

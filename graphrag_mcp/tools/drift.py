@@ -26,7 +26,7 @@ Breadth = Annotated[int, contract.whole_number(20), contract.called("drift_bread
 MaxNodes = Annotated[int, contract.whole_number(40), contract.called("drift_max_nodes")]
 NodeId = Annotated[contract.Text, contract.called("node_id")]
 Answer = Annotated[contract.Text, contract.called("drift_answer")]
-# What models send as a score or as questions is read by query/drift_state.py.
+# What models send as a score or as questions is read by query/model_replies.py.
 Score = Annotated[Annotated[Any, WithJsonSchema({"type": "number"})], contract.called("score")]
 FollowUps = Annotated[
     Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})],
@@ -105,7 +105,7 @@ async def drift_step(
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Hand in the answer to a node; gives the next node's context."""
-    from graphrag_mcp.query.drift import note_text
+    from graphrag_mcp.query.drift_view import note_text
 
     inner, whole = budgets(ctx, max_tokens, 3000)
 
@@ -157,7 +157,7 @@ async def drift_finish(
     def work(app: App) -> Result:
         session, corpus = session_of(app, session_id)
         if format != "answers":
-            from graphrag_mcp.query.drift import view
+            from graphrag_mcp.query.drift_view import view
 
             return view(session, format, max_tokens=inner)
         if reduce:

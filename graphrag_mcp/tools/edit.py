@@ -87,13 +87,12 @@ def edit(
 ) -> EditResult:
     """The tool without its wire; with `wait`, communities are brought up to date before it returns."""
     from graphrag_mcp.index.edits import Wish, edit, ready
-    from graphrag_mcp.query import duplicates
+    from graphrag_mcp.query import duplicates, edited
 
     name = app.corpus_for_reading(corpus.strip())
     snapshot = app.snapshot(name)
     if op in ("proposals", "log"):
-        listed = op == "log"
-        found = duplicates.log(snapshot) if listed else duplicates.proposals(snapshot, ids)
+        found = edited.log(snapshot) if op == "log" else duplicates.proposals(snapshot, ids)
         found.corpus = name
         return found
     if wrong := [field for field in fields if "=" not in field]:

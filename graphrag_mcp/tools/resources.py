@@ -186,7 +186,7 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 def session(app: App, session_id: str) -> str:
     """A session as drift_finish shows it, shortened until it is small enough."""
-    from graphrag_mcp.query.drift import view
+    from graphrag_mcp.query.drift_view import view
     from graphrag_mcp.tools.drift import session_of
 
     found, corpus = session_of(app, session_id)

@@ -19,7 +19,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index.edits import Target, Wish, edit, replay
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.duplicates import log as listed
+from graphrag_mcp.query.edited import log as listed
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log as logs

@@ -112,3 +112,13 @@ def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_pa
 def test_words_that_ask_for_an_overview_are_not_called_absent(sample: Snapshot) -> None:
     for question in ("What are these documents about, and who disagrees with whom?", "What is this about?", "Main topics"):
         assert "Nowhere in this corpus" not in global_search(sample, question).hint, question
+
+
+def test_a_map_for_a_question_of_several_parts_says_that_it_answers_one(sample: Snapshot) -> None:
+    for question, told in (
+        ("What are these documents about, and who disagrees with whom?", True),
+        ("这些文件的主题是什么？主要内容有哪些？", True),
+        ("What are these documents about?", False),
+    ):
+        found = global_search(sample, question, max_tokens=1_500)
+        assert found.communities and ("ask the other parts of the question apart" in found.hint) == told, question

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing.budget import passage_alias
 from graphrag_mcp.query.documents import list_documents
@@ -321,3 +322,48 @@ def test_a_subject_whose_documents_are_listed_above_names_them(tmp_path: Path) -
     snapshot = indexed(tmp_path, [trap, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
     text = list_documents(snapshot, query="worm, phishing").text
     assert 'No document says anything on "phishing"' not in text and "Listed above: trap.txt." in text, text
+
+
+def test_sentences_that_differ_in_a_name_are_lines_of_their_own_and_those_in_the_same_words_are_counted(tmp_path: Path) -> None:
+    """Ten ferries of ten towns were one line, and a count by year knew one document."""
+    towns = [InlineText(f"The ferry of {town} was sold at the autumn market of the island for a very small sum.", town, metadata={"date": "2011-05-02"}) for town in ("Orl", "Kron", "Sund")]
+    copies = [InlineText("The barge was broken up on the beach in the spring, and its boiler was kept.", f"barge{n}", metadata={"date": "2012-05-02"}) for n in range(3)]
+    snapshot = indexed(tmp_path, [*towns, *copies])
+    text = list_documents(snapshot, query="ferry sold market").text
+    assert all(f"The ferry of {town} was sold" in text for town in ("Orl", "Kron", "Sund")), text
+    text = list_documents(snapshot, query="barge boiler").text
+    assert text.startswith("3 documents ranked") and "2 of them in the words of another" in text and text.count("- [t") == 1, text
+    for query, counted in (("barge boiler", "- 2012, 3 documents"), ("ferry sold market", "- 2011, 3 documents")):
+        assert counted in list_documents(snapshot, query=query, by="year").text
+
+
+def test_a_list_says_which_of_its_lines_are_shown(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, [InlineText(f"The ferry of {words(n)} left. {FILLER}", f"n{n}") for n in range(36)])
+    first = list_documents(snapshot, query="ferry left", max_tokens=400)
+    assert re.search(r" Lines 1 to \d+ of 36\.", first.text.splitlines()[0]), first.text
+    second = list_documents(snapshot, query="ferry left", max_tokens=400, cursor=first.next_cursor)
+    shown = first.text.count("- [t")
+    assert f" Lines {shown + 1} to {shown + second.text.count('- [t')} of 36." in second.text
+    assert "Lines" not in list_documents(snapshot, query="ferry left", max_tokens=20_000).text
+
+
+def test_a_name_in_quotes_with_a_comma_is_one_of_several_subjects(tmp_path: Path) -> None:
+    texts = ("Acme, Inc. sold the yard.", "Nine hives of bees stood in the orchard.", "Rain fell.")
+    snapshot = indexed(tmp_path, [InlineText(text, f"n{n}") for n, text in enumerate(texts)])
+    acme, bees = list_documents(snapshot, query='"Acme, Inc.", bees').text.split("\n\n")
+    assert "Acme, Inc. sold the yard." in acme and "Nine hives of bees" in bees
+    assert list_documents(snapshot, query="rain, 1,000 hives").text.count("\n\n") == 1
+
+
+def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None:
+    title = "What the harbour board decided on the toll of the northern bridge in May"
+    named = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"n{n}", f"{title} {n % 40}") for n in range(80)]
+    text = list_documents(indexed(tmp_path, named), max_tokens=4_000).text
+    assert text.startswith("80 documents.") and text.count("- [") == 40 and "…" not in text, text
+    assert all(re.search(rf"- \[t\d+\] \[t\d+\] {title} {n}$", text, re.MULTILINE) for n in range(40)), text
+
+
+@pytest.mark.parametrize("wrong", ["type=md", "rating>=3"])
+def test_a_filter_that_says_nothing_of_documents_is_refused(crane: Snapshot, wrong: str) -> None:
+    with pytest.raises(BadInput, match="says nothing of documents"):
+        list_documents(crane, filters=[wrong])

@@ -14,7 +14,7 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import documents, local, timeline, times
+from graphrag_mcp.query import local, timeline, times
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
@@ -444,7 +444,7 @@ def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytes
     monkeypatch.setattr(timeline, "UNITS", 2)
     assert "2 passages not read are left out" in get_entity(talk, "Ana Ruiz", order="time").hint
     assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
-    monkeypatch.setattr(documents, "PASSAGES", 1)
+    monkeypatch.setattr(timeline, "UNITS", 1)
     assert "3 passages not read are left out" in list_documents(talk, by="statement").text
 
 
