@@ -22,8 +22,9 @@ from graphrag_mcp.text.terms import lists_of, normalise_name
 NAME_WORDS = 5  # of a subject that may be a name
 SUBJECT = 80  # characters of a subject in the line above its list
 
-# A part of a query that lists several subjects: what stands in quotes is one; a comma in a number is none.
-_SUBJECT = re.compile(r"""(?:"[^"]*"|“[^”]*”|«[^»]*»|「[^」]*」|[,;，；、](?=\d)|[^,;，；、\n])+""")
+# Between the subjects of a list: commas and their like, not those of a number.
+_BETWEEN = re.compile(r"([,;，；、](?!\d)|\n)")
+_OPENING, _CLOSING = "“«「", "”»」"  # quotation marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,24 @@ class Found:
 
 def subjects(snapshot: Snapshot, query: str) -> list[str]:
     """The subjects that a query lists. A question, a name, and what a colon says more of are one."""
-    found = list(dict.fromkeys(filter(None, map(str.strip, _SUBJECT.findall(query)))))
+    found = list(dict.fromkeys(filter(None, _parts(query))))
     if len(found) < 2 or query.endswith(("?", "？")) or ":" in query:
         return [query]
     row, _ = entities.resolve(snapshot, query)
     return [query] if row is not None and _is_called(row, query) else found
+
+
+def _parts(query: str) -> list[str]:
+    """The parts of a query between commas and their like that stand outside of quotation marks."""
+    parts, depth, straight = [""], 0, False
+    for piece in _BETWEEN.split(query):
+        if _BETWEEN.fullmatch(piece) and not straight and depth <= 0:
+            parts.append("")
+            continue
+        parts[-1] += piece
+        straight ^= piece.count('"') % 2 == 1
+        depth += sum(map(piece.count, _OPENING)) - sum(map(piece.count, _CLOSING))
+    return [part.strip() for part in parts]
 
 
 def on(part: Part, subject: str) -> Found:
