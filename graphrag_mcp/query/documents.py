@@ -29,6 +29,7 @@ from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.outline import outline
 from graphrag_mcp.query.subjects import SUBJECT, Found, Row, on, subjects
 from graphrag_mcp.store.tables import Snapshot, notes_alone, once, rows_of, values_of
+from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
@@ -354,7 +355,7 @@ def _title(snapshot: Snapshot, id: str, aliases: Sequence[str]) -> str:
     """`- [t12] [t98] Title` of two documents; `- note.txt: how it begins`, since the name of a file is an
     id as well."""
     fact = documents(snapshot)[id]
-    if hits.untitled(fact) and (begins := hits.opening(_beginning(snapshot, id))):
+    if hits.untitled(fact) and (begins := quote.lead(_beginning(snapshot, id), topics.TITLE)):
         return one_line(f"- {hits.names_of(snapshot)[id]}: {begins}", topics.TITLE + 12)
     listed = " ".join(f"[{alias}]" for alias in aliases)
     name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]

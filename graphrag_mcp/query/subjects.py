@@ -155,13 +155,13 @@ def _saying(part: Part, subject: str) -> Found:
         return Found(what, ranked=True)
     surveyed, worth = survey([source]), source.found.terms
     best = surveyed.lines[: surveyed.on_it]
-    rows = [
-        Row(
-            id, partial(_extract, lines, worth), tuple(same for line in lines for same in line.same)
-        )
-        for id, lines in lists_of((line.hit.document, line) for line in best).items()
-    ]
-    known = {row.document for row in rows}
+    of_document = lists_of((line.hit.document, line) for line in best)
+    known = set(of_document)
+    rows: list[Row] = []
+    for id, lines in of_document.items():
+        same = dict.fromkeys(other for line in lines for other in line.same if other not in known)
+        known |= same.keys()
+        rows.append(Row(id, partial(_extract, lines, worth), tuple(same)))
     weaker = [
         Row(line.hit.document, partial(_weaker, line, worth))
         for line in surveyed.lines[surveyed.on_it :]
@@ -186,4 +186,5 @@ def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> st
     chosen.sort(key=lambda line: line.hit.citation.char_start)
     first = chosen[0].summary or quote.clipped(chosen[0].text, worth, max(room, render.LINE))
     texts = [first, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
-    return render.line(chosen[0].hit, " ".join(texts))
+    also = dict.fromkeys(id for line in lines for id in line.hit.also)
+    return render.line(replace(chosen[0].hit, also=tuple(also)), " ".join(texts))

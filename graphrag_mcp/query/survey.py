@@ -249,7 +249,9 @@ def _once(lines: Sequence[Line]) -> list[Line]:
         found = frozenset(term for term in terms(line.text) if not stop_word(term))
         return found or frozenset((line.text,))
 
-    return [_with_others(*group) for group in lists_of((words(line), line) for line in lines).values()]
+    return [
+        _with_others(*group) for group in lists_of((words(line), line) for line in lines).values()
+    ]
 
 
 def _with_others(first: Line, *rest: Line) -> Line:

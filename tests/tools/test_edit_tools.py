@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.index import edits
+from graphrag_mcp.index import removal
 from graphrag_mcp.query.duplicates import proposals
 from graphrag_mcp.query.edited import log
 from graphrag_mcp.server import build_server
@@ -180,7 +180,7 @@ def test_the_commands_try_first_and_a_log_is_carried_to_another_index(tmp_path: 
     tried = run_here("remove", "c.md", *home)
     assert tried.returncode == 0 and "--yes" in tried.stdout and content(kb) == before
     assert run_here("edit", "merge", "John Smith", "J. Smith", *home, "--yes", "--json").returncode == 0
-    undo_id = edits.write_down(kb, edits.choose(kb, ["c.md"]), "cli:ada")
+    undo_id = removal.write_down(kb, removal.choose(kb, ["c.md"]), "cli:ada")
     index(kb, kb.parent / "docs")
     assert "Tidal Power Board" not in entities(kb) and entities(kb)["John Smith"]["aliases"] == ["J. Smith"]
     written = run_here("edit", "log", *home, "--json").stdout
